@@ -1,0 +1,199 @@
+"""Pairs of composite images with exact truth, after the paper's protocol (Sec. 4.2).
+
+Notation: both images are size x size pixels, 3 x 3 tiles of `side` pixels. Image 1 is a flat image of tiles
+warped by G (synth.warp): its pixel y shows what the flat image shows at G(y). An instance is one occurrence
+of an object in image 1; its affine map A takes pixels of image 0 to pixels of the flat image, so a
+correspondence (x0, x1) is true where A x0 and G(x1) are the same place and that place shows the instance.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.photographs import Photographs, Picture
+from synth.poses import Posed, hard, plain
+from synth.warp import ThinPlateWarp, random_warp, render
+
+GRID = 3  # tiles a side
+TRUE_WITHIN = 3.0  # px, the paper's tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class CompositePair:
+    """Two images, and everything that is needed to tell a true correspondence from a false one.
+
+    image0, image1: (size, size, 3) uint8 RGB.
+    warp:      G, from image 1 to the flat image, pixels.
+    affine:    (n, 2, 3) float64, instance -> map from image 0 to the flat image, pixels.
+    object_id: (n,) int64, the object that an instance shows (the same for all copies of one).
+    corner0:   (n, 2) float64, top-left pixel of the object's tile in image 0.
+    instance_map: (size, size) int16, the instance that the flat image shows at a pixel, -1 for none.
+    side:      tile side, pixels.
+    """
+
+    image0: Picture
+    image1: Picture
+    warp: ThinPlateWarp
+    affine: NDArray[np.float64]
+    object_id: NDArray[np.int64]
+    corner0: NDArray[np.float64]
+    instance_map: NDArray[np.int16]
+    side: int
+    settings: dict = field(default_factory=dict)
+
+    @property
+    def n_instances(self) -> int:
+        return len(self.affine)
+
+
+def composite_pair(
+    photographs: Photographs,
+    n_common: int = 3,
+    sigma: float = 10.0,
+    seed: int = 0,
+    *,
+    side: int = 320,
+    copies: int = 1,
+    hard_poses: bool = False,
+) -> CompositePair:
+    """A pair of 3 x 3 composites with `n_common` (M) objects in both; same arguments, same pixels.
+
+    sigma is the standard deviation (sigma_n, pixels) of each control point of the warp. In image 1 every
+    object stands `copies` times. With `hard_poses` the objects of image 1 are also rotated, scaled by 0.5 to
+    2, relit and partly covered. All other tiles are different photographs. Raises ValueError where the
+    photographs are too few or a number is out of its range.
+    """
+    _check(photographs, n_common, sigma, side, copies, hard_poses)
+    tiling, posing, bending = np.random.default_rng(seed).spawn(3)
+    models = [photographs.models[i] for i in tiling.permutation(len(photographs.models))[:n_common]]
+    others = iter(photographs.tiles[i] for i in tiling.permutation(len(photographs.tiles)))
+
+    objects = [fill_square(m, side) for m in models]
+    places0, places1 = tiling.permutation(GRID**2), tiling.permutation(GRID**2)
+    image0 = _tiled([*objects, *_squares(others, GRID**2 - n_common, side)], places0)
+    owner = np.repeat(np.arange(n_common), copies)
+    rest = _squares(others, GRID**2 - len(owner), side)
+    posed = [_posed(objects[o], others, posing, hard_poses) for o in owner]
+    flat = _tiled([*(p.picture for p in posed), *rest], places1)
+
+    corner0 = _corners(places0, side)[owner]
+    corner1 = _corners(places1, side)[: len(owner)]
+    warp = random_warp(GRID * side, sigma, bending)
+    settings = {
+        "n_common": n_common,
+        "sigma": sigma,
+        "seed": seed,
+        "side": side,
+        "copies": copies,
+        "hard": hard_poses,
+    }
+    return CompositePair(
+        image0=image0,
+        image1=render(flat, warp),
+        warp=warp,
+        affine=_between_images(posed, corner0, corner1),
+        object_id=owner,
+        corner0=corner0,
+        instance_map=_instance_map(posed, places1, side),
+        side=side,
+        settings=settings,
+    )
+
+
+def true_instance(
+    pair: CompositePair, xy0: NDArray, xy1: NDArray, tolerance: float = TRUE_WITHIN
+) -> NDArray[np.int64]:
+    """(m,) int64: the instance on which a correspondence is true, -1 where it is false.
+
+    xy0, xy1 are (m, 2) pixels. The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the
+    instance's scale where that is above 1: a pixel of the coarser of the two pictures.
+    """
+    xy0 = np.asarray(xy0, np.float64).reshape(-1, 2)
+    seen = pair.warp(xy1)  # (m, 2) G(x1)
+    instance = np.full(len(xy0), -1, np.int64)
+    for n, affine in enumerate(pair.affine):
+        expected = xy0 @ affine[:, :2].T + affine[:, 2]  # (m, 2) A x0
+        scale = max(1.0, np.sqrt(np.linalg.det(affine[:, :2])))
+        near = np.linalg.norm(expected - seen, axis=1) < tolerance * scale
+        on_tile = np.all((xy0 >= pair.corner0[n] - 0.5) & (xy0 < pair.corner0[n] + pair.side - 0.5), axis=1)
+        instance[near & on_tile & (_lookup(pair.instance_map, expected) == n)] = n
+    return instance
+
+
+def fill_square(picture: Picture, side: int) -> Picture:
+    """(side, side, 3): the picture's middle square, resized (area-averaged where that makes it smaller)."""
+    h, w = picture.shape[:2]
+    factor = side / min(h, w)
+    size = max(side, round(w * factor)), max(side, round(h * factor))
+    resized = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC)
+    y, x = (size[1] - side) // 2, (size[0] - side) // 2
+    return resized[y : y + side, x : x + side]
+
+
+def _squares(pictures: Iterator[Picture], n: int, side: int) -> list[Picture]:
+    return [fill_square(next(pictures), side) for _ in range(n)]
+
+
+def _posed(tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool) -> Posed:
+    if not hard_poses:
+        return plain(tile)
+    background = fill_square(next(others), len(tile))
+    # what covers the object is the background turned by 90 degrees: nothing of it stands in image 0
+    return hard(tile, background, np.rot90(background), rng)
+
+
+def _corners(places: NDArray, side: int) -> NDArray[np.float64]:
+    return np.stack([places % GRID, places // GRID], axis=1) * float(side)
+
+
+def _tiled(tiles: list[NDArray], places: NDArray) -> NDArray:
+    side = len(tiles[0])
+    image = np.empty((GRID * side, GRID * side, *tiles[0].shape[2:]), tiles[0].dtype)
+    for tile, (x, y) in zip(tiles, _corners(places, side).astype(int), strict=True):
+        image[y : y + side, x : x + side] = tile
+    return image
+
+
+def _instance_map(posed: list[Posed], places: NDArray, side: int) -> NDArray[np.int16]:
+    shown = [np.where(p.visible, n, -1).astype(np.int16) for n, p in enumerate(posed)]
+    empty = np.full((side, side), -1, np.int16)
+    return _tiled(shown + [empty] * (GRID**2 - len(posed)), places)
+
+
+def _between_images(posed: list[Posed], corner0: NDArray, corner1: NDArray) -> NDArray[np.float64]:
+    """(n, 2, 3): tile to place, with the corners of both put in: A x0 = L (x0 - corner0) + t + corner1."""
+    affine = np.stack([p.affine for p in posed])
+    affine[:, :, 2] += corner1 - np.einsum("nij,nj->ni", affine[:, :, :2], corner0)
+    return affine
+
+
+def _lookup(instance_map: NDArray[np.int16], xy: NDArray) -> NDArray[np.int16]:
+    """Values at (m, 2) positions, -1 outside the image."""
+    size = len(instance_map)
+    column, row = np.rint(xy).astype(int).T
+    inside = (column >= 0) & (column < size) & (row >= 0) & (row < size)
+    return np.where(inside, instance_map[row * inside, column * inside], -1)
+
+
+def _check(
+    photographs: Photographs, n_common: int, sigma: float, side: int, copies: int, hard_poses: bool
+) -> None:
+    n_tiles, n_models = len(photographs.tiles), len(photographs.models)
+    if not 1 <= n_common <= min(n_models, GRID**2):
+        raise ValueError(
+            f"n_common must be in [1, {min(n_models, GRID**2)}] for {n_models} models, got {n_common}"
+        )
+    if copies < 1 or n_common * copies > GRID**2:
+        raise ValueError(f"copies must be in [1, {GRID**2 // n_common}] for {n_common} objects, got {copies}")
+    if not 0 <= sigma < np.inf:
+        raise ValueError(f"sigma must be a number of pixels, 0 or more, got {sigma}")
+    if side < 32:
+        raise ValueError(f"side must be at least 32 pixels, got {side}")
+    n_needed = 2 * GRID**2 - n_common - (0 if hard_poses else n_common * copies)
+    if n_tiles < n_needed:
+        raise ValueError(
+            f"tiles must hold at least {n_needed} photographs for n_common={n_common}, got {n_tiles}"
+        )
