@@ -1,0 +1,186 @@
+"""The neighbourhood graph (Sec. 3.1) and the initial clusters (Sec. 3.2).
+
+n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the edge from vertex i to vertex j, zero where
+there is none.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+
+@dataclass(frozen=True, eq=False)
+class KnnGraph:
+    """The K nearest neighbours of each sample, nearest first.
+
+    Attributes
+    ----------
+    indices : (n, K) int32
+        ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index).
+    distances : (n, K) float64
+        Their distances, in the unit of the metric.
+
+    Raises
+    ------
+    ValueError
+        Where shapes differ, an index is out of range, repeated or the row's own, a distance is negative or not finite, or
+        a row is not sorted.
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+
+    def __post_init__(self):
+        indices = np.ascontiguousarray(self.indices, dtype=np.int32)
+        distances = np.ascontiguousarray(self.distances, dtype=np.float64)
+        if indices.ndim != 2 or indices.shape != distances.shape:
+            raise ValueError(
+                f"indices and distances must be of one shape (n, K), got {indices.shape} and {distances.shape}"
+            )
+        object.__setattr__(self, "indices", indices)
+        object.__setattr__(self, "distances", distances)
+        self._check()
+
+    def _check(self):
+        i, d = self.indices, self.distances
+        n = len(i)
+        if i.size == 0:
+            return
+        if i.min() < 0 or i.max() >= n:
+            raise ValueError(f"indices must be in [0, {n - 1}], got {i.min()} to {i.max()}")
+        if not np.isfinite(d).all() or d.min() < 0:
+            raise ValueError("distances must be finite and not negative")
+        if (i == np.arange(n, dtype=np.int32)[:, None]).any():
+            raise ValueError("indices must not hold the sample itself")
+        step = np.diff(d, axis=1)
+        if ((step < 0) | ((step == 0) & (np.diff(i, axis=1) <= 0))).any():
+            raise ValueError("each row must be sorted by (distance, index), without repeated indices")
+
+    @property
+    def n_samples(self):
+        return self.indices.shape[0]
+
+    @property
+    def n_neighbors(self):  # K
+        return self.indices.shape[1]
+
+    def first(self, k):
+        """The graph of the ``k`` nearest neighbours alone."""
+        if not 0 <= k <= self.n_neighbors:
+            raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
+        return KnnGraph(self.indices[:, :k], self.distances[:, :k])
+
+
+@dataclass(frozen=True, eq=False)
+class AffinityGraph:
+    """The weighted directed graph, W in compressed rows.
+
+    Attributes
+    ----------
+    indptr : (n + 1,) int64
+        The edges of vertex i are ``indptr[i]:indptr[i + 1]``.
+    indices : (nnz,) int32
+        Where each edge points to.
+    weights : (nnz,) float64
+        w_ij of Eq. 1, in [0, 1].
+    sigma2 : float
+        sigma^2 of Eq. 1, in squared units of distance; nan where the weights have no common scale.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    sigma2: float = float("nan")
+
+    @classmethod
+    def from_csr(cls, matrix):
+        """Any square sparse matrix of finite weights >= 0 as a graph; the diagonal is dropped."""
+        matrix = csr_matrix(matrix, dtype=np.float64, copy=True)
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"matrix must be square, got shape {matrix.shape}")
+        if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
+            raise ValueError("weights must be finite and not negative")
+        matrix.setdiag(0)
+        matrix.eliminate_zeros()
+        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+
+    @property
+    def n_samples(self):
+        return len(self.indptr) - 1
+
+    def to_csr(self):
+        """W as a SciPy matrix, (n, n) float64."""
+        n = self.n_samples
+        return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
+
+
+def affinity_graph(knn, bandwidth=1.0, *, sigma2=None):
+    """Edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
+
+    Parameters
+    ----------
+    knn : KnnGraph
+    bandwidth : float
+        a: sigma^2 is a times the mean of the squared distances in ``knn``.
+    sigma2 : float, optional
+        sigma^2 itself, in squared units of distance, instead of ``bandwidth``.
+
+    Returns
+    -------
+    AffinityGraph
+        Where sigma^2 is zero (all neighbours at distance 0) every weight is 1.
+    """
+    squared = knn.distances**2
+    if sigma2 is None:
+        if not (np.isfinite(bandwidth) and bandwidth > 0):
+            raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
+        sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
+    elif not (np.isfinite(sigma2) and sigma2 >= 0):
+        raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
+    weights = np.exp(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
+    n, k = knn.indices.shape
+    return AffinityGraph(np.arange(n + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel(), sigma2)
+
+
+def initial_clusters(knn, n_initial_neighbors=1, *, mutual=False):
+    """Weakly connected components of the K0-nearest-neighbour graph (Definition 1).
+
+    Parameters
+    ----------
+    knn : KnnGraph
+    n_initial_neighbors : int
+        K0, at most K.
+    mutual : bool
+        Use only links i - j where each is among the other's K0 nearest.
+
+    Returns
+    -------
+    (n,) int64
+        Labels 0, 1, ... in the order of the clusters' smallest members.
+
+    Examples
+    --------
+    >>> from gdl_core import knn_graph
+    >>> initial_clusters(knn_graph([[0.0], [1.0], [5.0], [6.0]], 1))
+    array([0, 0, 1, 1])
+    """
+    if not 0 <= n_initial_neighbors <= knn.n_neighbors:
+        raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
+    n, k = knn.n_samples, n_initial_neighbors
+    rows = np.repeat(np.arange(n, dtype=np.int32), k)
+    links = coo_matrix((np.ones(n * k, np.int8), (rows, knn.indices[:, :k].ravel())), shape=(n, n)).tocsr()
+    if mutual:
+        links = links.multiply(links.T)
+    return number_by_first(connected_components(links, directed=True, connection="weak")[1])
+
+
+def number_by_first(labels):
+    """The same partition with labels 0, 1, ... in order of first appearance; -1 stays -1. (n,) int64."""
+    labels = np.asarray(labels)
+    values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(np.where(values < 0, -1, first), kind="stable")
+    rank = np.empty(len(values), np.int64)
+    rank[order] = np.arange(len(values)) - int((values < 0).any())
+    return rank[inverse].reshape(labels.shape)

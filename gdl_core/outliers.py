@@ -1,0 +1,57 @@
+"""Which clusters are outliers: connectivity scores and their largest gap (supplement, "Outlier Elimination")."""
+
+import numpy as np
+
+
+def connectivity_scores(graph, labels):
+    """The connectivity score of each cluster, sum_{i in C} [deg^-_i(C) + deg^+_i(C)].
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        n vertices.
+    labels : (n,) array of int
+        Clusters 0, 1, ...; -1 belongs to none.
+
+    Returns
+    -------
+    (n_clusters,) float64
+        By Definition 2 each is 2 / |C| times the sum of all edge weights inside C.
+    """
+    labels = np.asarray(labels)
+    if labels.shape != (graph.n_samples,):
+        raise ValueError(f"labels must have shape ({graph.n_samples},), got {labels.shape}")
+    n_clusters = int(labels.max(initial=-1)) + 1
+    source = np.repeat(labels, np.diff(graph.indptr))
+    inside = (source == labels[graph.indices]) & (source >= 0)
+    total = np.bincount(source[inside], weights=graph.weights[inside], minlength=n_clusters)
+    size = np.bincount(labels[labels >= 0], minlength=n_clusters)
+    return 2 * total / np.maximum(size, 1)
+
+
+def split_at_largest_gap(scores):
+    """Which clusters stand above the largest gap between consecutive scores.
+
+    Parameters
+    ----------
+    scores : (n_clusters,) array of float
+
+    Returns
+    -------
+    (n_clusters,) bool
+        True for the clusters to keep. Of several equal gaps the one between the highest scores counts. Where there is no
+        gap (no cluster, one cluster, or all scores equal) every cluster is kept; of two with different scores, the higher.
+
+    Examples
+    --------
+    >>> split_at_largest_gap([3.0, 41.0, 5.0, 38.0])
+    array([False,  True, False,  True])
+    """
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise ValueError("scores must be a flat array of finite numbers")
+    falling = np.sort(scores)[::-1]
+    gaps = falling[:-1] - falling[1:]
+    if gaps.size == 0 or gaps.max() == 0:
+        return np.ones(len(scores), bool)
+    return scores >= falling[gaps.argmax()]
