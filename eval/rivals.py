@@ -1,0 +1,37 @@
+"""The rivals of AGDL that work on given candidates, by name.
+
+A rival takes (distances, candidates, params) and returns (m,) int64 cluster labels, -1 for an outlier:
+
+* distances: (m, m) float32 or float64, symmetric, pixels: the ACC distance of every pair of candidates;
+* candidates: a record with `xy0`, `xy1` (m, 2) pixels and `score` (m,), smaller is better;
+* params: the rival's own frozen record; its default values are tuned by `scripts/tune_rivals.py`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.acc import AccParams, acc
+from eval.density import HdbscanParams, LinkageParams, average_linkage, hdbscan
+from eval.graph_shift import GraphShiftParams, graph_shift
+from eval.ransac import RansacParams, ransac
+from eval.spectral_matching import SpectralParams, spectral_matching
+
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
+    "acc": acc,
+    "graph-shift": graph_shift,
+    "spectral-matching": spectral_matching,
+    "ransac": ransac,
+    "hdbscan": hdbscan,
+    "average-linkage": average_linkage,
+}
+
+PARAMS: dict[str, type] = {
+    "acc": AccParams,
+    "graph-shift": GraphShiftParams,
+    "spectral-matching": SpectralParams,
+    "ransac": RansacParams,
+    "hdbscan": HdbscanParams,
+    "average-linkage": LinkageParams,
+}
