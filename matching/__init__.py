@@ -1,0 +1,9 @@
+"""Finds the objects that two pictures both show, by clustering feature correspondences."""
+
+from matching._version import __version__
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.objects import MatchedObject
+from matching.pipeline import MatchResult, match
+
+__all__ = ["InputError", "MatchConfig", "MatchResult", "MatchedObject", "__version__", "match"]

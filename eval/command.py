@@ -1,0 +1,23 @@
+"""The `gdl-match` command: the matching pipeline, with the demo's pictures and the rivals handed to it."""
+
+import sys
+
+from matching import cli
+
+
+def main(argv=None):
+    """Run the command line and return its exit status."""
+    return cli.main(argv, demo_pair=demo_pair)
+
+
+def demo_pair():
+    """Two composite pictures (960, 960, 3) of shipped photographs with four objects in common, the second one bent."""
+    from synth.composite import composite_pair
+    from synth.photographs import shipped
+
+    pair = composite_pair(shipped(), n_common=4, sigma=10.0, seed=5)
+    return pair.image0, pair.image1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""The one place that knows OpenCV: plain arrays in, plain arrays out.
+
+OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differences between 4.x and
+5.x) end here. Coordinates leave this module as (x, y) pixels, (0, 0) the centre of the top-left pixel.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+
+# SIFT doubles the image first and halves the coordinates without moving the pixel grid back, so
+# every key point lies 1/4 pixel too far right and down, in 4.x and 5.x alike.
+SIFT_OFFSET = 0.25
+
+
+def mser_points(grey, *, delta, min_area, max_area, max_variation):
+    """Pixels of every maximally stable extremal region, dark and bright.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+    delta : int
+        Grey levels over which a region must be stable.
+    min_area, max_area : int
+        Pixels in a region.
+    max_variation : float
+        Largest relative growth of the area over `delta`.
+
+    Returns
+    -------
+    points : (p, 2) int32, the (x, y) of all regions' pixels, region after region
+    lengths : (n,) int64, pixels in each region
+    """
+    if min(grey.shape) < 3:  # OpenCV reads outside the image below this size
+        return np.empty((0, 2), np.int32), np.empty(0, np.int64)
+    # min_diversity=0: OpenCV 5.0 drops most grey regions at any other value, 4.x ignores it on grey images.
+    detector = cv2.MSER_create(delta, min_area, max_area, max_variation, 0.0)
+    regions, _ = detector.detectRegions(grey)
+    if len(regions) == 0:
+        return np.empty((0, 2), np.int32), np.empty(0, np.int64)
+    return np.concatenate(regions), np.array([len(r) for r in regions])
+
+
+def sift_keypoints(grey, *, contrast_threshold, mask=None):
+    """Difference-of-Gaussian key points with their scale and orientation.
+
+    Returns
+    -------
+    xy : (n, 2) float64
+    sigma : (n,) float64, the scale in pixels
+    angle : (n,) float64, radians, from the x axis towards the y axis (clockwise on the screen)
+    response : (n,) float64
+    """
+    detector = cv2.SIFT_create(contrastThreshold=contrast_threshold)
+    keypoints = detector.detect(grey, mask)
+    table = np.array([(*k.pt, k.size / 2, k.angle, k.response) for k in keypoints], float).reshape(-1, 5)
+    return table[:, :2] - SIFT_OFFSET, table[:, 2], np.deg2rad(table[:, 3]), table[:, 4]
+
+
+def gaussian_blur(image, sigma):
+    """`image` smoothed by a Gaussian of `sigma` pixels, same dtype."""
+    return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+
+
+def resize_area(image, width, height):
+    """`image` at a smaller size, each pixel the mean of the area that it covers."""
+    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+
+
+def fit_homography(xy0, xy1, tolerance):
+    """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random state."""
+    if len(xy0) < 4:
+        return None
+    matrix, _ = cv2.findHomography(xy0, xy1, cv2.USAC_MAGSAC, tolerance, maxIters=2000, confidence=0.999)
+    return matrix
+
+
+def fit_affine(xy0, xy1, tolerance):
+    """Robust affine map (2, 3) that takes xy0 (n, 2) to xy1, or None."""
+    if len(xy0) < 3:
+        return None
+    matrix, _ = cv2.estimateAffine2D(
+        xy0, xy1, method=cv2.RANSAC, ransacReprojThreshold=tolerance, maxIters=2000
+    )
+    return matrix
+
+
+def fill_polygons(shape, polygons):
+    """(h, w) bool: the union of polygons, each (k, 2) pixels."""
+    image = np.zeros(shape, np.uint8)
+    for polygon in polygons:
+        cv2.fillPoly(image, [np.rint(polygon).astype(np.int32)], 1)
+    return image.astype(bool)
+
+
+def outer_contours(mask):
+    """The outer boundaries of the regions of a mask, (k, 2) pixels each, the largest area first."""
+    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    return [c[:, 0, :].astype(float) for c in sorted(contours, key=cv2.contourArea, reverse=True)]
+
+
+def close_and_open(mask, radius):
+    """A mask without holes and notches narrower than 2 radius + 1 pixels, and then without spurs that thin."""
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc)
+    return cv2.morphologyEx(closed, cv2.MORPH_OPEN, disc).astype(bool)
+
+
+def simplify_polygon(polygon, tolerance):
+    """The polygon (k, 2) with fewer corners, nowhere further than `tolerance` pixels from it (Douglas-Peucker)."""
+    return cv2.approxPolyDP(polygon.astype(np.float32), tolerance, True)[:, 0, :].astype(float)
+
+
+def convex_hull(xy):
+    """Corners (k, 2) of the convex hull of points (n, 2)."""
+    return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
+
+
+def dilate(mask, radius):
+    """A mask grown by `radius` pixels."""
+    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+    return cv2.dilate(mask.astype(np.uint8), disc).astype(bool)
+
+
+def draw_line(image, start, end, colour, thickness):
+    """Draw an antialiased line into (h, w, 3) uint8, in place; ends in pixels."""
+    cv2.line(image, *_subpixel(start, end), colour, thickness, cv2.LINE_AA, 4)
+
+
+def draw_polygon(image, polygon, colour, thickness):
+    """Draw a closed polygon (k, 2) into (h, w, 3) uint8, in place."""
+    points = np.rint(np.asarray(polygon) * 16).astype(np.int32)
+    cv2.polylines(image, [points], True, colour, thickness, cv2.LINE_AA, 4)
+
+
+def draw_disc(image, centre, radius, colour):
+    """Draw a filled disc into (h, w, 3) uint8, in place."""
+    cv2.circle(image, *_subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
+
+
+def draw_label(image, text, centre, colour, ink, scale):
+    """Write text on a filled box, centred, in place."""
+    font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
+    (width, height), base = cv2.getTextSize(text, font, scale, thickness)
+    pad = round(7 * scale)
+    x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
+    cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
+    cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)
+
+
+def encode_png(rgb):
+    """PNG file content of an (h, w, 3) uint8 RGB picture."""
+    ok, data = cv2.imencode(".png", rgb[:, :, ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 4])
+    if not ok:
+        raise RuntimeError(f"OpenCV could not encode a picture of shape {rgb.shape}")
+    return data.tobytes()
+
+
+def _subpixel(*points):
+    return tuple(tuple(int(round(c * 16)) for c in p) for p in points)

@@ -1,0 +1,96 @@
+"""Candidate correspondences: the pairs of features with the nearest descriptors.
+
+Notation: candidate i joins the point xy0[i] of image 0 to xy1[i] of image 1; frames0[i], frames1[i] are the frames of its
+two features; score[i] is the Euclidean distance of their unit descriptors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from matching import _kernels
+from matching.features import DESCRIPTOR_NORM, KINDS
+
+
+@dataclass(frozen=True)
+class CandidateConfig:
+    """Which pairs of features become candidates."""
+
+    max_matches: int = 3000
+    per_feature: int = 10  # nearest descriptors of a feature that are considered
+    max_distance: float = 1.0  # between unit descriptors
+    duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """m candidate correspondences, aligned arrays, by rising score within each kind of region.
+
+    xy0, xy1 : (m, 2) float64 centres in image 0 and 1, pixels
+    frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
+    score : (m,) float64 descriptor distance, smaller is better
+    kind : (m,) int8, index into KINDS
+    """
+
+    xy0: np.ndarray
+    xy1: np.ndarray
+    frames0: np.ndarray
+    frames1: np.ndarray
+    score: np.ndarray
+    kind: np.ndarray
+
+    def __len__(self):
+        return len(self.score)
+
+    def __getitem__(self, index):
+        return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
+
+
+def nearest_descriptors(descriptors0, descriptors1, width, block=1024):
+    """The `width` nearest rows of descriptors1 for each row of descriptors0.
+
+    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds it exactly,
+    whatever the order of summation: the answer doesn't depend on the BLAS or on its threads.
+
+    Returns indices (n0, width) int64, -1 where there are fewer, and squared distances (n0, width) float32.
+    """
+    n0, n1 = len(descriptors0), len(descriptors1)
+    found = np.empty((n0, width), np.int64)
+    score = np.empty((n0, width), np.float32)
+    norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
+    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
+    for first in range(0, n0, block):
+        similarity = descriptors0[first : first + block] @ descriptors1.T
+        _kernels.best_in_row(similarity, norm1, first, width, found, score)
+    return found, score + norm0[:, None]
+
+
+def match_features(features0, features1, config=CandidateConfig()):
+    """The best candidates between two images, an equal share for each kind of region."""
+    kinds = [k for k in range(len(KINDS)) if (features0.kind == k).any() and (features1.kind == k).any()]
+    parts = []
+    for k in kinds:
+        share = config.max_matches // len(kinds)
+        parts.append(_best(features0[features0.kind == k], features1[features1.kind == k], share, config))
+    if not parts:
+        empty = np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2, 2)), np.empty(0)
+        return Candidates(*empty, np.empty(0, np.int8))
+    return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
+
+
+def _best(features0, features1, most, config):
+    found, squared = nearest_descriptors(features0.descriptors, features1.descriptors, config.per_feature)
+    i = np.repeat(np.arange(len(found)), found.shape[1])
+    j, squared = found.ravel(), squared.ravel()
+    ok = (j >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
+    i, j, squared = i[ok], j[ok], squared[ok]
+    order = np.lexsort((j, i, squared))
+    i, j, squared = i[order], j[order], squared[order]
+    keep = _kernels.drop_near_duplicates(features0.xy[i], features1.xy[j], config.duplicate_radius, most)
+    i, j, squared = i[keep], j[keep], squared[keep]
+    return Candidates(
+        features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
+        np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
+    )  # fmt: skip

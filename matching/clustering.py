@@ -1,0 +1,77 @@
+"""Clusters of candidate correspondences: AGDL on the graph of their ACC distances, and the scores of the clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import gdl_core
+
+METHODS = ("agdl", "gdl-u", "gdl")
+
+
+@dataclass(frozen=True)
+class ClusteringConfig:
+    """The paper's parameters (Sec. 4.2), and two settings that differ from its text.
+
+    mutual_links : initial clusters join correspondences only where each is among the other's K0 nearest. The weak components
+        of the text's K0 = 2 graph run together: 3,000 candidates fall into fewer than n_T clusters.
+    score_scale : pixels; connectivity scores are computed with w = exp(-d^2 / score_scale^2) on the same neighbours. With
+        None, the text's a = 10 weights, nearly all weights are close to 1 and outlier clusters score like objects.
+    min_score : connectivity score below which a cluster is no object: a largest gap always leaves something above it.
+    """
+
+    method: str = "agdl"
+    n_clusters: int = 50  # n_T
+    n_neighbors: int = 35  # K
+    n_initial_neighbors: int = 2  # K0
+    bandwidth: float = 10.0  # a
+    n_neighbor_clusters: int = 10  # Kc
+    mutual_links: bool = True
+    score_scale: float | None = 12.0  # pixels
+    score_offset: float = 4.0
+    min_score: float = 10.0
+
+
+def cluster_correspondences(knn, config):
+    """Cluster labels (m,) int64 of m correspondences from the graph of their nearest ones."""
+    graph = gdl_core.affinity_graph(knn, config.bandwidth)
+    k0 = min(config.n_initial_neighbors, knn.n_neighbors)
+    initial = gdl_core.initial_clusters(knn, k0, mutual=config.mutual_links)
+    if config.method == "agdl":
+        tree = gdl_core.agdl(
+            graph, initial, config.n_clusters, n_neighbor_clusters=config.n_neighbor_clusters
+        )
+    else:
+        tree = {"gdl-u": gdl_core.gdl_u, "gdl": gdl_core.gdl}[config.method](
+            graph, initial, config.n_clusters
+        )
+    return tree.cut(config.n_clusters)
+
+
+def scoring_graph(knn, config):
+    """The graph that connectivity scores are computed on."""
+    if config.score_scale is None:
+        return gdl_core.affinity_graph(knn, config.bandwidth)
+    return gdl_core.affinity_graph(knn, sigma2=config.score_scale**2)
+
+
+def select_objects(scores, config):
+    """(n_clusters,) bool: the clusters above the largest gap of the scores and not below the least score."""
+    if len(scores) == 0:
+        return np.zeros(0, bool)
+    if config.score_scale is None:
+        return gdl_core.split_at_largest_gap(scores) & (scores >= config.min_score)
+    # Scores of objects differ by factors, and what is no object has next to none: gaps of the logarithm, down to nothing.
+    height = np.log(np.append(scores, 0.0) + config.score_offset)
+    return gdl_core.split_at_largest_gap(height)[:-1] & (scores >= config.min_score)
+
+
+def by_falling_score(labels, scores, kept):
+    """The kept clusters renumbered 0, 1, ... by falling score (ties: the smaller old label first), all others -1."""
+    order = np.argsort(-scores, kind="stable")
+    order = order[kept[order]]
+    rank = np.full(len(scores) + 1, -1, np.int64)  # the last entry answers label -1
+    rank[order] = np.arange(len(order))
+    return rank[labels], scores[order]

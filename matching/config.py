@@ -1,0 +1,36 @@
+"""All settings of a match; each stage has its own part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matching.candidates import CandidateConfig
+from matching.clustering import ClusteringConfig
+from matching.features import FeatureConfig
+from matching.parts import PartsConfig
+from matching.verification import VerificationConfig
+
+
+@dataclass(frozen=True)
+class MatchConfig:
+    """Settings of `match`, stage by stage.
+
+    whole_objects : verify the correspondences of each cluster, and make its connected parts whole; without it the clusters stay as
+        AGDL leaves them.
+    """
+
+    features: FeatureConfig = FeatureConfig()
+    candidates: CandidateConfig = CandidateConfig()
+    clustering: ClusteringConfig = ClusteringConfig()
+    verification: VerificationConfig = VerificationConfig()
+    parts: PartsConfig = PartsConfig()
+    whole_objects: bool = True
+
+    @classmethod
+    def paper(cls):
+        """Every stage as the paper's text has it: MSER only, weak components, scores from the a = 10 weights, plain largest gap."""
+        return cls(
+            features=FeatureConfig(regions=("mser",)),
+            clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0),
+            whole_objects=False,
+        )

@@ -1,0 +1,170 @@
+"""Local features: MSER regions and SIFT key points, one record for both.
+
+Notation: a feature has a centre x (2,) and a frame A (2, 2); A takes the unit circle to the feature's region, its first
+column pointing along the dominant orientation. Pixels, x to the right, y down, (0, 0) the centre of the top-left pixel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from matching import _kernels, _opencv
+from matching.threads import in_ranges
+
+KINDS = ("mser", "sift")
+DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """Settings of the detectors and of the descriptor."""
+
+    regions: tuple[str, ...] = KINDS
+    mser_delta: int = 3
+    mser_min_area: int = 30  # pixels
+    mser_max_area: float = 0.1  # share of the image
+    mser_max_variation: float = 0.4
+    mser_window: float = 3.0  # half side of the described window over the ellipse's radius
+    mser_orientations: int = 2
+    sift_contrast: float = 0.04
+    sift_window: float = 7.5  # half side of the described window over the key point's sigma
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """n features of one image, aligned arrays.
+
+    xy : (n, 2) float64 centres, pixels
+    frames : (n, 2, 2) float64, takes the unit circle to the region, first column along the dominant orientation
+    descriptors : (n, 128) float32 whole numbers, Euclidean norm about DESCRIPTOR_NORM
+    kind : (n,) int8, index into KINDS
+    """
+
+    xy: np.ndarray
+    frames: np.ndarray
+    descriptors: np.ndarray
+    kind: np.ndarray
+
+    def __len__(self):
+        return len(self.xy)
+
+    def __getitem__(self, index):
+        return Features(*(getattr(self, f.name)[index] for f in fields(self)))
+
+
+def mser_ellipses(grey, config):
+    """Centres (n, 2) and upright frames (n, 2, 2) of the MSER regions: ellipses of the regions' second moments.
+
+    A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the
+    root of the moment matrix.
+    """
+    points, lengths = _opencv.mser_points(
+        grey,
+        delta=config.mser_delta,
+        min_area=config.mser_min_area,
+        max_area=max(int(config.mser_max_area * grey.size), config.mser_min_area),
+        max_variation=config.mser_max_variation,
+    )
+    mean_x, mean_y, xx, xy, yy, _ = _kernels.region_moments(points, lengths).T
+    # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)). A pixel is no point: + 1/12.
+    xx, yy = xx + 1 / 12, yy + 1 / 12
+    root = np.sqrt(xx * yy - xy**2)
+    scale = 2 / np.sqrt(xx + yy + 2 * root)
+    frames = np.stack([(xx + root) * scale, xy * scale, xy * scale, (yy + root) * scale], axis=1)
+    return np.stack([mean_x, mean_y], axis=1), frames.reshape(-1, 2, 2)
+
+
+def rotation(angle):
+    """(n, 2, 2) rotations by `angle` (n,) radians, from the x axis towards the y axis."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Pyramid:
+    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops.
+
+    pixels : (p,) float32
+    levels : (l, 4) float64: offset into pixels, height, width, image pixels a level pixel
+    blur : (l,) float64, pixels of the image
+    """
+
+    pixels: np.ndarray
+    levels: np.ndarray
+    blur: np.ndarray
+
+
+def build_pyramid(grey, first_blur=0.8, camera_blur=0.5):
+    """Levels of blur 0.8, 1.13, 1.6, ... image pixels; every second one at half the resolution."""
+    images, levels, blur = [], [], []
+    image, step, offset = grey.astype(np.float32), 1, 0
+    image = _opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
+    while min(image.shape) >= 4 or not images:
+        for k, sigma in enumerate((first_blur, first_blur * np.sqrt(2))):
+            if k:
+                image = _opencv.gaussian_blur(image, first_blur)  # 0.8^2 + 0.8^2 = 1.13^2
+            images.append(image.ravel())
+            levels.append((offset, *image.shape, step))
+            blur.append(sigma * step)
+            offset += image.size
+        image = _opencv.gaussian_blur(image, first_blur * np.sqrt(2))[::2, ::2]
+        step *= 2
+    return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
+
+
+def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
+    """All features of a grey image (h, w) uint8 whose centre is where `mask` (h, w) bool is true."""
+    pyramid = build_pyramid(grey)
+    parts = []
+    for kind in config.regions:
+        if kind == "mser":
+            xy, frames = mser_ellipses(grey, config)
+            windows = frames * config.mser_window
+            level = _level(pyramid, windows)
+            angles = np.empty((len(xy), config.mser_orientations))
+            in_ranges(
+                lambda a, b: _kernels.dominant_orientations(
+                    pyramid.pixels,
+                    pyramid.levels,
+                    xy,
+                    windows,
+                    level,
+                    config.mser_orientations,
+                    0.8,
+                    a,
+                    b,
+                    angles,
+                ),
+                len(xy),
+                n_threads,
+                512,
+            )
+            which, _ = ok = np.nonzero(~np.isnan(angles))
+            xy, frames = xy[which], frames[which] @ rotation(angles[ok])
+            windows = frames * config.mser_window
+        else:
+            xy, sigma, angle, _ = _opencv.sift_keypoints(grey, contrast_threshold=config.sift_contrast)
+            frames = sigma[:, None, None] * rotation(angle)
+            windows = frames * config.sift_window
+        level = _level(pyramid, windows)
+        out = np.empty((len(xy), 128), np.float32)
+        in_ranges(
+            lambda a, b: _kernels.describe(pyramid.pixels, pyramid.levels, xy, windows, level, a, b, out),
+            len(xy),
+            n_threads,
+            512,
+        )
+        parts.append(Features(xy, frames, out, np.full(len(xy), KINDS.index(kind), np.int8)))
+    features = Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))
+    if mask is None:
+        return features
+    x, y = np.rint(features.xy).astype(int).T
+    return features[mask[y, x]]
+
+
+def _level(pyramid, windows, samples=24):
+    """(n,) the pyramid level whose blur is nearest to 1/24 of the window's side."""
+    wanted = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / samples
+    return np.abs(np.log(wanted)[:, None] - np.log(pyramid.blur)).argmin(axis=1)

@@ -1,0 +1,67 @@
+"""The distance between two correspondences (Cho, Lee and Lee, ICCV 2009: ACC), in pixels.
+
+Notation: correspondence i takes the frame T0_i = [A0 | x0] of image 0 to T1_i = [A1 | x1] of image 1, so it predicts the affine
+map T_i = T1_i T0_i^-1. How badly it explains correspondence j:
+
+    d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gdl_core import KnnGraph
+from matching import _kernels
+from matching.threads import in_ranges
+
+
+def acc_distances(candidates):
+    """d_ij as defined, all of it: (m, m) float64. Slow and large; the referee of `acc_neighbors`."""
+    x0, x1 = candidates.xy0, candidates.xy1
+    forth = local_maps(candidates)
+    back = np.linalg.inv(forth)
+    u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i
+    there = np.linalg.norm(v - np.einsum("iab,ijb->ija", forth, u), axis=2)
+    home = np.linalg.norm(u - np.einsum("iab,ijb->ija", back, v), axis=2)
+    directed = (there + home) / 2  # d(j|i) at [i, j]
+    return (directed + directed.T) / 2
+
+
+def acc_of_pairs(candidates, i, j):
+    """d_ij of the pairs i (p,), j (p,): (p,) float64."""
+    forth = local_maps(candidates)
+    back = np.linalg.inv(forth)
+    u, v = candidates.xy0[j] - candidates.xy0[i], candidates.xy1[j] - candidates.xy1[i]  # (p, 2)
+    residuals = [
+        v - _apply(forth[i], u),
+        u - _apply(back[i], v),
+        v - _apply(forth[j], u),
+        u - _apply(back[j], v),
+    ]
+    return sum(np.linalg.norm(r, axis=1) for r in residuals) / 4
+
+
+def _apply(maps, vectors):
+    return (maps @ vectors[:, :, None])[:, :, 0]
+
+
+def local_maps(candidates):
+    """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1."""
+    return candidates.frames1 @ np.linalg.inv(candidates.frames0)
+
+
+def acc_neighbors(candidates, n_neighbors, n_threads=2):
+    """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
+
+    Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index first.
+    """
+    m = len(candidates)
+    forth = local_maps(candidates)
+    back = np.linalg.inv(forth)
+    nearest = np.empty((m, n_neighbors), np.int64)
+    distance = np.empty((m, n_neighbors), np.float32)
+    arrays = [np.ascontiguousarray(a, np.float32) for a in (candidates.xy0, candidates.xy1, forth, back)]
+    in_ranges(
+        lambda a, b: _kernels.acc_nearest(*arrays, n_neighbors, a, b, nearest, distance), m, n_threads, 256
+    )
+    return KnnGraph(nearest, distance)

@@ -1,0 +1,127 @@
+"""What an object is in the result: its outline in both images and the transform between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import Delaunay, QhullError
+
+from matching import _opencv
+
+OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedObject:
+    """One object that both pictures show.
+
+    id : its number in `cluster`
+    n_matches : correspondences
+    score : connectivity score
+    outline0, outline1 : (k, 2) float64 polygons around the matches in image 0 and 1, pixels
+    transform : (3, 3) float64, takes homogeneous pixels of image 0 to image 1 over the object
+    transform_kind : "homography", or "affine" where a homography is no better
+    transform_error : median distance in pixels of image 1 between transformed and matched points
+    """
+
+    id: int
+    n_matches: int
+    score: float
+    outline0: np.ndarray
+    outline1: np.ndarray
+    transform: np.ndarray
+    transform_kind: str
+    transform_error: float
+
+
+def describe_object(number, xy0, xy1, score, tolerance=3.0):
+    """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1."""
+    outline0, outline1 = outlines(xy0, xy1)
+    transform, kind = fit_transform(xy0, xy1, tolerance)
+    error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
+    return MatchedObject(number, len(xy0), float(score), outline0, outline1, transform, kind, error)
+
+
+def apply_transform(transform, xy):
+    """(n, 2) points through a (3, 3) transform."""
+    mapped = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
+    return mapped[:, :2] / mapped[:, 2:]
+
+
+def fit_transform(xy0, xy1, tolerance=3.0):
+    """The robust transform (3, 3) of matched points, and its kind: a homography if it is sound and fits better than an affine map."""
+    affine = _affine(xy0, xy1, tolerance)
+    homography = _opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
+    if homography is not None and _is_sound(homography, xy0):
+        error = [
+            np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
+        ]
+        if error[0] < 0.95 * error[1]:
+            return homography / homography[2, 2], "homography"
+    return affine, "affine"
+
+
+def _affine(xy0, xy1, tolerance):
+    affine = _opencv.fit_affine(xy0, xy1, tolerance)
+    if affine is None:  # fewer than three points, or all in one line: the shift alone
+        affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
+    return np.vstack([affine, [0.0, 0.0, 1.0]])
+
+
+def _is_sound(homography, xy):
+    """Whether a homography keeps the points in front and their orientation: the horizon doesn't cross the object."""
+    hull = _opencv.convex_hull(xy)
+    w = np.column_stack([hull, np.ones(len(hull))]) @ homography[2]
+    return bool(
+        np.isfinite(homography).all() and (w > 0).all() == (w[0] > 0) and abs(w).min() > 0.2 * abs(w).max()
+    )
+
+
+def outlines(xy0, xy1):
+    """Polygons (k, 2) around matched points in either image.
+
+    Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are small in both
+    images. The longest side allowed grows until nearly all matches lie in one piece.
+    """
+    try:
+        triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else None
+    except QhullError:  # all in one line
+        triangles = None
+    if triangles is None:
+        return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
+    side = np.max([_longest_side(xy, triangles) for xy in (xy0 / _size(xy0), xy1 / _size(xy1))], axis=0)
+    for limit in (0.1, 0.15, 0.2, 0.3, 0.45, np.inf):
+        kept = triangles[side <= limit]
+        if len(np.unique(kept)) >= 0.95 * len(xy0):
+            traced = [_trace(xy, kept, 0.9) for xy in (xy0, xy1)]
+            if all(t is not None for t in traced):
+                return tuple(traced)
+    return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
+
+
+def _size(xy):
+    return max(float(np.ptp(xy, axis=0).max()), 1.0)
+
+
+def _longest_side(xy, triangles):
+    corners = xy[triangles]  # (t, 3, 2)
+    return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+
+
+def _trace(xy, triangles, share):
+    """The outer boundary of triangles, smoothed; None where the largest piece holds less than `share` of the points."""
+    low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
+    margin = 12
+    drawn = (xy - low) * scale + margin
+    shape = tuple(int(n) for n in np.ceil(drawn.max(axis=0))[::-1] + margin + 1)
+    mask = _opencv.close_and_open(_opencv.fill_polygons(shape, drawn[triangles]), 4)
+    contours = _opencv.outer_contours(mask)
+    if not contours:
+        return None
+    inside = _opencv.fill_polygons(shape, contours[:1])
+    inside = _opencv.dilate(inside, 3)
+    at = np.rint(drawn).astype(int)
+    if inside[at[:, 1], at[:, 0]].mean() < share:
+        return None
+    return (_opencv.simplify_polygon(contours[0], 2.0) - margin) / scale + low

@@ -1,0 +1,115 @@
+"""Result files. Each is complete or not there at all: written beside its place, then renamed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from matching import _opencv
+from matching._version import __version__
+from matching.drawing import draw_matches
+from matching.errors import InputError
+
+COORDINATES = (
+    "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
+    " (0, 0) the centre of the top-left pixel"
+)
+
+
+def make_folder(path):
+    """The folder for the results, made if missing. Raises InputError if it can't be made or written."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: the output folder can't be written ({reason})") from None
+    return path
+
+
+def write_results(folder, pictures, result, config, *, figure=True):
+    """Write matches.npz, matches.json and, with `figure`, matches.png into a folder that exists."""
+    write_whole(folder / "matches.npz", npz_bytes(result))
+    write_whole(folder / "matches.json", json.dumps(summary(pictures, result, config), indent=1).encode())
+    if figure:
+        write_whole(folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result)))
+
+
+def write_whole(path, data):
+    """Write bytes to `path` so that it never holds a part of them."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                file.write(data)
+                file.close()
+                Path(file.name).chmod(0o666 & ~_umask())
+                os.replace(file.name, path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from None
+
+
+def npz_bytes(result):
+    """The content of matches.npz; equal results give equal bytes (no time stamps)."""
+    arrays = {
+        "xy0": result.xy0.astype(np.float64),
+        "xy1": result.xy1.astype(np.float64),
+        "cluster": result.cluster.astype(np.int64),
+        "score": result.score.astype(np.float64),
+    }
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(
+                zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)),
+                content.getvalue(),
+                zipfile.ZIP_DEFLATED,
+            )
+    return buffer.getvalue()
+
+
+def summary(pictures, result, config):
+    """What matches.json holds, as a dictionary."""
+    return {
+        "version": __version__,
+        "images": [
+            {"path": None if p.path is None else str(p.path), "width": p.width, "height": p.height}
+            for p in pictures
+        ],
+        "coordinates": COORDINATES,
+        "parameters": asdict(config),
+        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
+        "candidates": len(result.cluster),
+        "objects": [
+            {
+                "id": o.id,
+                "matches": o.n_matches,
+                "score": round(o.score, 4),
+                "transform": o.transform.tolist(),
+                "transform_kind": o.transform_kind,
+                "transform_error": round(o.transform_error, 4),
+                "outline0": np.round(o.outline0, 2).tolist(),
+                "outline1": np.round(o.outline1, 2).tolist(),
+            }
+            for o in result.objects
+        ],
+    }
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,137 @@
+"""Whole objects: a cluster falls into parts that hang together, and parts that move as one are joined.
+
+Two correspondences i, j hang together when they are near in both images and their ACC distance d_ij is small against
+their gap, the larger of |x0_i - x0_j| and |x1_i - x1_j|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from matching.geometry import acc_of_pairs
+from matching.verification import VerificationConfig, agreeing
+
+
+@dataclass(frozen=True)
+class PartsConfig:
+    """When correspondences hang together."""
+
+    min_cluster_score: float = 4.0  # connectivity of a cluster below which it isn't looked at
+    min_close: int = 4  # close neighbours that a correspondence must have
+    n_neighbors: int = 8
+    tolerance: float = 12.0  # pixels of ACC distance
+    slope: float = 0.2  # ACC distance a pixel of gap, where that is more
+    reach: float = 100.0  # pixels, largest gap
+    min_matches: int = 8  # in a part
+    growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
+    growth_rounds: int = 4
+    seam_pairs: int = 30  # closest pairs across, whose median ACC distance decides on joining
+    seam_reach: float = 80.0  # pixels
+    covered_share: float = (
+        0.7  # of a part's points inside stronger parts, in both pictures: it has no place of its own
+    )
+
+
+def dense_parts(knn, members, config=PartsConfig()):
+    """The connected parts of a cluster in the graph of its close neighbours; members with few of those are left out.
+
+    Close neighbours of a correspondence: those of its K nearest in the same cluster with an ACC distance under the tolerance. Copies
+    of one object, and strangers among its matches, fall apart here.
+    """
+    inside = np.full(knn.n_samples, -1)
+    inside[members] = np.arange(len(members))
+    j = inside[knn.indices[members]]
+    close = (j >= 0) & (knn.distances[members] < config.tolerance)
+    core = close.sum(axis=1) >= config.min_close
+    close &= core[:, None] & core[np.maximum(j, 0)]
+    i = np.broadcast_to(np.arange(len(members))[:, None], j.shape)
+    return _components(
+        members[core], np.cumsum(core)[i[close]] - 1, np.cumsum(core)[j[close]] - 1, config.min_matches
+    )
+
+
+def _components(members, i, j, least):
+    """Connected components of the links i - j, as arrays of members, the largest first; those below `least` dropped."""
+    if len(members) == 0:
+        return []
+    links = coo_matrix((np.ones(len(i)), (i, j)), (len(members), len(members)))
+    label = connected_components(links, directed=False)[1]
+    parts = [members[label == c] for c in range(label.max() + 1)]
+    return sorted((p for p in parts if len(p) >= least), key=lambda p: (-len(p), p[0]))
+
+
+def split_parts(candidates, members, config=PartsConfig()):
+    """The connected parts of a cluster, each an array of candidate numbers, the largest first; small ones dropped."""
+    if len(members) < config.min_matches:
+        return []
+    k = min(config.n_neighbors, len(members) - 1)
+    i = np.repeat(np.arange(len(members)), k)
+    near = [
+        cKDTree(xy[members]).query(xy[members], k + 1)[1][:, 1:] for xy in (candidates.xy0, candidates.xy1)
+    ]
+    i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
+    distance = acc_of_pairs(candidates, members[i], members[j])
+    gap = _gap(candidates, members[i], members[j])
+    linked = (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < config.reach)
+    return _components(members, i[linked], j[linked], config.min_matches)
+
+
+def grow_parts(candidates, parts, config=PartsConfig(), verification=VerificationConfig()):
+    """Add to each part the candidates of no part that agree with it, the largest part first, until none is left."""
+    free = np.ones(len(candidates), bool)
+    for part in parts:
+        free[part] = False
+    grown = []
+    for part in parts:
+        for _ in range(config.growth_rounds):
+            others = np.flatnonzero(free)
+            new = others[agreeing(candidates, part, others, config.growth_reach, verification)]
+            if len(new) == 0:
+                break
+            free[new] = False
+            part = np.sort(np.concatenate([part, new]))
+        grown.append(part)
+    return grown
+
+
+def join_parts(candidates, parts, config=PartsConfig()):
+    """Join parts that one smooth map explains, the best pair first, until none is left."""
+    parts = list(parts)
+    cost = {
+        (a, b): _seam(candidates, parts[a], parts[b], config) for a in range(len(parts)) for b in range(a)
+    }
+    while cost:
+        a, b = min(cost, key=lambda pair: (cost[pair], pair))
+        if cost[a, b] >= 1:
+            break
+        parts[b] = np.sort(np.concatenate([parts[a], parts[b]]))
+        parts[a] = parts[a][:0]
+        cost = {pair: c for pair, c in cost.items() if a not in pair}
+        for pair in cost:
+            if b in pair:
+                cost[pair] = _seam(candidates, parts[pair[0]], parts[pair[1]], config)
+    return [p for p in parts if len(p)]
+
+
+def _seam(candidates, one, other, config):
+    """Median over the closest pairs across of the ACC distance over what is allowed; infinite where there are too few."""
+    both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
+    gap, near = cKDTree(both[other]).query(both[one], k=min(3, len(other)), p=np.inf)
+    i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()
+    j = other[near.ravel()]
+    order = np.lexsort((j, i, gap))[: config.seam_pairs]
+    order = order[gap[order] < config.seam_reach]
+    if len(order) < min(config.seam_pairs, len(one), len(other)):
+        return np.inf
+    distance = acc_of_pairs(candidates, i[order], j[order])
+    return float(np.median(distance / np.maximum(config.tolerance, config.slope * gap[order])))
+
+
+def _gap(candidates, i, j):
+    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (candidates.xy0, candidates.xy1)]
+    return np.maximum(*apart)

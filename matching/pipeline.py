@@ -1,0 +1,160 @@
+"""From two pictures to the objects that both show: the stages in their order."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import gdl_core
+from matching import clustering, parts
+from matching.candidates import Candidates, match_features
+from matching.config import MatchConfig
+from matching.features import extract_features
+from matching.geometry import acc_neighbors
+from matching.images import Picture, picture_of_array, read_picture
+from matching.objects import MatchedObject, describe_object
+from matching.territory import drop_covered
+from matching.threads import default_threads
+from matching.verification import verify_cluster
+
+
+@dataclass(frozen=True, eq=False)
+class MatchResult:
+    """What two pictures have in common.
+
+    xy0, xy1 : (m, 2) float64, one row for every candidate correspondence, pixels of the original pictures as displayed, x to the
+        right, y down, (0, 0) the centre of the top-left pixel
+    cluster : (m,) int64, the object of each, numbered by falling connectivity score; -1 where removed as an outlier
+    score : (m,) float64 descriptor distance, smaller is better
+    objects : one MatchedObject for each cluster
+    timings : seconds of each stage
+    """
+
+    xy0: np.ndarray
+    xy1: np.ndarray
+    cluster: np.ndarray
+    score: np.ndarray
+    objects: tuple[MatchedObject, ...]
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustered:
+    """labels (m,) int64, numbered by falling score, -1 for outliers; scores (n_clusters,) float64 connectivity scores."""
+
+    labels: np.ndarray
+    scores: np.ndarray
+
+
+def match(image0, image1, config=MatchConfig()):
+    """Find the objects that two pictures both show.
+
+    Parameters
+    ----------
+    image0, image1 : path, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+    config : MatchConfig
+
+    Returns
+    -------
+    MatchResult
+        The same for any number of threads; swapped images give the same matches, swapped.
+
+    Raises
+    ------
+    InputError
+        A ValueError: a file or array can't be used.
+    """
+    clock = _Clock()
+    pictures = [_picture(image, f"image{k}") for k, image in enumerate((image0, image1))]
+    clock.lap("read")
+    return match_pictures(*pictures, config, clock=clock)
+
+
+def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=None, clock=None):
+    """`match` for pictures already read. find_clusters(candidates, config) -> Clustered may replace the clustering."""
+    clock = clock or _Clock()
+    greys = picture0.grey, picture1.grey
+    # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
+    swapped = _sort_key(greys[0]) > _sort_key(greys[1])
+    order = (1, 0) if swapped else (0, 1)
+    pictures = picture0, picture1
+    with ThreadPoolExecutor(2) as pool:
+        n_threads = max(default_threads() // 2, 1)
+        features = list(
+            pool.map(
+                lambda k: extract_features(greys[k], config.features, pictures[k].mask, n_threads), order
+            )
+        )
+    clock.lap("features")
+    candidates = match_features(*features, config.candidates)
+    clock.lap("candidates")
+    clustered = (find_clusters or cluster_candidates)(candidates, config)
+    clock.lap("clustering")
+    xy0, xy1 = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
+    objects = tuple(
+        describe_object(k, xy0[clustered.labels == k], xy1[clustered.labels == k], score)
+        for k, score in enumerate(clustered.scores)
+    )
+    clock.lap("objects")
+    return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
+
+
+def cluster_candidates(candidates: Candidates, config=MatchConfig()):
+    """Everything from the candidates to labels: graph, AGDL, verification, whole objects, outlier elimination."""
+    m = len(candidates)
+    if m < 2:
+        return Clustered(np.full(m, -1, np.int64), np.empty(0))
+    knn = acc_neighbors(candidates, min(config.clustering.n_neighbors, m - 1), default_threads())
+    labels = clustering.cluster_correspondences(knn, config.clustering)
+    graph = clustering.scoring_graph(knn, config.clustering)
+    if config.whole_objects:
+        labels = whole_objects(candidates, knn, labels, gdl_core.connectivity_scores(graph, labels), config)
+    scores = gdl_core.connectivity_scores(graph, labels)
+    kept = clustering.select_objects(scores, config.clustering)
+    return Clustered(*clustering.by_falling_score(labels, scores, kept))
+
+
+def whole_objects(candidates, knn, labels, scores, config):
+    """Verified, connected, grown and joined parts of clusters: labels (m,), -1 for all that is in none."""
+    found = []
+    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
+        for dense in parts.dense_parts(knn, np.flatnonzero(labels == k), config.parts):
+            verified = verify_cluster(candidates, dense, config.verification)
+            found += parts.split_parts(candidates, verified, config.parts)
+    found.sort(key=lambda part: (-len(part), part[0]))
+    found = parts.grow_parts(candidates, found, config.parts, config.verification)
+    found = parts.join_parts(candidates, found, config.parts)
+    found = parts.grow_parts(candidates, found, config.parts, config.verification)
+    found.sort(key=lambda part: (-len(part), part[0]))
+    found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
+    labels = np.full(len(candidates), -1, np.int64)
+    for k, part in enumerate(found):
+        labels[part] = k
+    return labels
+
+
+def _picture(image, name):
+    if isinstance(image, Picture):
+        return image
+    if isinstance(image, (str, Path)):
+        return read_picture(image)
+    return picture_of_array(image, name)
+
+
+def _sort_key(grey):
+    return grey.shape, grey.tobytes()
+
+
+class _Clock:
+    """Seconds of the stages, one lap after another."""
+
+    def __init__(self):
+        self.seconds, self._last = {}, time.perf_counter()
+
+    def lap(self, stage):
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now

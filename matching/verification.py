@@ -1,0 +1,109 @@
+"""Does a correspondence move as its neighbours do? A local affine check inside each cluster, in both directions.
+
+Notation: x (n, 2) are a cluster's points in one image, y (n, 2) where they go in the other, near (n, k) each point's
+nearest others in x. All lengths are pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from matching.geometry import local_maps
+
+
+@dataclass(frozen=True)
+class VerificationConfig:
+    """How far a correspondence may be from what its neighbours predict.
+
+    Tolerances hold in the image where the object is smaller; in the other they grow by its magnification.
+    """
+
+    n_neighbors: int = 12
+    frame_tolerance: float = 15.0  # pixels, for what the neighbours' own frames predict
+    frame_share: float = 0.3  # of the neighbours must predict it that well
+    tolerance: float = 5.0  # pixels, for the affine map fitted to the neighbours' centres
+    rounds: int = 2
+
+
+def verify_cluster(candidates, members, config=VerificationConfig()):
+    """Those of `members` (n,) that agree with their neighbours in the cluster.
+
+    First, the maps of a share of the nearest neighbours' own frames must predict a correspondence: a cluster may be strangers
+    for the greater part. Then, for some rounds, an affine map is fitted to the nearest neighbours that are left.
+    """
+    maps = local_maps(candidates)
+    growth = float(np.median(np.sqrt(np.abs(np.linalg.det(maps[members]))))) if len(members) else 1.0
+    scale0, scale1 = max(1 / growth, 1.0), max(growth, 1.0)
+    for check in range(config.rounds + 1):
+        k = min(config.n_neighbors, len(members) - 1)
+        if k < config.n_neighbors // 2:
+            return members[:0]
+        x, y = candidates.xy0[members], candidates.xy1[members]
+        near0, near1 = _nearest(x, k), _nearest(y, k)
+        if check == 0:
+            forth = maps[members]
+            there = frame_residuals(x, y, forth, near0, config.frame_share)
+            back = frame_residuals(y, x, np.linalg.inv(forth), near1, config.frame_share)
+            tolerance = config.frame_tolerance
+        else:
+            there = affine_residuals(x, y, near0, config.tolerance * scale1 / 2)
+            back = affine_residuals(y, x, near1, config.tolerance * scale0 / 2)
+            tolerance = config.tolerance
+        members = members[(there < tolerance * scale1) & (back < tolerance * scale0)]
+    return members
+
+
+def frame_residuals(x, y, maps, near, share):
+    """(n,) the quantile `share` over the neighbours j of |y_i - (y_j + A_j (x_i - x_j))|, A_j (n, 2, 2) their frames' linear maps."""
+    u, v = x[:, None] - x[near], y[:, None] - y[near]  # (n, k, 2)
+    predicted = (maps[near] @ u[..., None])[..., 0]
+    residual = np.sort(np.linalg.norm(v - predicted, axis=2), axis=1)
+    return residual[:, int(share * near.shape[1])]
+
+
+def affine_residuals(x, y, near, scale, at=None, iterations=5):
+    """(q,) the distance of a correspondence from where an affine map fitted to its neighbours takes it.
+
+    x, y (n, 2) are the neighbours' points, near (q, k) the neighbours of each; `at` is the pair of the correspondences' own
+    points (q, 2), by default x and y themselves. Iteratively reweighted least squares with Cauchy weights
+    1 / (1 + (r / s)^2), s the larger of `scale` and the median residual.
+    """
+    from_, to = (x, y) if at is None else at
+    u, v = x[near] - from_[:, None], y[near] - to[:, None]  # (q, k, 2)
+    spread = np.sqrt((u**2).sum(axis=2).mean(axis=1))[:, None, None] + 1e-9
+    design = np.concatenate([u / spread, np.ones((*near.shape, 1))], axis=2)  # (q, k, 3)
+    ridge = np.diag([1e-2, 1e-2, 1e-6])  # neighbours in one line leave the map across it open
+    weight = np.ones(near.shape)
+    for _ in range(iterations):
+        weighted = np.swapaxes(design * weight[:, :, None], 1, 2)
+        fitted = np.linalg.solve(weighted @ design + ridge, weighted @ v)  # (q, 3, 2)
+        residual = np.linalg.norm(v - design @ fitted, axis=2)
+        s = np.maximum(scale, np.median(residual, axis=1))[:, None]
+        weight = 1 / (1 + (residual / s) ** 2)
+    return np.linalg.norm(fitted[:, 2], axis=1)
+
+
+def agreeing(candidates, members, others, reach, config=VerificationConfig()):
+    """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within `reach` pixels of it."""
+    k = min(config.n_neighbors, len(members))
+    growth = float(np.median(np.sqrt(np.abs(np.linalg.det(local_maps(candidates[members]))))))
+    x, y = candidates.xy0[members], candidates.xy1[members]
+    at = candidates.xy0[others], candidates.xy1[others]
+    gap0, near0 = cKDTree(x).query(at[0], k)
+    gap1, near1 = cKDTree(y).query(at[1], k)
+    ok = np.flatnonzero((gap0[:, 0] < reach) & (gap1[:, 0] < reach))
+    here = at[0][ok], at[1][ok]
+    scale0, scale1 = max(1 / growth, 1.0), max(growth, 1.0)
+    there = affine_residuals(x, y, near0[ok], config.tolerance * scale1 / 2, here)
+    back = affine_residuals(y, x, near1[ok], config.tolerance * scale0 / 2, here[::-1])
+    agree = np.zeros(len(others), bool)
+    agree[ok] = (there < config.tolerance * scale1) & (back < config.tolerance * scale0)
+    return agree
+
+
+def _nearest(x, k):
+    """(n, k) the k nearest others of each point."""
+    return cKDTree(x).query(x, k + 1)[1][:, 1:]

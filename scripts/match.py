@@ -1,0 +1,7 @@
+"""Find the objects that two pictures both show: python scripts/match.py IMAGE0 IMAGE1"""
+
+import sys
+
+from eval.command import main
+
+sys.exit(main())
