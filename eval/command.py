@@ -11,7 +11,9 @@ def main(argv=None):
 
 
 def demo_pair():
-    """Two composite pictures (960, 960, 3) of shipped photographs with four objects in common, the second one bent."""
+    """Two composite pictures (960, 960, 3) of shipped photographs with four objects in common, the second
+    one bent.
+    """
     from synth.composite import composite_pair
     from synth.photographs import shipped
 

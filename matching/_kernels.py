@@ -38,7 +38,9 @@ def region_moments(points, lengths):
 
 @inner
 def _sample_patch(pixels, offset, height, width, step, cx, cy, a, b, c, d, patch):
-    """Fill `patch` (s, s) by bilinear samples of one pyramid level on the grid A [-1, 1]^2 + centre (border included)."""
+    """Fill `patch` (s, s) by bilinear samples of one pyramid level on the grid A [-1, 1]^2 + centre (border
+    included).
+    """
     s = patch.shape[0]
     unit = 2.0 / PATCH
     first = -1.0 - unit / 2.0
@@ -60,7 +62,9 @@ def _sample_patch(pixels, offset, height, width, step, cx, cy, a, b, c, d, patch
 
 @njit
 def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start, stop, angles):
-    """For features start..stop: up to `most` peaks of the gradient-orientation histogram, into angles (n, most)."""
+    """For features start..stop: up to `most` peaks of the gradient-orientation histogram, into angles (n,
+    most).
+    """
     s = PATCH + 2
     patch = np.empty((s, s), np.float32)
     raw, smooth = np.empty(BINS), np.empty(BINS)
@@ -81,7 +85,7 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
                 gy = patch[i + 2, j + 1] - patch[i, j + 1]
                 m = math.sqrt(gx * gx + gy * gy) * weight[i, j]
                 t = math.atan2(gy, gx) * (BINS / (2 * math.pi))
-                b = int(math.floor(t))
+                b = math.floor(t)
                 t -= b
                 raw[b % BINS] += m * (1 - t)
                 raw[(b + 1) % BINS] += m * t
@@ -110,7 +114,9 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
 
 @njit
 def describe(pixels, levels, xy, windows, level, start, stop, out):
-    """RootSIFT of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean norm about 2048."""
+    """RootSIFT of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean norm about
+    2048.
+    """
     s = PATCH + 2
     patch = np.empty((s, s), np.float32)
     # A sample's share in the 4 x 4 cells never changes: at most two cells along each axis.
@@ -119,7 +125,7 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
     gauss = np.empty(PATCH)
     for i in range(PATCH):
         v = (i + 0.5) * 5 / PATCH - 1.0
-        low = int(math.floor(v))
+        low = math.floor(v)
         cell[i, 0], cell[i, 1] = low, low + 1
         share[i, 0], share[i, 1] = 1 - (v - low), v - low
         t = (2 * i + 1) / PATCH - 1
@@ -140,7 +146,7 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
                 gy = patch[i + 2, j + 1] - patch[i, j + 1]
                 m = math.sqrt(gx * gx + gy * gy) * gauss[i] * gauss[j]
                 t = math.atan2(gy, gx) * (4 / math.pi)
-                o = int(math.floor(t))
+                o = math.floor(t)
                 t -= o
                 o0, o1 = o & 7, (o + 1) & 7
                 for p in range(2):
@@ -166,7 +172,9 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
 
 @njit
 def best_in_row(similarity, norm1, first, width, found, score):
-    """Of each row of `similarity` (b, n1): the `width` columns of least norm1 - 2 similarity, into found, score."""
+    """Of each row of `similarity` (b, n1): the `width` columns of least norm1 - 2 similarity, into found,
+    score.
+    """
     for r in range(similarity.shape[0]):
         for k in range(width):
             score[first + r, k] = np.inf
@@ -187,7 +195,9 @@ def best_in_row(similarity, norm1, first, width, found, score):
 
 @njit
 def drop_near_duplicates(xy0, xy1, radius, most):
-    """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before, at most `most`."""
+    """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before,
+    at most `most`.
+    """
     keep = np.zeros(len(xy0), np.bool_)
     cells = 65536
     head = np.full(cells, -1, np.int64)
@@ -195,7 +205,7 @@ def drop_near_duplicates(xy0, xy1, radius, most):
     r2 = radius * radius
     kept = 0
     for p in range(len(xy0)):
-        gx, gy = int(math.floor(xy0[p, 0] / radius)), int(math.floor(xy0[p, 1] / radius))
+        gx, gy = math.floor(xy0[p, 0] / radius), math.floor(xy0[p, 1] / radius)
         free = True
         for cy in range(gy - 1, gy + 2):
             for cx in range(gx - 1, gx + 2):
@@ -218,7 +228,9 @@ def drop_near_duplicates(xy0, xy1, radius, most):
 
 @njit
 def acc_nearest(x0, x1, forth, back, k, start, stop, nearest, distance):
-    """Rows start..stop of the k smallest ACC distances: nearest (m, k), distance (m, k), by (distance, index)."""
+    """Rows start..stop of the k smallest ACC distances: nearest (m, k), distance (m, k), by (distance,
+    index).
+    """
     m = len(x0)
     row = np.empty(m, np.float32)
     quarter = np.float32(0.25)

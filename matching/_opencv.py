@@ -69,7 +69,9 @@ def resize_area(image, width, height):
 
 
 def fit_homography(xy0, xy1, tolerance):
-    """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random state."""
+    """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random
+    state.
+    """
     if len(xy0) < 4:
         return None
     matrix, _ = cv2.findHomography(xy0, xy1, cv2.USAC_MAGSAC, tolerance, maxIters=2000, confidence=0.999)
@@ -108,7 +110,9 @@ def close_and_open(mask, radius):
 
 
 def simplify_polygon(polygon, tolerance):
-    """The polygon (k, 2) with fewer corners, nowhere further than `tolerance` pixels from it (Douglas-Peucker)."""
+    """The polygon (k, 2) with fewer corners, nowhere further than `tolerance` pixels from it (Douglas-
+    Peucker).
+    """
     return cv2.approxPolyDP(polygon.astype(np.float32), tolerance, True)[:, 0, :].astype(float)
 
 
@@ -142,7 +146,7 @@ def draw_disc(image, centre, radius, colour):
 def draw_label(image, text, centre, colour, ink, scale):
     """Write text on a filled box, centred, in place."""
     font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
-    (width, height), base = cv2.getTextSize(text, font, scale, thickness)
+    (width, height), _base = cv2.getTextSize(text, font, scale, thickness)
     pad = round(7 * scale)
     x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
     cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
@@ -158,4 +162,4 @@ def encode_png(rgb):
 
 
 def _subpixel(*points):
-    return tuple(tuple(int(round(c * 16)) for c in p) for p in points)
+    return tuple(tuple(round(c * 16) for c in p) for p in points)

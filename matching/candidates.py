@@ -1,7 +1,7 @@
 """Candidate correspondences: the pairs of features with the nearest descriptors.
 
-Notation: candidate i joins the point xy0[i] of image 0 to xy1[i] of image 1; frames0[i], frames1[i] are the frames of its
-two features; score[i] is the Euclidean distance of their unit descriptors.
+Notation: candidate i joins the point xy0[i] of image 0 to xy1[i] of image 1; frames0[i], frames1[i] are the
+frames of its two features; score[i] is the Euclidean distance of their unit descriptors.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class Candidates:
 def nearest_descriptors(descriptors0, descriptors1, width, block=1024):
     """The `width` nearest rows of descriptors1 for each row of descriptors0.
 
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds it exactly,
-    whatever the order of summation: the answer doesn't depend on the BLAS or on its threads.
+    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32
+    holds it exactly, whatever the order of summation: the answer doesn't depend on the BLAS or on its
+    threads.
 
     Returns indices (n0, width) int64, -1 where there are fewer, and squared distances (n0, width) float32.
     """
-    n0, n1 = len(descriptors0), len(descriptors1)
+    n0, _n1 = len(descriptors0), len(descriptors1)
     found = np.empty((n0, width), np.int64)
     score = np.empty((n0, width), np.float32)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)

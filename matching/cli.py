@@ -32,7 +32,8 @@ class _Parser(argparse.ArgumentParser):
 def main(argv=None, *, demo_pair=None, rivals=None):
     """Run the command; returns the exit status.
 
-    demo_pair : callable without arguments that gives the two pictures (h, w, 3) of --demo; without it there is no --demo
+    demo_pair : callable without arguments that gives the two pictures (h, w, 3) of --demo; without it there
+        is no --demo
     rivals : further methods for --method, name -> find_clusters as in `matching.pipeline.match_pictures`
     """
     try:

@@ -1,4 +1,6 @@
-"""Clusters of candidate correspondences: AGDL on the graph of their ACC distances, and the scores of the clusters."""
+"""Clusters of candidate correspondences: AGDL on the graph of their ACC distances, and the scores of the
+clusters.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,14 @@ METHODS = ("agdl", "gdl-u", "gdl")
 class ClusteringConfig:
     """The paper's parameters (Sec. 4.2), and two settings that differ from its text.
 
-    mutual_links : initial clusters join correspondences only where each is among the other's K0 nearest. The weak components
-        of the text's K0 = 2 graph run together: 3,000 candidates fall into fewer than n_T clusters.
-    score_scale : pixels; connectivity scores are computed with w = exp(-d^2 / score_scale^2) on the same neighbours. With
-        None, the text's a = 10 weights, nearly all weights are close to 1 and outlier clusters score like objects.
-    min_score : connectivity score below which a cluster is no object: a largest gap always leaves something above it.
+    mutual_links : initial clusters join correspondences only where each is among the other's K0 nearest.
+        The weak components of the text's K0 = 2 graph run together: 3,000 candidates fall into fewer than
+        n_T clusters.
+    score_scale : pixels; connectivity scores are computed with w = exp(-d^2 / score_scale^2) on the same
+        neighbours. With None, the text's a = 10 weights, nearly all weights are close to 1 and outlier
+        clusters score like objects.
+    min_score : connectivity score below which a cluster is no object: a largest gap always leaves something
+        above it.
     """
 
     method: str = "agdl"
@@ -63,13 +68,16 @@ def select_objects(scores, config):
         return np.zeros(0, bool)
     if config.score_scale is None:
         return gdl_core.split_at_largest_gap(scores) & (scores >= config.min_score)
-    # Scores of objects differ by factors, and what is no object has next to none: gaps of the logarithm, down to nothing.
+    # Scores of objects differ by factors, and what is no object has next to none: gaps of the logarithm,
+    # down to nothing.
     height = np.log(np.append(scores, 0.0) + config.score_offset)
     return gdl_core.split_at_largest_gap(height)[:-1] & (scores >= config.min_score)
 
 
 def by_falling_score(labels, scores, kept):
-    """The kept clusters renumbered 0, 1, ... by falling score (ties: the smaller old label first), all others -1."""
+    """The kept clusters renumbered 0, 1, ... by falling score (ties: the smaller old label first), all
+    others -1.
+    """
     order = np.argsort(-scores, kind="stable")
     order = order[kept[order]]
     rank = np.full(len(scores) + 1, -1, np.int64)  # the last entry answers label -1

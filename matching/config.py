@@ -15,10 +15,13 @@ from matching.verification import VerificationConfig
 class MatchConfig:
     """Settings of `match`, stage by stage.
 
-    whole_objects : verify the correspondences of each cluster, and make its connected parts whole; without it the clusters stay as
-        AGDL leaves them.
+    whole_objects : verify the correspondences of each cluster, and make its connected parts whole; without
+        it the clusters stay as AGDL leaves them.
     """
 
+    max_pixels: int = (
+        2_000_000  # larger pictures are matched at a coarser scale; all tolerances count its pixels
+    )
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     clustering: ClusteringConfig = ClusteringConfig()
@@ -28,7 +31,9 @@ class MatchConfig:
 
     @classmethod
     def paper(cls):
-        """Every stage as the paper's text has it: MSER only, weak components, scores from the a = 10 weights, plain largest gap."""
+        """Every stage as the paper's text has it: MSER only, weak components, scores from the a = 10
+        weights, plain largest gap.
+        """
         return cls(
             features=FeatureConfig(regions=("mser",)),
             clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0),

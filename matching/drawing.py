@@ -24,7 +24,8 @@ LINE_STRENGTH = 0.6
 
 
 def draw_matches(picture0, picture1, result):
-    """(h, w, 3) uint8: the two pictures at full size side by side; outlines, a dot for every match, some lines across.
+    """(h, w, 3) uint8: the two pictures at full size side by side; outlines, a dot for every match, some
+    lines across.
 
     All matches of an object have a dot in its colour in both pictures; lines join at most LINES_AN_OBJECT of
     them, spread over the object, so that hundreds of matches can still be read.
@@ -62,7 +63,9 @@ def colour(number):
 
 
 def spread(xy, most):
-    """Indices of at most `most` points that are far from each other: each next one is the farthest from those before."""
+    """Indices of at most `most` points that are far from each other: each next one is the farthest from
+    those before.
+    """
     if len(xy) <= most:
         return np.arange(len(xy))
     chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]

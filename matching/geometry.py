@@ -1,7 +1,7 @@
 """The distance between two correspondences (Cho, Lee and Lee, ICCV 2009: ACC), in pixels.
 
-Notation: correspondence i takes the frame T0_i = [A0 | x0] of image 0 to T1_i = [A1 | x1] of image 1, so it predicts the affine
-map T_i = T1_i T0_i^-1. How badly it explains correspondence j:
+Notation: correspondence i takes the frame T0_i = [A0 | x0] of image 0 to T1_i = [A1 | x1] of image 1, so it
+predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence j:
 
     d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
 """
@@ -53,7 +53,8 @@ def local_maps(candidates):
 def acc_neighbors(candidates, n_neighbors, n_threads=2):
     """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
 
-    Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index first.
+    Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index
+    first.
     """
     m = len(candidates)
     forth = local_maps(candidates)

@@ -1,10 +1,12 @@
 """Pictures in: any file Pillow reads, or an array, as one record of 8-bit pixels.
 
-Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture as displayed.
+Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
+as displayed.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from matching import _opencv
 from matching.errors import InputError
 
 MAX_PIXELS = 200_000_000  # decoded pixels of a picture: 600 MB as 8-bit RGB
@@ -47,8 +50,42 @@ class Picture:
         return self.rgb.shape[0]
 
 
+@dataclass(frozen=True, eq=False)
+class WorkingImage:
+    """What the matching looks at: a picture's grey values, made smaller where it is large.
+
+    grey : (h, w) uint8
+    mask : (h, w) bool or None
+    step : (2,) float64, pixels of the picture a working pixel, in x and y
+    """
+
+    grey: np.ndarray
+    mask: np.ndarray | None
+    step: np.ndarray
+
+    def to_picture(self, xy):
+        """Working pixels (n, 2) as pixels of the picture; in both, (0, 0) is the centre of the top-left
+        pixel.
+        """
+        return (xy + 0.5) * self.step - 0.5
+
+
+def working_image(picture, max_pixels):
+    """The grey values of a picture, with at most about `max_pixels` pixels."""
+    grey, mask = picture.grey, picture.mask
+    factor = math.sqrt(max_pixels / grey.size)
+    if factor >= 1:
+        return WorkingImage(grey, mask, np.ones(2))
+    width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
+    small = _opencv.resize_area(grey, width, height)
+    if mask is not None:
+        mask = _opencv.resize_area(mask.astype(np.uint8) * 255, width, height) >= 128
+    return WorkingImage(small, mask, np.array([picture.width / width, picture.height / height]))
+
+
 def read_picture(path):
-    """The picture in a file, turned as its EXIF orientation says; transparent pixels (alpha < 128) are masked.
+    """The picture in a file, turned as its EXIF orientation says; transparent pixels (alpha < 128) are
+    masked.
 
     16-bit and float pictures are stretched from their 0.1 to their 99.9 percentile.
 
@@ -83,7 +120,8 @@ def read_picture(path):
 
 
 def picture_of_array(array, name="image"):
-    """A picture from an array: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA; uint8 as it is, other types stretched.
+    """A picture from an array: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA; uint8 as it is, other types
+    stretched.
 
     Raises InputError for any other shape or type.
     """
@@ -120,7 +158,9 @@ def _three_channels(image):
 
 
 def _eight_bits(array):
-    """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what is finite."""
+    """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what
+    is finite.
+    """
     if array.dtype == np.uint8:
         return array
     array = array.astype(np.float32)

@@ -35,7 +35,7 @@ class MatchedObject:
     transform_error: float
 
 
-def describe_object(number, xy0, xy1, score, tolerance=3.0):
+def describe_object(number, xy0, xy1, score, tolerance=5.0):
     """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1."""
     outline0, outline1 = outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
@@ -49,8 +49,10 @@ def apply_transform(transform, xy):
     return mapped[:, :2] / mapped[:, 2:]
 
 
-def fit_transform(xy0, xy1, tolerance=3.0):
-    """The robust transform (3, 3) of matched points, and its kind: a homography if it is sound and fits better than an affine map."""
+def fit_transform(xy0, xy1, tolerance=5.0):
+    """The robust transform (3, 3) of matched points, and its kind: a homography if it is sound and fits
+    better than an affine map.
+    """
     affine = _affine(xy0, xy1, tolerance)
     homography = _opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
     if homography is not None and _is_sound(homography, xy0):
@@ -70,7 +72,9 @@ def _affine(xy0, xy1, tolerance):
 
 
 def _is_sound(homography, xy):
-    """Whether a homography keeps the points in front and their orientation: the horizon doesn't cross the object."""
+    """Whether a homography keeps the points in front and their orientation: the horizon doesn't cross the
+    object.
+    """
     hull = _opencv.convex_hull(xy)
     w = np.column_stack([hull, np.ones(len(hull))]) @ homography[2]
     return bool(
@@ -81,8 +85,8 @@ def _is_sound(homography, xy):
 def outlines(xy0, xy1):
     """Polygons (k, 2) around matched points in either image.
 
-    Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are small in both
-    images. The longest side allowed grows until nearly all matches lie in one piece.
+    Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are
+    small in both images. The longest side allowed grows until nearly all matches lie in one piece.
     """
     try:
         triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else None
@@ -110,7 +114,9 @@ def _longest_side(xy, triangles):
 
 
 def _trace(xy, triangles, share):
-    """The outer boundary of triangles, smoothed; None where the largest piece holds less than `share` of the points."""
+    """The outer boundary of triangles, smoothed; None where the largest piece holds less than `share` of
+    the points.
+    """
     low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
     margin = 12
     drawn = (xy - low) * scale + margin

@@ -52,7 +52,7 @@ def write_whole(path, data):
                 file.write(data)
                 file.close()
                 Path(file.name).chmod(0o666 & ~_umask())
-                os.replace(file.name, path)
+                Path(file.name).replace(path)
             except BaseException:
                 Path(file.name).unlink(missing_ok=True)
                 raise

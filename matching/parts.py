@@ -1,7 +1,7 @@
 """Whole objects: a cluster falls into parts that hang together, and parts that move as one are joined.
 
-Two correspondences i, j hang together when they are near in both images and their ACC distance d_ij is small against
-their gap, the larger of |x0_i - x0_j| and |x1_i - x1_j|.
+Two correspondences i, j hang together when they are near in both images and their ACC distance d_ij is
+small against their gap, the larger of |x0_i - x0_j| and |x1_i - x1_j|.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class PartsConfig:
 
 
 def dense_parts(knn, members, config=PartsConfig()):
-    """The connected parts of a cluster in the graph of its close neighbours; members with few of those are left out.
+    """The connected parts of a cluster in the graph of its close neighbours; members with few of those are
+    left out.
 
-    Close neighbours of a correspondence: those of its K nearest in the same cluster with an ACC distance under the tolerance. Copies
-    of one object, and strangers among its matches, fall apart here.
+    Close neighbours of a correspondence: those of its K nearest in the same cluster with an ACC distance
+    under the tolerance. Copies of one object, and strangers among its matches, fall apart here.
     """
     inside = np.full(knn.n_samples, -1)
     inside[members] = np.arange(len(members))
@@ -56,7 +57,9 @@ def dense_parts(knn, members, config=PartsConfig()):
 
 
 def _components(members, i, j, least):
-    """Connected components of the links i - j, as arrays of members, the largest first; those below `least` dropped."""
+    """Connected components of the links i - j, as arrays of members, the largest first; those below `least`
+    dropped.
+    """
     if len(members) == 0:
         return []
     links = coo_matrix((np.ones(len(i)), (i, j)), (len(members), len(members)))
@@ -66,7 +69,9 @@ def _components(members, i, j, least):
 
 
 def split_parts(candidates, members, config=PartsConfig()):
-    """The connected parts of a cluster, each an array of candidate numbers, the largest first; small ones dropped."""
+    """The connected parts of a cluster, each an array of candidate numbers, the largest first; small ones
+    dropped.
+    """
     if len(members) < config.min_matches:
         return []
     k = min(config.n_neighbors, len(members) - 1)
@@ -82,7 +87,9 @@ def split_parts(candidates, members, config=PartsConfig()):
 
 
 def grow_parts(candidates, parts, config=PartsConfig(), verification=VerificationConfig()):
-    """Add to each part the candidates of no part that agree with it, the largest part first, until none is left."""
+    """Add to each part the candidates of no part that agree with it, the largest part first, until none is
+    left.
+    """
     free = np.ones(len(candidates), bool)
     for part in parts:
         free[part] = False
@@ -119,7 +126,9 @@ def join_parts(candidates, parts, config=PartsConfig()):
 
 
 def _seam(candidates, one, other, config):
-    """Median over the closest pairs across of the ACC distance over what is allowed; infinite where there are too few."""
+    """Median over the closest pairs across of the ACC distance over what is allowed; infinite where there
+    are too few.
+    """
     both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
     gap, near = cKDTree(both[other]).query(both[one], k=min(3, len(other)), p=np.inf)
     i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()

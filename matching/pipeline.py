@@ -15,7 +15,7 @@ from matching.candidates import Candidates, match_features
 from matching.config import MatchConfig
 from matching.features import extract_features
 from matching.geometry import acc_neighbors
-from matching.images import Picture, picture_of_array, read_picture
+from matching.images import Picture, picture_of_array, read_picture, working_image
 from matching.objects import MatchedObject, describe_object
 from matching.territory import drop_covered
 from matching.threads import default_threads
@@ -26,9 +26,10 @@ from matching.verification import verify_cluster
 class MatchResult:
     """What two pictures have in common.
 
-    xy0, xy1 : (m, 2) float64, one row for every candidate correspondence, pixels of the original pictures as displayed, x to the
-        right, y down, (0, 0) the centre of the top-left pixel
-    cluster : (m,) int64, the object of each, numbered by falling connectivity score; -1 where removed as an outlier
+    xy0, xy1 : (m, 2) float64, one row for every candidate correspondence, pixels of the original pictures
+        as displayed, x to the right, y down, (0, 0) the centre of the top-left pixel
+    cluster : (m,) int64, the object of each, numbered by falling connectivity score; -1 where removed as an
+        outlier
     score : (m,) float64 descriptor distance, smaller is better
     objects : one MatchedObject for each cluster
     timings : seconds of each stage
@@ -44,7 +45,9 @@ class MatchResult:
 
 @dataclass(frozen=True, eq=False)
 class Clustered:
-    """labels (m,) int64, numbered by falling score, -1 for outliers; scores (n_clusters,) float64 connectivity scores."""
+    """labels (m,) int64, numbered by falling score, -1 for outliers; scores (n_clusters,) float64
+    connectivity scores.
+    """
 
     labels: np.ndarray
     scores: np.ndarray
@@ -75,36 +78,40 @@ def match(image0, image1, config=MatchConfig()):
 
 
 def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=None, clock=None):
-    """`match` for pictures already read. find_clusters(candidates, config) -> Clustered may replace the clustering."""
+    """`match` for pictures already read. find_clusters(candidates, config) -> Clustered may replace the
+    clustering.
+    """
     clock = clock or _Clock()
-    greys = picture0.grey, picture1.grey
+    images = [working_image(picture, config.max_pixels) for picture in (picture0, picture1)]
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
-    swapped = _sort_key(greys[0]) > _sort_key(greys[1])
-    order = (1, 0) if swapped else (0, 1)
-    pictures = picture0, picture1
-    with ThreadPoolExecutor(2) as pool:
-        n_threads = max(default_threads() // 2, 1)
-        features = list(
-            pool.map(
-                lambda k: extract_features(greys[k], config.features, pictures[k].mask, n_threads), order
-            )
-        )
+    swapped = _sort_key(images[0]) > _sort_key(images[1])
+    features = _features_of(images[::-1] if swapped else images, config)
     clock.lap("features")
     candidates = match_features(*features, config.candidates)
     clock.lap("candidates")
     clustered = (find_clusters or cluster_candidates)(candidates, config)
     clock.lap("clustering")
-    xy0, xy1 = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
+    points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
+    xy0, xy1 = (image.to_picture(xy) for image, xy in zip(images, points, strict=True))
+    tolerance = config.verification.tolerance * float(images[1].step.max())
     objects = tuple(
-        describe_object(k, xy0[clustered.labels == k], xy1[clustered.labels == k], score)
+        describe_object(k, xy0[clustered.labels == k], xy1[clustered.labels == k], score, tolerance)
         for k, score in enumerate(clustered.scores)
     )
     clock.lap("objects")
     return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
 
 
+def _features_of(images, config):
+    threads = max(default_threads() // 2, 1)
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda i: extract_features(i.grey, config.features, i.mask, threads), images))
+
+
 def cluster_candidates(candidates: Candidates, config=MatchConfig()):
-    """Everything from the candidates to labels: graph, AGDL, verification, whole objects, outlier elimination."""
+    """Everything from the candidates to labels: graph, AGDL, verification, whole objects, outlier
+    elimination.
+    """
     m = len(candidates)
     if m < 2:
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
@@ -145,8 +152,8 @@ def _picture(image, name):
     return picture_of_array(image, name)
 
 
-def _sort_key(grey):
-    return grey.shape, grey.tobytes()
+def _sort_key(image):
+    return image.grey.shape, image.grey.tobytes(), b"" if image.mask is None else image.mask.tobytes()
 
 
 class _Clock:

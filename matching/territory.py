@@ -1,7 +1,8 @@
 """Each place shows one thing: an object needs a place of its own.
 
-Repeated structure (a logo printed twice on a box, the squares of a cube) makes small clusters that move as one, on top of the
-object that they belong to. A copy of an object, on the other hand, shares its place in one picture but has its own in the other.
+Repeated structure (a logo printed twice on a box, the squares of a cube) makes small clusters that move as
+one, on top of the object that they belong to. A copy of an object, on the other hand, shares its place in
+one picture but has its own in the other.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ CANVAS = 500  # pixels along the longer side of a picture when territories are d
 def drop_covered(xy0, xy1, parts, share):
     """The parts that have a place of their own, in the order given.
 
-    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least `share` of its points lie
-        inside the outlines of stronger parts that stay.
+    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least
+        `share` of its points lie inside the outlines of stronger parts that stay.
     """
     if len(parts) < 2:
         return list(parts)

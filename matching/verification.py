@@ -1,7 +1,8 @@
-"""Does a correspondence move as its neighbours do? A local affine check inside each cluster, in both directions.
+"""Does a correspondence move as its neighbours do? A local affine check inside each cluster, in both
+directions.
 
-Notation: x (n, 2) are a cluster's points in one image, y (n, 2) where they go in the other, near (n, k) each point's
-nearest others in x. All lengths are pixels.
+Notation: x (n, 2) are a cluster's points in one image, y (n, 2) where they go in the other, near (n, k)
+each point's nearest others in x. All lengths are pixels.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ class VerificationConfig:
 def verify_cluster(candidates, members, config=VerificationConfig()):
     """Those of `members` (n,) that agree with their neighbours in the cluster.
 
-    First, the maps of a share of the nearest neighbours' own frames must predict a correspondence: a cluster may be strangers
-    for the greater part. Then, for some rounds, an affine map is fitted to the nearest neighbours that are left.
+    First, the maps of a share of the nearest neighbours' own frames must predict a correspondence: a
+    cluster may be strangers for the greater part. Then, for some rounds, an affine map is fitted to the
+    nearest neighbours that are left.
     """
     maps = local_maps(candidates)
     growth = float(np.median(np.sqrt(np.abs(np.linalg.det(maps[members]))))) if len(members) else 1.0
@@ -57,7 +59,9 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
 
 
 def frame_residuals(x, y, maps, near, share):
-    """(n,) the quantile `share` over the neighbours j of |y_i - (y_j + A_j (x_i - x_j))|, A_j (n, 2, 2) their frames' linear maps."""
+    """(n,) the quantile `share` over the neighbours j of |y_i - (y_j + A_j (x_i - x_j))|, A_j (n, 2, 2)
+    their frames' linear maps.
+    """
     u, v = x[:, None] - x[near], y[:, None] - y[near]  # (n, k, 2)
     predicted = (maps[near] @ u[..., None])[..., 0]
     residual = np.sort(np.linalg.norm(v - predicted, axis=2), axis=1)
@@ -67,9 +71,9 @@ def frame_residuals(x, y, maps, near, share):
 def affine_residuals(x, y, near, scale, at=None, iterations=5):
     """(q,) the distance of a correspondence from where an affine map fitted to its neighbours takes it.
 
-    x, y (n, 2) are the neighbours' points, near (q, k) the neighbours of each; `at` is the pair of the correspondences' own
-    points (q, 2), by default x and y themselves. Iteratively reweighted least squares with Cauchy weights
-    1 / (1 + (r / s)^2), s the larger of `scale` and the median residual.
+    x, y (n, 2) are the neighbours' points, near (q, k) the neighbours of each; `at` is the pair of the
+    correspondences' own points (q, 2), by default x and y themselves. Iteratively reweighted least squares
+    with Cauchy weights 1 / (1 + (r / s)^2), s the larger of `scale` and the median residual.
     """
     from_, to = (x, y) if at is None else at
     u, v = x[near] - from_[:, None], y[near] - to[:, None]  # (q, k, 2)
@@ -87,7 +91,9 @@ def affine_residuals(x, y, near, scale, at=None, iterations=5):
 
 
 def agreeing(candidates, members, others, reach, config=VerificationConfig()):
-    """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within `reach` pixels of it."""
+    """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within
+    `reach` pixels of it.
+    """
     k = min(config.n_neighbors, len(members))
     growth = float(np.median(np.sqrt(np.abs(np.linalg.det(local_maps(candidates[members]))))))
     x, y = candidates.xy0[members], candidates.xy1[members]
