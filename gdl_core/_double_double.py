@@ -1,8 +1,9 @@
 """Sums and products of non-negative numbers to about 106 bits, as unevaluated pairs (high, low) of float64.
 
-Affinities are sums of products that different merging orders add up differently. In plain float64 the same affinity then
-comes out as several neighbouring numbers, and a tie is decided by rounding. Here every affinity is computed to twice
-the precision and rounded once, so that equal affinities are equal numbers. Dekker 1971, Knuth TAOCP 4.2.2.
+Affinities are sums of products that different merging orders add up differently. In plain float64 the same
+affinity then comes out as several neighbouring numbers, and a tie is decided by rounding. Here every
+affinity is computed to twice the precision and rounded once, so that equal affinities are equal numbers.
+Dekker 1971, Knuth TAOCP 4.2.2.
 """
 
 from ._jit import inner

@@ -1,7 +1,7 @@
 """Compiling with Numba, so that it is paid once wherever a cache can be written, and still works where none can.
 
-Import this module only from modules that hold kernels, and those only inside the functions that call them: Numba
-takes longer to import than everything else in the package together.
+Import this module only from modules that hold kernels, and those only inside the functions that call them:
+Numba takes longer to import than everything else in the package together.
 """
 
 import tempfile
@@ -13,15 +13,15 @@ import numba
 def njit(function):
     """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
 
-    Numba looks for a cache folder in ``NUMBA_CACHE_DIR``, beside the source file, and in the user's cache folder. Where
-    none of them can be written, this one uses the folder for temporary files, and where that fails too it compiles
-    without a cache.
+    Numba looks for a cache folder in ``NUMBA_CACHE_DIR``, beside the source file, and in the user's cache
+    folder. Where none of them can be written, this one uses the folder for temporary files, and where that
+    fails too it compiles without a cache.
 
     Parameters
     ----------
     function : callable
-        Takes arrays and numbers, returns arrays and numbers. Everything it calls should be ``inner`` functions of
-        the same file, because a cached kernel is thrown away only when its own file changes.
+        Takes arrays and numbers, returns arrays and numbers. Everything it calls should be ``inner``
+        functions of the same file, because a cached kernel is thrown away only when its own file changes.
     """
     options = {"nogil": True, "error_model": "numpy"}
     try:
@@ -32,7 +32,9 @@ def njit(function):
 
 def inner(function):
     """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own."""
-    return numba.njit(nogil=True, error_model="numpy")(function)
+    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
+        function
+    )
 
 
 def _cached_in_temporary_folder(function, options):

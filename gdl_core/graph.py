@@ -1,7 +1,7 @@
 """The neighbourhood graph (Sec. 3.1) and the initial clusters (Sec. 3.2).
 
-n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the edge from vertex i to vertex j, zero where
-there is none.
+n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the edge from vertex i to vertex
+j, zero where there is none.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ class KnnGraph:
     Raises
     ------
     ValueError
-        Where shapes differ, an index is out of range, repeated or the row's own, a distance is negative or not finite, or
-        a row is not sorted.
+        Where shapes differ, an index is out of range, repeated or the row's own, a distance is negative or
+        not finite, or a row is not sorted.
     """
 
     indices: np.ndarray

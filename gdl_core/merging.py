@@ -1,21 +1,23 @@
 """Merging clusters: ``gdl`` (Algorithm 1), ``gdl_u`` (Algorithm 2) and ``agdl`` (Algorithm 3).
 
-All three record what they merge as a `MergeTree`. Ties are the same in all: among pairs of equal affinity the one with the
-smaller node numbers comes first (compare the smaller numbers, then the larger), where initial clusters are numbered as
-labelled and merged ones after them in order of creation.
+All three record what they merge as a `MergeTree`. Ties are the same in all: among pairs of equal affinity
+the one with the smaller node numbers comes first (compare the smaller numbers, then the larger), where
+initial clusters are numbered as labelled and merged ones after them in order of creation.
 """
 
-import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
+from ._components import interleave, split
+from ._jobs import effective_jobs
 from .reference import gdl
 from .tree import MergeTree
 
 __all__ = ["agdl", "gdl", "gdl_u"]
 
 
-def gdl_u(graph, initial_labels, n_clusters=1, *, verbose=0):
+def gdl_u(graph, initial_labels, n_clusters=1, *, n_jobs=None, verbose=0):
     """Exact graph degree linkage with the update formula (GDL-U, Algorithm 2), in about O(n K log n).
 
     The result is that of Algorithm 1: the same merges with the same affinities.
@@ -28,6 +30,9 @@ def gdl_u(graph, initial_labels, n_clusters=1, *, verbose=0):
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
         n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
+    n_jobs : int, optional
+        Threads, of use only where the graph falls into parts that no edge joins: 1 by default, -1 for all.
+        The result is the same for any number.
     verbose : int
         1 shows a progress bar.
 
@@ -36,18 +41,19 @@ def gdl_u(graph, initial_labels, n_clusters=1, *, verbose=0):
     MergeTree
         Ask it for ``cut(n_clusters)``.
     """
-    return _merge(graph, initial_labels, n_clusters, 0, verbose)
+    return _merge(graph, initial_labels, n_clusters, 0, n_jobs, verbose)
 
 
-def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, verbose=0):
+def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=None, verbose=0):
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
-    Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive). When the neighbour
-    sets hold no pair any more and n_clusters is not reached, they are built anew in the same way.
+    Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are
+    positive). When the neighbour sets hold no pair any more and n_clusters is not reached, they are built
+    anew in the same way.
 
     Parameters
     ----------
-    graph, initial_labels, n_clusters, verbose
+    graph, initial_labels, n_clusters, n_jobs, verbose
         As in `gdl_u`.
     n_neighbor_clusters : int
         K^c.
@@ -58,34 +64,51 @@ def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, verbose
     """
     if n_neighbor_clusters < 1:
         raise ValueError(f"n_neighbor_clusters must be at least 1, got {n_neighbor_clusters}")
-    return _merge(graph, initial_labels, n_clusters, int(n_neighbor_clusters), verbose)
+    return _merge(graph, initial_labels, n_clusters, int(n_neighbor_clusters), n_jobs, verbose)
 
 
-def _merge(graph, initial_labels, n_clusters, k_nearest, verbose):
-    from ._merge_kernel import merge
-
+def _merge(graph, initial_labels, n_clusters, k_nearest, n_jobs, verbose):
     labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
-    k_nearest = min(k_nearest, max(n_initial - 1, 1)) if k_nearest else 0
-    children = np.empty((max(n_initial - 1, 0), 2), np.int64)
-    affinities = np.empty(len(children), np.float64)
-    progress = np.zeros(2, np.int64)
+    if n_initial <= n_clusters:
+        return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
+    components = split(graph, labels, n_initial)
+    n_parts = len(components.vertex_start) - 1
+    children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
     arguments = (
-        n_initial,
-        n_clusters,
-        k_nearest,
-        labels.astype(np.int32),
-        np.ascontiguousarray(graph.indptr, np.int64),
-        np.ascontiguousarray(graph.indices, np.int32),
-        np.ascontiguousarray(graph.weights, np.float64),
-        children,
-        affinities,
-        progress,
+        n_clusters if n_parts == 1 else 1,
+        min(k_nearest, n_initial - 1),
+        components.labels,
+        components.indptr,
+        components.indices,
+        components.weights,
     )
-    if verbose:
-        n_merges = _watched(merge, arguments, progress, max(n_initial - n_clusters, 0))
-    else:
-        n_merges = merge(*arguments)
-    return MergeTree(labels, children[:n_merges].copy(), affinities[:n_merges].copy())
+    shares = _shares(components, n_jobs)
+    with _Watch(len(shares), n_initial - n_clusters, verbose) as watch:
+        jobs = [(share, arguments, children, affinities, watch.progress[k]) for k, share in enumerate(shares)]
+        watch.wait([watch.pool.submit(_merge_share, *job) for job in jobs])
+    n_merges = np.concatenate(shares)[:, 4]
+    return MergeTree(labels, *interleave(components, n_merges, children, affinities, n_initial, n_clusters))
+
+
+def _shares(components, n_jobs):
+    """Rows for the kernel, cut into runs of components with about the same number of edges."""
+    vertex, cluster = components.vertex_start, components.cluster_start
+    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], np.zeros(len(vertex) - 1,
+    np.int64)], axis=1) edges = components.indptr[vertex] n_shares = min(effective_jobs(n_jobs), len(parts))
+    cuts = np.searchsorted(edges, edges[-1] * np.arange(1, n_shares) / n_shares) return
+    [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
+
+
+def _merge_share(parts, arguments, children, affinities, progress):
+    from ._merge_kernel import merge_components
+
+    n_target, k_nearest, labels, indptr, indices, weights = arguments
+    room = 2 * int(np.diff(indptr[parts[:, :2]], axis=1).max())  # entries: two for each edge at the most
+    sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
+    merge_components(
+        parts, n_target, k_nearest, labels, indptr, indices, weights, sums, ints, children, affinities,
+        progress
+    )
 
 
 def checked_labels(graph, initial_labels, n_clusters):
@@ -102,22 +125,28 @@ def checked_labels(graph, initial_labels, n_clusters):
     return labels, n_initial
 
 
-def _watched(kernel, arguments, progress, total):
-    """Run the kernel in a thread of its own and show how far it is; stops it when interrupted."""
-    from tqdm import tqdm
+class _Watch:
+    """Threads for the kernel, and a progress bar over them; an interrupt stops them."""
 
-    result = []
-    worker = threading.Thread(target=lambda: result.append(kernel(*arguments)), daemon=True)
-    with tqdm(total=total, desc="merging", unit="merge") as bar:
-        worker.start()
-        try:
-            while worker.is_alive():
-                worker.join(0.1)
-                bar.update(int(progress[0]) - bar.n)
-        except BaseException:
-            progress[1] = 1
-            raise
-        finally:
-            worker.join()
-        bar.update(int(progress[0]) - bar.n)
-    return result[0]
+    def __init__(self, n_threads, total, verbose):
+        self.progress = np.zeros((n_threads, 2), np.int64)
+        self.pool = ThreadPoolExecutor(n_threads)
+        self.total, self.verbose = total, verbose
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.progress[:, 1] = 1
+        self.pool.shutdown()
+
+    def wait(self, futures):
+        if self.verbose:
+            from tqdm import tqdm
+
+            with tqdm(total=self.total, desc="merging", unit="merge") as bar:
+                while wait(futures, timeout=0.1).not_done:
+                    bar.update(min(int(self.progress[:, 0].sum()), self.total) - bar.n)
+                bar.update(self.total - bar.n)
+        for future in futures:
+            future.result()

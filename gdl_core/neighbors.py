@@ -1,11 +1,11 @@
 """The K nearest neighbours of every sample, exact or approximate, never with an n x n matrix.
 
-Neighbours are sorted by (distance, index). Where several samples share the K-th distance, those of the smallest index are taken.
-Euclidean distances are computed again from differences in float64 once the neighbours are known, so that they are the same
-bits for any number of threads, symmetric, and exactly 0 between equal rows.
+Neighbours are sorted by (distance, index). Where several samples share the K-th distance, those of the
+smallest index are taken. Euclidean distances are computed again from differences in float64 once the
+neighbours are known, so that they are the same bits for any number of threads, symmetric, and exactly 0
+between equal rows.
 """
 
-import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -13,6 +13,7 @@ from importlib.util import find_spec
 import numpy as np
 from scipy.sparse import issparse
 
+from ._jobs import effective_jobs
 from .graph import KnnGraph
 
 APPROXIMATE_ABOVE = 100_000  # samples; below, the exact search is faster or nearly as fast
@@ -29,9 +30,9 @@ def knn_graph(
     Parameters
     ----------
     x : array or sparse matrix
-        (n, d) samples; with ``metric="precomputed"`` an (n, n) array of distances (row i: from i; it need not be
-        symmetric, its diagonal is not used), or a sparse (n, n) matrix with the distances of at least K others in
-        each row, stored zeros included.
+        (n, d) samples; with ``metric="precomputed"`` an (n, n) array of distances (row i: from i; it need
+        not be symmetric, its diagonal is not used), or a sparse (n, n) matrix with the distances of at
+        least K others in each row, stored zeros included.
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
@@ -53,7 +54,8 @@ def knn_graph(
     Raises
     ------
     ValueError
-        Where K is out of range, a distance is negative, nan or infinite, or a row of a sparse matrix has too few entries.
+        Where K is out of range, a distance is negative, nan or infinite, or a row of a sparse matrix has
+        too few entries.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def _is_approximate(search, x):
     return False
 
 
-# --- precomputed distances -------------------------------------------------------------------------------------------
+# --- precomputed distances ------------------------------------------------------------------------
 
 
 def _from_dense(distances, k):
@@ -153,7 +155,7 @@ def _sorted(indices, distances):
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
 
 
-# --- samples ---------------------------------------------------------------------------------------------------------
+# --- samples --------------------------------------------------------------------------------------
 
 
 def _exact(x, k, metric, n_jobs, verbose):
@@ -197,7 +199,7 @@ def _euclidean(x, rows, candidates, n_jobs=1):
     from ._knn_kernel import candidate_distances
 
     out = np.empty(candidates.shape)
-    parts = np.array_split(np.arange(len(rows)), _threads(n_jobs) if len(rows) > 256 else 1)
+    parts = np.array_split(np.arange(len(rows)), effective_jobs(n_jobs) if len(rows) > 256 else 1)
     candidates = np.ascontiguousarray(candidates, np.int64)
 
     def run(part):
@@ -208,13 +210,6 @@ def _euclidean(x, rows, candidates, n_jobs=1):
     with ThreadPoolExecutor(len(parts)) as pool:
         list(pool.map(run, parts))
     return out
-
-
-def _threads(n_jobs):
-    available = os.cpu_count() or 1
-    if n_jobs is None:
-        return 1
-    return max(1, available + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
 def _settle(searcher, searched, x, rows, tied, found, value, k):
@@ -245,7 +240,7 @@ def _progress(blocks, verbose):
     return tqdm(blocks, desc="neighbours", unit="block")
 
 
-# --- approximate -----------------------------------------------------------------------------------------------------
+# --- approximate ----------------------------------------------------------------------------------
 
 
 def _approximate(x, k, metric, n_jobs, random_state, verbose):

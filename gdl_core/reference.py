@@ -1,7 +1,7 @@
 """The paper's definitions as written (Sec. 3.3), and Algorithm 1 on top of them: short, slow, exact.
 
-W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge i -> j; a and b are arrays of vertices, the clusters
-C_a and C_b. These functions are the referee of the compiled ones.
+W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge i -> j; a and b are arrays
+of vertices, the clusters C_a and C_b. These functions are the referee of the compiled ones.
 """
 
 from fractions import Fraction
@@ -41,8 +41,8 @@ def affinity_matrix_form(w, a, b):
 def gdl(graph, initial_labels, n_clusters=1):
     """Graph degree linkage, Algorithm 1, plain: the referee of `gdl_u`.
 
-    Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded once, so this takes
-    some ten seconds for 10,000 samples and is of use for checking only.
+    Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded
+    once, so this takes some ten seconds for 10,000 samples and is of use for checking only.
 
     Parameters
     ----------

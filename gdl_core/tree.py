@@ -35,8 +35,8 @@ class MergeTree:
         Parameters
         ----------
         n_clusters : int
-            At least 1. More than ``n_initial`` gives the initial clusters, fewer than ``n_initial - m`` what is left after the
-            last merge.
+            At least 1. More than ``n_initial`` gives the initial clusters, fewer than ``n_initial - m``
+            what is left after the last merge.
 
         Returns
         -------

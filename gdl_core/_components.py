@@ -1,0 +1,126 @@
+"""Parts of a graph that no edge joins: they are merged each on its own, at once, and their merges put into one order.
+
+No pair from two such components ever has a positive affinity, so a component's merges do not depend on the
+others.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """A graph with its components one behind the other.
+
+    Attributes
+    ----------
+    vertex_start, cluster_start : (p + 1,) int64
+        The vertices and the clusters of component q are ``start[q] : start[q + 1]``.
+    clusters : (n_initial,) int64
+        The cluster of the whole graph that each of these is; within a component in rising order.
+    labels : (n,) int32
+        Cluster of each vertex, counted within its component.
+    indptr : (n + 1,) int64
+    indices : (nnz,) int32
+        Counted within the component.
+    weights : (nnz,) float64
+    """
+
+    vertex_start: np.ndarray
+    cluster_start: np.ndarray
+    clusters: np.ndarray
+    labels: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+
+
+def split(graph, labels, n_initial):
+    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
+    of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
+    if n_parts == 1:
+        whole = np.array([0, graph.n_samples]), np.array([0, n_initial]), np.arange(n_initial)
+        return Components(*whole, labels.astype(np.int32), graph.indptr, graph.indices, graph.weights)
+    of_vertex = of_cluster[labels]
+    vertex_start, vertices, vertex_rank = _grouped(of_vertex, n_parts)
+    cluster_start, clusters, cluster_rank = _grouped(of_cluster, n_parts)
+    degree = np.diff(graph.indptr)[vertices]
+    indptr = np.concatenate([[0], np.cumsum(degree)])
+    edges = np.repeat(graph.indptr[:-1][vertices] - indptr[:-1], degree) + np.arange(len(graph.indices))
+    return Components(
+        vertex_start,
+        cluster_start,
+        clusters,
+        cluster_rank[labels[vertices]].astype(np.int32),
+        indptr,
+        vertex_rank[graph.indices[edges]].astype(np.int32),
+        graph.weights[edges],
+    )
+
+
+def _component_of_cluster(graph, labels, n_initial):
+    n = graph.n_samples
+    weights = graph.weights > 0
+    links = csr_matrix((weights.astype(np.int8), graph.indices, graph.indptr), shape=(n, n))
+    if not weights.all():
+        links.eliminate_zeros()
+    n_parts, part = connected_components(links, directed=True, connection="weak")
+    if n_parts == 1:
+        return np.zeros(n_initial, np.int64), 1
+    ones = np.ones(n, np.int8)
+    joined = coo_matrix((ones, (labels, n_initial + part)), shape=(n_initial + n_parts,) * 2)
+    n_parts, part = connected_components(joined.tocsr(), directed=True, connection="weak")
+    return part[:n_initial].astype(np.int64), n_parts
+
+
+def _grouped(part, n_parts):
+    """Where each part starts, the items sorted by part, and the rank of each item in its part."""
+    start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
+    order = np.argsort(part, kind="stable")
+    rank = np.empty(len(part), np.int64)
+    rank[order] = np.arange(len(part)) - np.repeat(start[:-1], np.diff(start))
+    return start, order, rank
+
+
+def interleave(components, n_merges, children, affinities, n_initial, n_clusters):
+    """The merges of all components in the order of one run: at each step the best next merge of any.
+
+    Parameters
+    ----------
+    n_merges : (p,) int64
+    children : (n_initial, 2) int64
+        Those of component q from row ``cluster_start[q]`` on, node numbers counted within it.
+    affinities : (n_initial,) float64
+
+    Returns
+    -------
+    children (m, 2) int64, affinities (m,) float64
+        Node numbers of the whole hierarchy; no more merges than lead to ``n_clusters``.
+    """
+    limit = max(min(int(n_merges.sum()), n_initial - n_clusters), 0)
+    if len(n_merges) == 1:
+        return children[:limit].copy(), affinities[:limit].copy()
+    start = components.cluster_start
+    pairs, values = children.tolist(), affinities.tolist()
+    nodes = [components.clusters[start[q] : start[q + 1]].tolist() for q in range(len(n_merges))]
+
+    def following(q, t):
+        a, b = (nodes[q][c] for c in pairs[start[q] + t])
+        return -values[start[q] + t], min(a, b), max(a, b), q, t
+
+    heap = [following(q, 0) for q in range(len(n_merges)) if n_merges[q]]
+    heapq.heapify(heap)
+    merged, found = np.empty((limit, 2), np.int64), np.empty(limit)
+    for step in range(limit):
+        value, a, b, q, t = heap[0]
+        merged[step], found[step] = (a, b), -value
+        nodes[q].append(n_initial + step)
+        if t + 1 < n_merges[q]:
+            heapq.heapreplace(heap, following(q, t + 1))
+        else:
+            heapq.heappop(heap)
+    return merged, found

@@ -1,0 +1,12 @@
+"""How many threads ``n_jobs`` means."""
+
+import os
+
+
+def effective_jobs(n_jobs):
+    """scikit-learn's convention: None is 1, -1 all processors, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0")
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
