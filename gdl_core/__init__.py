@@ -1,4 +1,7 @@
-"""Graph degree linkage: agglomerative clustering on a directed K-nearest-neighbour graph (Zhang et al., ECCV 2012)."""
+"""Graph degree linkage: agglomerative clustering on a directed K-nearest-neighbour graph.
+
+Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms are numbered as there.
+"""
 
 from .graph import AffinityGraph, KnnGraph, affinity_graph, initial_clusters
 from .merging import agdl, gdl, gdl_u

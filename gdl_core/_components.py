@@ -1,4 +1,4 @@
-"""Parts of a graph that no edge joins: they are merged each on its own, at once, and their merges put into one order.
+"""Parts of a graph that no edge joins: each is merged on its own, and their merges are put into one order.
 
 No pair from two such components ever has a positive affinity, so a component's merges do not depend on the
 others.

@@ -1,4 +1,4 @@
-"""Compiling with Numba, so that it is paid once wherever a cache can be written, and still works where none can.
+"""Compiling with Numba: paid once wherever a cache can be written, and working where none can.
 
 Import this module only from modules that hold kernels, and those only inside the functions that call them:
 Numba takes longer to import than everything else in the package together.

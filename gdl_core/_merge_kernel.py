@@ -33,7 +33,7 @@ from ._pairs import (
     sift,
 )
 
-# Numba drops a cached kernel when this file changes, so this line changes with the files that the kernel is made of.
+# Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
 PARTS = "0"
 
 cluster_type = np.dtype(
@@ -46,16 +46,18 @@ cluster_type = np.dtype(
         ("entry", np.int32),  # its entries, see _degrees
         ("pair", np.int32),  # its pairs, see _pairs
         ("near", np.int32),  # size of its neighbour set
-        ("stamp", np.int32),  # the last merge whose new cluster's pair with this one, ``touched``, has new sums
-        ("touched", np.int32),
+        ("stamp", np.int32),  # the last merge that changed a sum of its pair with the new cluster,
+        ("touched", np.int32),  # which is this one
     ],
     align=True,
 )
 
 
 @njit
-def merge_components(parts, n_target, k_nearest, label, indptr, indices, weights, sums, ints, children, affinities, progress):
-    """Merge each component of a graph on its own, until no positive affinity is left or ``n_target`` clusters are.
+def merge_components(
+    parts, n_target, k_nearest, label, indptr, indices, weights, sums, ints, children, affinities, progress
+):
+    """Merge each component of a graph on its own, down to ``n_target`` clusters or to the last positive affinity.
 
     parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; where to write the number
     of merges. Vertices of a component are consecutive, and so are its clusters. k_nearest: 0 for GDL-U,
@@ -85,7 +87,20 @@ def merge_components(parts, n_target, k_nearest, label, indptr, indices, weights
 
 
 @inner
-def _merge(n_initial, n_target, k_nearest, label, indptr, indices, weights, sums, ints, children, affinities, progress):
+def _merge(
+    n_initial,
+    n_target,
+    k_nearest,
+    label,
+    indptr,
+    indices,
+    weights,
+    sums,
+    ints,
+    children,
+    affinities,
+    progress,
+):
     clusters, following = _clusters(n_initial, label)
     count = np.empty(len(label), np.int32)
     beside, link = ints[:, 0], ints[:, 1:]
@@ -122,10 +137,25 @@ def _merge(n_initial, n_target, k_nearest, label, indptr, indices, weights, sums
             a, b = b, a
         n_touched[0] = 0
         open_sets(clusters, pairs, sets, union, found, a, b, top)
-        _move_pairs(t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets,
-        union, found) _move_entries(
-            t, a, b, label, start, count, beside, sums, link, clusters, pairs, table, counts, touched,
-            n_touched
+        _move_pairs(
+            t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets, union, found
+        )
+        _move_entries(
+            t,
+            a,
+            b,
+            label,
+            start,
+            count,
+            beside,
+            sums,
+            link,
+            clusters,
+            pairs,
+            table,
+            counts,
+            touched,
+            n_touched,
         )
         _move_members(a, b, label, start, count, beside, sums, clusters, following)
         clusters[a].node = n_initial + t
@@ -192,7 +222,9 @@ def _touch(t, c, p, clusters, touched, n_touched):
 
 
 @inner
-def _move_pairs(t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets, union, found):
+def _move_pairs(
+    t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets, union, found
+):
     """The pairs of b become pairs of a: Eq. 9, and the first two terms of S[ab][c]."""
     p = np.int64(clusters[b].pair)
     while p >= 0:

@@ -37,7 +37,7 @@ class KnnGraph:
         distances = np.ascontiguousarray(self.distances, dtype=np.float64)
         if indices.ndim != 2 or indices.shape != distances.shape:
             raise ValueError(
-                f"indices and distances must be of one shape (n, K), got {indices.shape} and {distances.shape}"
+                f"indices and distances must have one shape (n, K), got {indices.shape}, {distances.shape}"
             )
         object.__setattr__(self, "indices", indices)
         object.__setattr__(self, "distances", distances)

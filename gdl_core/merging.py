@@ -93,10 +93,12 @@ def _merge(graph, initial_labels, n_clusters, k_nearest, n_jobs, verbose):
 def _shares(components, n_jobs):
     """Rows for the kernel, cut into runs of components with about the same number of edges."""
     vertex, cluster = components.vertex_start, components.cluster_start
-    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], np.zeros(len(vertex) - 1,
-    np.int64)], axis=1) edges = components.indptr[vertex] n_shares = min(effective_jobs(n_jobs), len(parts))
-    cuts = np.searchsorted(edges, edges[-1] * np.arange(1, n_shares) / n_shares) return
-    [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
+    empty = np.zeros(len(vertex) - 1, np.int64)
+    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], empty], axis=1)
+    edges = components.indptr[vertex]
+    n_shares = min(effective_jobs(n_jobs), len(parts))
+    cuts = np.searchsorted(edges, edges[-1] * np.arange(1, n_shares) / n_shares)
+    return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
 
 
 def _merge_share(parts, arguments, children, affinities, progress):
@@ -106,8 +108,18 @@ def _merge_share(parts, arguments, children, affinities, progress):
     room = 2 * int(np.diff(indptr[parts[:, :2]], axis=1).max())  # entries: two for each edge at the most
     sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
     merge_components(
-        parts, n_target, k_nearest, labels, indptr, indices, weights, sums, ints, children, affinities,
-        progress
+        parts,
+        n_target,
+        k_nearest,
+        labels,
+        indptr,
+        indices,
+        weights,
+        sums,
+        ints,
+        children,
+        affinities,
+        progress,
     )
 
 

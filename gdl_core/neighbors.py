@@ -38,8 +38,8 @@ def knn_graph(
     metric : str or callable
         Any of scikit-learn's, or "precomputed".
     search : {"auto", "exact", "approximate"}
-        "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is approximate above
-        100,000 samples of more than 8 features where pynndescent is installed, else exact.
+        "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is
+        approximate above 100,000 samples of more than 8 features where pynndescent is installed, else exact.
     n_jobs : int, optional
         Threads, as in scikit-learn.
     random_state : int
@@ -100,7 +100,8 @@ def _is_approximate(search, x):
     if search == "approximate":
         raise ValueError('search="approximate" needs pynndescent: pip install gdl-match[ann]')
     warnings.warn(
-        f"exact neighbour search among {x.shape[0]} samples; pip install gdl-match[ann] for a faster, approximate one",
+        f"exact neighbour search among {x.shape[0]} samples; "
+        "pip install gdl-match[ann] for a faster, approximate one",
         stacklevel=4,
     )
     return False
@@ -136,8 +137,8 @@ def _from_sparse(graph, k):
     if count.min() < k:
         i = int(count.argmin())
         raise ValueError(
-            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only {count[i]} entries besides "
-            "the diagonal: decrease n_neighbors or store more neighbours"
+            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only {count[i]} "
+            "entries besides the diagonal: decrease n_neighbors or store more neighbours"
         )
     indices, data = graph.indices[other], graph.data[other].astype(np.float64)
     if count.min() == count.max():
@@ -181,14 +182,14 @@ def _exact(x, k, metric, n_jobs, verbose):
 
 
 def _centred(x):
-    """Samples far from the origin lose their digits in |x|^2 - 2 x.y + |y|^2: move the mean there where it matters."""
+    """|x|^2 - 2 x.y + |y|^2 has no digits left far from the origin: move the mean there where it matters."""
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
     return x - mean if (mean**2).sum() > 1e4 * spread else x
 
 
 def _without_self(indices, distances, rows):
-    """One column fewer: without the row's own sample, or without the last where equal samples pushed it out."""
+    """One column fewer: without the row's own sample, or the last where equal ones pushed it out."""
     own = indices == rows[:, None]
     own[~own.any(axis=1), -1] = True
     shape = (len(rows), indices.shape[1] - 1)
@@ -244,7 +245,7 @@ def _progress(blocks, verbose):
 
 
 def _approximate(x, k, metric, n_jobs, random_state, verbose):
-    """pynndescent's graph, its distances computed again where the metric is Euclidean; rows short of K are an error."""
+    """pynndescent's graph, with Euclidean distances computed again; rows short of K are an error."""
     from pynndescent import NNDescent
 
     n = len(x)

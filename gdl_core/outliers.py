@@ -1,4 +1,5 @@
-"""Which clusters are outliers: connectivity scores and their largest gap (supplement, "Outlier Elimination")."""
+"""Which clusters are outliers: connectivity scores and their largest gap (supplement, "Outlier
+Elimination")."""
 
 import numpy as np
 
