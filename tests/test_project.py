@@ -1,0 +1,125 @@
+"""What holds for the project as a whole: its layout, who imports whom, checks and documentation."""
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+MAY_IMPORT = {
+    "gdl_core": set(),
+    "synth": set(),
+    "matching": {"gdl_core"},
+    "eval": {"gdl_core", "synth", "matching"},
+}
+SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}
+
+
+def modules(package):
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported(path):
+    """The top-level names of all absolute imports of a module, those inside functions included."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_top_level_holds_only_what_belongs_there():
+    try:
+        run = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    top = {name.split("/")[0] for name in run.stdout.split("\0") if name}
+    visible = {name for name in top if not name.startswith(".")}
+    required = {"pyproject.toml", "README.md", "scripts", "tests", *MAY_IMPORT}
+    assert visible >= required
+    assert visible <= required | {"LICENSE", "docs"}
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_imports_go_in_one_direction(package):
+    forbidden = SIBLINGS - MAY_IMPORT[package] - {package}
+    assert modules(package)
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path in modules(package)
+        if (found := imported(path) & forbidden)
+    }
+    assert not wrong
+
+
+def test_relative_imports_stay_inside_the_package():
+    for package in MAY_IMPORT:
+        for path in modules(package):
+            depth = len(path.relative_to(ROOT).parts) - 1
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    assert node.level <= depth, path
+
+
+def test_only_one_module_of_matching_knows_opencv():
+    knows = [path.name for path in modules("matching") if "cv2" in imported(path)]
+    assert knows == ["_opencv.py"]
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("format", "--check")], ids=" ".join)
+def test_ruff_is_content(arguments):
+    if importlib.util.find_spec("ruff") is None:
+        pytest.skip("ruff is not installed")
+    run = subprocess.run(
+        [sys.executable, "-m", "ruff", *arguments, "--no-cache", "."],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def readme_blocks():
+    return re.findall(r"^```bash\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M)
+
+
+def test_readme_begins_with_demo_and_tests_one_line_each():
+    demo, tests = (block.splitlines() for block in readme_blocks()[:2])
+    assert len(demo) == len(tests) == 1
+    assert "scripts/match.py --demo" in demo[0]
+    assert "pytest" in tests[0]
+    for line in (demo[0], tests[0]):
+        assert "-m venv" in line  # both start from an empty clone
+
+
+def test_ci_runs_the_second_block_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    extract = re.search(r"^command=\$\((.*)\)$", script, re.M)
+    run = subprocess.run(["bash", "-c", extract[1]], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout == readme_blocks()[1]
+    assert re.search(r'^bash .*-c "\$command"', script, re.M)
+    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_public_names_have_docstrings(package):
+    bare = []
+    for path in modules(package):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if path.name == "_version.py":
+            continue
+        if ast.get_docstring(tree) is None:
+            bare.append(str(path.relative_to(ROOT)))
+        if path.name.startswith("_"):
+            continue
+        for node in tree.body:
+            public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            if public and ast.get_docstring(node) is None:
+                bare.append(f"{path.relative_to(ROOT)}: {node.name}")
+    assert not bare
