@@ -3,22 +3,31 @@
 Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms are numbered as there.
 """
 
+from .completion import complete_by_distance
+from .estimator import GraphDegreeLinkage
 from .graph import AffinityGraph, KnnGraph, affinity_graph, initial_clusters
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .selection import Selection, give_to_neighbours, largest_drop, select_clusters
 from .tree import MergeTree
 
 __all__ = [
     "AffinityGraph",
+    "GraphDegreeLinkage",
     "KnnGraph",
     "MergeTree",
+    "Selection",
     "affinity_graph",
     "agdl",
+    "complete_by_distance",
     "connectivity_scores",
     "gdl",
     "gdl_u",
+    "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
+    "largest_drop",
+    "select_clusters",
     "split_at_largest_gap",
 ]

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .graph import number_by_first
+
 
 @dataclass(frozen=True, eq=False)
 class MergeTree:
@@ -49,10 +51,63 @@ class MergeTree:
 
     def after(self, n_merges):
         """The partition after the first ``n_merges`` merges, labelled as in `cut`."""
-        from .graph import number_by_first
-
         n = self.n_initial
         root = np.arange(n + n_merges)
         for t in range(n_merges - 1, -1, -1):  # a parent comes after its children
             root[self.children[t]] = root[n + t]
         return number_by_first(root[self.initial_labels])
+
+    def node_sizes(self):
+        """Members of each node, initial clusters first. (n_initial + m,) int64."""
+        n = self.n_initial
+        sizes = np.concatenate(
+            [np.bincount(self.initial_labels, minlength=n), np.zeros(len(self.children), np.int64)]
+        )
+        for t, (a, b) in enumerate(self.children.tolist()):
+            sizes[n + t] = sizes[a] + sizes[b]
+        return sizes
+
+    def roots(self):
+        """The nodes that no merge has joined, in rising order."""
+        joined = np.zeros(self.n_initial + len(self.children), bool)
+        joined[self.children] = True
+        return np.flatnonzero(~joined)
+
+    def heights(self):
+        """A rising height for each merge, for drawing. (m,) float64.
+
+        1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, their running minimum
+        does not rise. One unit is a factor of ten. Merges without affinity stand one unit above all others.
+        """
+        lowest = np.minimum.accumulate(self.affinities)
+        positive = lowest > 0
+        heights = np.ones(len(lowest))
+        heights[positive] = 1 + np.log10(lowest[0] / lowest[positive]) if positive.any() else 1
+        heights[~positive] = heights[positive].max(initial=0) + 1
+        return heights
+
+    def linkage(self):
+        """The hierarchy as SciPy's linkage matrix over the samples, (n - 1, 4) float64.
+
+        Members of an initial cluster are joined first, one after the other at height 0; then come the merges
+        at their `heights`; what is left after the last merge is joined one unit above it. Made for
+        ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
+        """
+        n, heights = len(self.initial_labels), self.heights()
+        rows, node = [], {}  # of each node of the tree its number in the linkage
+        size = np.ones(max(2 * n - 1, 0), np.int64)
+
+        def join(a, b, height):
+            new = n + len(rows)
+            size[new] = size[a] + size[b]
+            rows.append((min(a, b), max(a, b), height, size[new]))
+            return new
+
+        for i, c in enumerate(self.initial_labels.tolist()):
+            node[c] = join(node[c], i, 0.0) if c in node else i
+        for t, (a, b) in enumerate(self.children.tolist()):
+            node[self.n_initial + t] = join(node[a], node[b], heights[t])
+        last = [node[c] for c in self.roots().tolist()]
+        for other in last[1:]:
+            last[0] = join(last[0], other, heights.max(initial=0) + 1)
+        return np.array(rows, np.float64).reshape(-1, 4)

@@ -1,0 +1,283 @@
+"""The scikit-learn clusterer: a thin shell over the functions of this package."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from .completion import among_samples, complete_by_distance
+from .graph import affinity_graph, initial_clusters, number_by_first
+from .merging import agdl, gdl, gdl_u
+from .neighbors import knn_graph
+from .outliers import connectivity_scores, split_at_largest_gap
+from .selection import give_to_neighbours, largest_drop, select_clusters
+from .tree import MergeTree
+
+
+class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
+    """Agglomerative clustering by graph degree linkage (Zhang, Wang, Zhao, Tang, ECCV 2012).
+
+    Clusters are merged by the product of average indegree and average outdegree between them on the directed
+    K-nearest-neighbour graph.
+
+    Parameters
+    ----------
+    n_clusters : int or None, default=8
+        n_T. None: cut where the affinity of the next merge drops most, among 2 to sqrt(n) clusters
+        (`largest_drop`).
+    algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
+        "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
+    n_neighbors : int, default=20
+        K, other samples. Where there are fewer others, all of them, with a warning.
+    n_initial_neighbors : int, default=1
+        K0 of the initial clusters, at most K; 0 starts from single samples. Where that leaves fewer initial
+        clusters than n_clusters, the largest smaller K0 that does not, with a warning.
+    bandwidth : float, default=1.0
+        a of Eq. 1.
+    n_neighbor_clusters : int, default=10
+        K^c, for "agdl".
+    min_cluster_size : int, default=1
+        n_clusters counts only clusters of at least this many samples (`select_clusters`); samples of the
+        others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 1 is the
+        paper's rule; 5 is recommended.
+    metric : str or callable, default="euclidean"
+        Any of scikit-learn's, or "precomputed": X is then an (n, n) array of distances or a sparse matrix
+        with those of at least K others a row. Distances need not be symmetric: row i holds those from i.
+    n_jobs : int, optional
+        Threads. The result is the same for any number, except for that of the approximate search.
+    search : {"auto", "exact", "approximate"}, default="auto"
+        How neighbours are found, see `knn_graph`.
+    min_nearest_weight : float, default=0.0
+        See `affinity_graph`.
+    small_clusters : {"absorb", "noise"}, default="absorb"
+        What becomes of clusters below min_cluster_size: "noise" labels their samples -1.
+    drop_outliers : bool, default=False
+        Label -1 the clusters whose connectivity score lies below the largest gap (`split_at_largest_gap`).
+    random_state : int, default=0
+        Of the approximate search.
+    verbose : int, default=0
+        1 shows progress bars.
+
+    Attributes
+    ----------
+    labels_ : (n,) int64
+        0, 1, ... in the order of the clusters' smallest members; -1 for samples of no cluster.
+    n_clusters_ : int
+        The number of clusters in labels_.
+    children_ : (m, 2) int64
+        The nodes that each merge joins: initial clusters 0 .. n_initial - 1 first, then one node a merge.
+    affinities_ : (m,) float64
+        The affinity of each merge; 0 where clusters without any were joined by distance.
+    tree_ : MergeTree
+        The hierarchy, down to one cluster where distances allow.
+    graph_ : AffinityGraph
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.metrics import normalized_mutual_info_score
+    >>> x, y = load_digits(return_X_y=True)
+    >>> model = GraphDegreeLinkage(n_clusters=10, algorithm="gdl-u", min_cluster_size=5).fit(x)
+    >>> round(float(normalized_mutual_info_score(y, model.labels_)), 2)
+    0.91
+    >>> len(set(model.cut(3).tolist()))
+    3
+    """
+
+    def __init__(
+        self,
+        n_clusters=8,
+        algorithm="agdl",
+        n_neighbors=20,
+        n_initial_neighbors=1,
+        bandwidth=1.0,
+        n_neighbor_clusters=10,
+        min_cluster_size=1,
+        metric="euclidean",
+        n_jobs=None,
+        search="auto",
+        min_nearest_weight=0.0,
+        small_clusters="absorb",
+        drop_outliers=False,
+        random_state=0,
+        verbose=0,
+    ):
+        self.n_clusters = n_clusters
+        self.algorithm = algorithm
+        self.n_neighbors = n_neighbors
+        self.n_initial_neighbors = n_initial_neighbors
+        self.bandwidth = bandwidth
+        self.n_neighbor_clusters = n_neighbor_clusters
+        self.min_cluster_size = min_cluster_size
+        self.metric = metric
+        self.n_jobs = n_jobs
+        self.search = search
+        self.min_nearest_weight = min_nearest_weight
+        self.small_clusters = small_clusters
+        self.drop_outliers = drop_outliers
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y=None):
+        """Cluster X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            (n, d) samples, or distances where metric="precomputed".
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a parameter out of range; nan, infinite or negative distances; a sparse row with fewer than K
+            entries.
+        """
+        self._check_parameters()
+        X = self._check_input(X)
+        knn = self._neighbours(X)
+        if knn is None:
+            self.graph_, self.tree_ = (
+                None,
+                MergeTree(np.zeros(1, np.int64), np.empty((0, 2), np.int64), np.empty(0)),
+            )
+        else:
+            self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
+            merged = self._merge(self._initial_clusters(knn))
+            among = None if issparse(X) else among_samples(X, self.metric)
+            self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
+        self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = largest_drop(self.tree_, min_cluster_size=self.min_cluster_size)
+        self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
+        self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
+        return self
+
+    def cut(self, n_clusters):
+        """The labels that a fit with this ``n_clusters`` gives, from the hierarchy at hand. (n,) int64."""
+        return self._labels(_at_least("n_clusters", n_clusters, 1), warn=True)
+
+    def linkage(self):
+        """The hierarchy as a SciPy linkage matrix, for dendrograms (`MergeTree.linkage`). (n - 1, 4) float64."""
+        return self.tree_.linkage()
+
+    def _check_parameters(self):
+        if self.n_clusters is not None:
+            _at_least("n_clusters", self.n_clusters, 1)
+        _at_least("n_neighbors", self.n_neighbors, 1)
+        _at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
+        _at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
+        _at_least("min_cluster_size", self.min_cluster_size, 1)
+        _one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
+        _one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
+        if not isinstance(self.bandwidth, Real) or not 0 < self.bandwidth < np.inf:
+            raise ValueError(f"bandwidth must be a finite number above 0, got {self.bandwidth!r}")
+        if self.n_initial_neighbors > self.n_neighbors:
+            raise ValueError(
+                f"n_initial_neighbors must be at most n_neighbors={self.n_neighbors}, got {self.n_initial_neighbors}"
+            )
+
+    def _check_input(self, X):
+        from sklearn.utils.validation import validate_data
+
+        precomputed = self.metric == "precomputed"
+        sparse = ["csr"] if precomputed else False
+        X = validate_data(
+            self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], accept_large_sparse=False
+        )
+        if precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
+        return X
+
+    def _neighbours(self, X):
+        n = X.shape[0]
+        if n == 1:
+            return None
+        if self.n_neighbors > n - 1:
+            warnings.warn(
+                f"n_neighbors={self.n_neighbors}, but each of {n} samples has {n - 1} others", stacklevel=3
+            )
+        return knn_graph(
+            X,
+            min(self.n_neighbors, n - 1),
+            metric=self.metric,
+            search=self.search,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+
+    def _initial_clusters(self, knn):
+        wanted = min(self.n_clusters or 1, knn.n_samples)
+        asked = min(self.n_initial_neighbors, knn.n_neighbors)
+        for k in range(asked, -1, -1):
+            labels = initial_clusters(knn, k)
+            if labels.max() + 1 >= wanted:
+                break
+        if k < asked:
+            warnings.warn(
+                f"fewer initial clusters than n_clusters={self.n_clusters} with n_initial_neighbors={asked}: using {k}",
+                stacklevel=3,
+            )
+        return labels
+
+    def _merge(self, labels):
+        if self.algorithm == "gdl":
+            return gdl(self.graph_, labels)
+        options = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        if self.algorithm == "gdl-u":
+            return gdl_u(self.graph_, labels, **options)
+        return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
+
+    def _labels(self, n_clusters, warn):
+        chosen = select_clusters(self.tree_, n_clusters, self.min_cluster_size)
+        labels = chosen.labels
+        if self.small_clusters == "absorb" and self.graph_ is not None:
+            labels = give_to_neighbours(self.graph_, labels)
+        if warn:
+            self._warn(n_clusters, chosen)
+        if self.drop_outliers and self.graph_ is not None:
+            kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
+            labels = np.where((labels >= 0) & kept[labels], labels, -1)
+        return number_by_first(labels)
+
+    def _warn(self, n_clusters, chosen):
+        without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
+        if chosen.n_clusters < n_clusters:
+            message = f"only {chosen.n_clusters} clusters: there are no more to start from"
+        elif chosen.n_clusters > n_clusters:
+            message = f"{chosen.n_clusters} clusters: that many parts of the graph are not joined by any edge"
+        elif without_affinity:
+            message = "no positive affinity left before n_clusters was reached: merged the rest by distance"
+        elif chosen.min_cluster_size < self.min_cluster_size:
+            message = (
+                f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
+            )
+        else:
+            return
+        warnings.warn(f"n_clusters={n_clusters}: {message}", stacklevel=4)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = self.metric == "precomputed"
+        return tags
+
+
+def _at_least(name, value, least):
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def _one_of(name, value, allowed):
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

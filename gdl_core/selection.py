@@ -1,0 +1,149 @@
+"""Where to cut the hierarchy: counting only clusters of some size, and choosing the number of clusters."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A partition with the clusters that count.
+
+    Attributes
+    ----------
+    labels : (n,) int64
+        0, 1, ... in the order of the clusters' smallest members; -1 for samples of clusters that do not
+        count.
+    n_merges : int
+        Merges before the cut.
+    min_cluster_size : int
+        The size used, smaller than the one asked for where no cut has enough clusters that large.
+    """
+
+    labels: np.ndarray
+    n_merges: int
+    min_cluster_size: int
+
+    @property
+    def n_clusters(self):
+        return int(self.labels.max(initial=-1)) + 1
+
+
+def select_clusters(tree, n_clusters, min_cluster_size=1):
+    """Cut where exactly ``n_clusters`` clusters have at least ``min_cluster_size`` members.
+
+    A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
+    one), so that it rises and falls. Of all cuts with the right number the last is taken, where merging has
+    done most. Where the number is never reached, the largest smaller size is used for which it is; where it
+    never falls so low, because the merges end before, the cut is after the last merge.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    n_clusters : int
+    min_cluster_size : int
+        1 is the paper's rule: every cluster counts, single samples too.
+
+    Returns
+    -------
+    Selection
+    """
+    if n_clusters < 1:
+        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
+    if min_cluster_size < 1:
+        raise ValueError(f"min_cluster_size must be at least 1, got {min_cluster_size}")
+    sizes = tree.node_sizes()
+    wanted = min(n_clusters, tree.n_initial)
+    low, high = 1, int(min_cluster_size)  # the largest size that gives enough clusters is in [low, high]
+    while low < high:
+        middle = (low + high + 1) // 2
+        if large_clusters(tree, sizes, middle).max() >= wanted:
+            low = middle
+        else:
+            high = middle - 1
+    counts = large_clusters(tree, sizes, low)
+    exact = np.flatnonzero(counts == wanted)
+    n_merges = int(exact[-1]) if len(exact) else len(tree.children)
+    return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
+
+
+def large_clusters(tree, sizes, min_cluster_size):
+    """How many clusters have that many members before the first merge and after each. (m + 1,) int64."""
+    large = sizes >= min_cluster_size
+    start = large[: tree.n_initial].sum()
+    steps = large[tree.n_initial :].astype(np.int64) - large[tree.children].sum(axis=1)
+    return start + np.concatenate([[0], np.cumsum(steps)])
+
+
+def _without_small(labels, min_cluster_size):
+    from .graph import number_by_first
+
+    small = np.bincount(labels) < min_cluster_size
+    return number_by_first(np.where(small[labels], -1, labels))
+
+
+def give_to_neighbours(graph, labels):
+    """Place samples labelled -1 in the cluster that they are joined to most strongly.
+
+    In each round every such sample i with placed neighbours takes the cluster C with the largest
+    sum_{j in C} (w_ij + w_ji) over them (of equal ones the smaller label); rounds go on until none changes.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    labels : (n,) array of int
+
+    Returns
+    -------
+    (n,) int64
+        -1 is left for samples that no path of edges leads to a cluster from.
+    """
+    labels = np.array(labels, dtype=np.int64)
+    unplaced = labels < 0
+    if not unplaced.any():
+        return labels
+    w = graph.to_csr()
+    rows = np.flatnonzero(unplaced)
+    edges = (w[rows] + w[:, rows].T.tocsr()).tocoo()
+    source, target, weight = rows[edges.row], edges.col, edges.data
+    while True:
+        ready = (labels[source] < 0) & (labels[target] >= 0) & (weight > 0)
+        if not ready.any():
+            return labels
+        n_clusters = labels.max() + 1
+        votes, which = np.unique(source[ready] * n_clusters + labels[target[ready]], return_inverse=True)
+        strength = np.bincount(which, weights=weight[ready])
+        sample, cluster = np.divmod(votes, n_clusters)
+        order = np.lexsort((-cluster, strength, sample))  # the best of each sample comes last
+        best = order[np.append(np.diff(sample[order]) > 0, True)]
+        labels[sample[best]] = cluster[best]
+
+
+def largest_drop(tree, max_clusters=None, min_cluster_size=1):
+    """The number of clusters at which the affinity of the next merge drops most.
+
+    The running minimum of the affinities, a_1 >= a_2 >= ..., is what the best merge was worth at the worst
+    moment so far. The cut is before the merge t with the largest a_{t-1} / a_t; a merge without any
+    affinity, or the end of merges before a single cluster is left, is the largest drop of all.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    max_clusters : int, optional
+        Only cuts into 2 to this many clusters are compared, by default floor(sqrt(n)), but at least 2.
+    min_cluster_size : int
+        Clusters smaller than this are not counted, as in `select_clusters`.
+
+    Returns
+    -------
+    int
+        1 where there is nothing to compare.
+    """
+    counts = large_clusters(tree, tree.node_sizes(), min_cluster_size)
+    most = max(2, int(np.sqrt(len(tree.initial_labels)))) if max_clusters is None else max_clusters
+    lowest = np.minimum.accumulate(np.concatenate([[np.inf], tree.affinities, [0.0]]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drop = np.nan_to_num(lowest[:-1] / lowest[1:], nan=0.0, posinf=np.finfo(float).max)
+    last = len(counts) - 1 - np.unique(counts[::-1], return_index=True)[1]  # of each number the last cut
+    cuts = np.sort(last[(counts[last] >= 2) & (counts[last] <= most) & (last > 0)])
+    return int(counts[cuts[np.argmax(drop[cuts])]]) if len(cuts) else 1
