@@ -1,0 +1,75 @@
+"""What the tests of matching are made of: correspondences with known motion, and small pictures."""
+
+import math
+
+import numpy as np
+import skimage.data
+
+from matching.candidates import Candidates
+
+
+def similarity(angle=0.0, scale=1.0):
+    """The linear part (2, 2) of a similarity map."""
+    c, s = math.cos(angle), math.sin(angle)
+    return scale * np.array([[c, -s], [s, c]])
+
+
+def random_frames(rng, n):
+    """(n, 2, 2) frames with half axes of 3 to 12 px in any direction."""
+    turn = np.array([similarity(a) for a in rng.uniform(0, 2 * np.pi, n)]).reshape(n, 2, 2)
+    return turn * rng.uniform(3, 12, (n, 1, 2))
+
+
+def candidates(xy0, xy1, frames0, frames1):
+    """Candidates by rising score, all of one kind."""
+    n = len(xy0)
+    arrays = (np.array(a, float) for a in (xy0, xy1, frames0, frames1))
+    return Candidates(*arrays, np.linspace(0.1, 0.6, n), np.zeros(n, np.int8))
+
+
+def moving(rng, n, linear, start=(0.0, 0.0), shift=(0.0, 0.0), size=120.0, noise=0.0):
+    """n correspondences of a square of `size` px at `start` that move by x -> linear (x - start) + shift."""
+    xy0 = rng.uniform(0, size, (n, 2))
+    xy1 = xy0 @ np.asarray(linear).T + shift + rng.normal(0, noise, (n, 2))
+    frames0 = random_frames(rng, n)
+    return candidates(xy0 + start, xy1, frames0, linear @ frames0)
+
+
+def strangers(rng, n, size=600.0):
+    """n correspondences that have nothing to do with each other."""
+    places = rng.uniform(0, size, (2, n, 2))
+    return candidates(*places, random_frames(rng, n), random_frames(rng, n))
+
+
+def together(*parts):
+    """Several Candidates as one, in this order, and the rows of each."""
+    joined = Candidates(
+        *(
+            np.concatenate([getattr(p, name) for p in parts])
+            for name in ("xy0", "xy1", "frames0", "frames1", "score", "kind")
+        )
+    )
+    ends = np.cumsum([len(p) for p in parts])
+    return joined, [np.arange(end - len(p), end) for p, end in zip(parts, ends, strict=True)]
+
+
+def crops(side=220):
+    """Square crops (side, side, 3) of photographs that scikit-image ships, by name."""
+    corners = {"astronaut": (0, 130), "coffee": (60, 150), "chelsea": (20, 100), "rocket": (100, 100)}
+    return {
+        name: getattr(skimage.data, name)()[y : y + side, x : x + side] for name, (y, x) in corners.items()
+    }
+
+
+def object_pair(side=220):
+    """Two pictures (side, 2 side, 3) and (2 side, 2 side, 3): astronaut and coffee in both, elsewhere."""
+    c = crops(side)
+    picture0 = np.hstack([c["astronaut"], c["coffee"]])
+    picture1 = np.vstack([np.hstack([c["rocket"], c["coffee"]]), np.hstack([c["astronaut"], c["chelsea"]])])
+    return picture0, picture1
+
+
+def true_shift(xy0, side=220):
+    """Where a point of picture 0 of `object_pair` stands in picture 1: (n, 2)."""
+    left = xy0[:, :1] < side - 0.5
+    return xy0 + np.where(left, [0.0, side], [0.0, 0.0])

@@ -1,0 +1,240 @@
+import math
+
+import numpy as np
+import pytest
+import skimage.data
+from planting import similarity
+from skimage.transform import AffineTransform, warp
+
+from matching import _kernels, _opencv
+from matching.features import (
+    DESCRIPTOR_NORM,
+    KINDS,
+    FeatureConfig,
+    Features,
+    build_pyramid,
+    describe,
+    extract_features,
+    mser_ellipses,
+    orientations,
+    rotation,
+)
+from matching.images import picture_of_array
+
+
+def grey_photograph(name):
+    return picture_of_array(getattr(skimage.data, name)()).grey
+
+
+def drawn_ellipse(centre, axes, angle, shape=(200, 240), dark=60, light=200, fine=8):
+    """A bright ellipse, each pixel the mean over its area: (h, w) uint8."""
+    at = [(np.arange(n * fine) + 0.5) / fine - 0.5 for n in shape]
+    y, x = np.meshgrid(*at, indexing="ij")
+    u, v = similarity(-angle) @ np.stack([x.ravel() - centre[0], y.ravel() - centre[1]])
+    inside = (u / axes[0]) ** 2 + (v / axes[1]) ** 2 < 1
+    share = inside.reshape(shape[0], fine, shape[1], fine).mean(axis=(1, 3))
+    return np.rint(dark + (light - dark) * share).astype(np.uint8)
+
+
+def test_region_moments_are_numpys():
+    rng = np.random.default_rng(0)
+    regions = [rng.integers(0, 4000, (n, 2)).astype(np.int32) for n in (1, 2, 30, 5000)]
+    found = _kernels.region_moments(np.concatenate(regions), np.array([len(r) for r in regions]))
+    for row, region in zip(found, regions, strict=True):
+        x, y = region.T.astype(float)
+        assert np.allclose(row[:2], [x.mean(), y.mean()])
+        assert np.allclose(row[2:5], [x.var(), np.mean((x - x.mean()) * (y - y.mean())), y.var()], rtol=1e-9)
+        assert row[5] == len(region)
+
+
+@pytest.mark.parametrize("invert", [False, True], ids=["bright", "dark"])
+@pytest.mark.parametrize(
+    ("axes", "angle"), [((40, 40), 0.0), ((45, 20), 0.0), ((50, 18), 0.6), ((30, 22), -1.2)]
+)
+def test_ellipses_of_a_drawn_ellipse(axes, angle, invert):
+    centre = (120.3, 98.6)
+    grey = drawn_ellipse(centre, axes, angle)
+    xy, frames = mser_ellipses(255 - grey if invert else grey, FeatureConfig(mser_max_area=0.5))
+    assert len(xy) >= 1
+    assert np.abs(xy - centre).max() < 0.5
+    for frame in frames:
+        assert np.allclose(frame, frame.T)  # upright: no rotation yet
+        values, vectors = np.linalg.eigh(frame)
+        assert np.allclose(values[::-1], axes, rtol=0.05)
+        if axes[0] != axes[1]:
+            direction = math.atan2(vectors[1, 1], vectors[0, 1])
+            assert abs(math.sin(direction - angle)) < 0.02
+
+
+def test_thin_and_empty_images_have_no_regions():
+    for shape in ((1, 1), (2, 300), (3, 300), (1, 40), (300, 300)):
+        features = extract_features(np.zeros(shape, np.uint8))
+        assert len(features) == 0
+        assert features.descriptors.shape == (0, 128)
+        assert features.frames.shape == (0, 2, 2)
+
+
+# What OpenCV 4.14 and 5.0 find; 5.0 hides most of it unless told otherwise.
+@pytest.mark.parametrize(("name", "n_regions"), [("camera", 737), ("coffee", 863), ("astronaut", 1728)])
+def test_number_of_regions(name, n_regions):
+    grey = grey_photograph(name)
+    _, lengths = _opencv.mser_points(grey, delta=3, min_area=30, max_area=14400, max_variation=0.4)
+    assert len(lengths) == pytest.approx(n_regions, rel=0.03)
+
+
+@pytest.mark.parametrize(("name", "n_regions"), [("camera", 737), ("coffee", 863), ("astronaut", 1728)])
+def test_number_of_regions_with_default_settings(name, n_regions):
+    xy, frames = mser_ellipses(grey_photograph(name), FeatureConfig())
+    assert len(xy) == len(frames) == pytest.approx(n_regions, rel=0.06)
+
+
+def test_regions_are_as_large_as_asked_for():
+    _, lengths = _opencv.mser_points(
+        grey_photograph("camera"), delta=3, min_area=100, max_area=2000, max_variation=0.4
+    )
+    assert len(lengths) > 100
+    assert lengths.min() >= 100
+    assert lengths.max() <= 2000
+
+
+def test_sift_key_points_have_no_half_pixel_bias():
+    rng = np.random.default_rng(1)
+    y, x = np.mgrid[:480, :480]
+    image, centres = np.full((480, 480), 90.0), []
+    for cy in range(40, 460, 50):
+        for cx in range(40, 460, 50):
+            c = np.array([cx, cy]) + rng.uniform(-0.5, 0.5, 2)
+            sigma = rng.uniform(3, 6)
+            image += 120 * np.exp(-((x - c[0]) ** 2 + (y - c[1]) ** 2) / (2 * sigma**2))
+            centres.append((*c, sigma))
+    xy, sigma, _, _ = _opencv.sift_keypoints(np.rint(image).astype(np.uint8), contrast_threshold=0.04)
+    errors = []
+    for cx, cy, s in centres:
+        near = (np.hypot(*(xy - [cx, cy]).T) < 2) & (np.abs(sigma - s) < 0.5 * s)
+        errors += list(xy[near] - [cx, cy])
+    assert len(errors) >= len(centres)
+    assert np.abs(np.mean(errors, axis=0)).max() < 0.05
+
+
+def test_rotation_turns_x_towards_y():
+    assert np.allclose(rotation(np.array([np.pi / 2])) @ [1, 0], [[0, 1]])
+
+
+def test_pyramid_halves_every_second_level():
+    grey = grey_photograph("camera")[:200, :300]
+    pyramid = build_pyramid(grey)
+    offset, height, width, step = pyramid.levels.T
+    assert np.allclose(pyramid.blur[1:] / pyramid.blur[:-1], math.sqrt(2))
+    assert np.array_equal(step, 2.0 ** (np.arange(len(step)) // 2))
+    assert np.array_equal(np.append(offset[1:], len(pyramid.pixels)), offset + height * width)
+    means = [
+        pyramid.pixels[int(o) : int(o + h * w)].mean() for o, h, w in zip(offset, height, width, strict=True)
+    ]
+    assert np.allclose(means[:6], grey.mean(), atol=3)
+
+
+def similarity_of(name, angle, scale):
+    """A photograph and its copy turned and scaled about the middle, and the map (2, 3) between the pixels."""
+    grey = grey_photograph(name)[:400, :400]
+    centre = np.array([199.5, 199.5])
+    linear = similarity(angle, scale)
+    matrix = np.eye(3)
+    matrix[:2, :2], matrix[:2, 2] = linear, centre - linear @ centre
+    turned = warp(grey.astype(float), AffineTransform(matrix).inverse, order=3, mode="edge")
+    return grey, np.clip(np.rint(turned), 0, 255).astype(np.uint8), matrix[:2]
+
+
+@pytest.mark.parametrize(("angle", "scale"), [(0.0, 1.0), (0.5, 1.0), (-2.0, 1.0), (0.0, 1.4), (1.0, 0.75)])
+def test_descriptors_follow_the_frame(angle, scale):
+    grey, turned, matrix = similarity_of("astronaut", angle, scale)
+    rng = np.random.default_rng(2)
+    xy = rng.uniform(120, 280, (200, 2))
+    windows = rng.uniform(14, 30, (200, 1, 1)) * rotation(rng.uniform(0, 2 * np.pi, 200))
+    here = describe(build_pyramid(grey), xy, windows)
+    there = describe(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], matrix[:, :2] @ windows)
+    distance = np.linalg.norm(here - there, axis=1) / DESCRIPTOR_NORM
+    stranger = np.linalg.norm(here - np.roll(there, 1, axis=0), axis=1) / DESCRIPTOR_NORM
+    assert np.median(distance) < 0.25
+    assert np.median(stranger) > 2.5 * np.median(distance)
+
+
+def test_orientations_follow_the_image():
+    angle = 0.8
+    grey, turned, matrix = similarity_of("astronaut", angle, 1.0)
+    rng = np.random.default_rng(3)
+    xy = rng.uniform(120, 280, (200, 2))
+    upright = np.repeat(20 * np.eye(2)[None], 200, axis=0)
+    here = orientations(build_pyramid(grey), xy, upright, 1)[:, 0]
+    there = orientations(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], upright, 1)[:, 0]
+    turn = np.angle(np.exp(1j * (there - here - angle)))
+    assert np.mean(np.abs(turn) < 0.2) > 0.75  # a window may have two directions of nearly equal strength
+
+
+def test_orientation_of_a_ramp_is_its_gradient():
+    y, x = np.mgrid[:120, :120]
+    for angle in (0.0, 0.9, 2.5, -1.3):
+        ramp = np.rint(128 + (np.cos(angle) * (x - 60) + np.sin(angle) * (y - 60))).astype(np.uint8)
+        found = orientations(build_pyramid(ramp), np.array([[60.0, 60.0]]), 20 * np.eye(2)[None], 2)
+        assert abs(np.angle(np.exp(1j * (found[0, 0] - angle)))) < 0.05
+
+
+def test_flat_windows_have_a_descriptor_of_zeros_and_no_orientation():
+    pyramid = build_pyramid(np.full((80, 80), 77, np.uint8))
+    window = 10 * np.eye(2)[None]
+    assert not describe(pyramid, np.array([[40.0, 40.0]]), window).any()
+    assert np.isnan(orientations(pyramid, np.array([[40.0, 40.0]]), window, 2)).all()
+
+
+@pytest.fixture(scope="module")
+def camera():
+    grey = grey_photograph("camera")[60:320, 60:360]
+    return grey, extract_features(grey)
+
+
+def test_record_holds_what_it_says(camera):
+    grey, features = camera
+    n = len(features)
+    assert features.xy.shape == (n, 2)
+    assert features.frames.shape == (n, 2, 2)
+    assert features.descriptors.shape == (n, 128)
+    assert features.descriptors.dtype == np.float32
+    assert set(np.unique(features.kind)) == {0, 1}
+    assert (features.xy >= -0.5).all()
+    assert (features.xy <= np.array(grey.shape)[::-1] - 0.5).all()
+    assert (np.linalg.det(features.frames) > 0).all()
+    assert np.array_equal(features.descriptors, np.rint(features.descriptors))
+    assert np.abs(np.linalg.norm(features.descriptors, axis=1) - DESCRIPTOR_NORM).max() < 10
+    assert (features.descriptors.astype(np.int64) ** 2).sum(axis=1).max() < 2**24  # exact in float32
+
+
+def test_sift_frames_are_similarities(camera):
+    frames = camera[1][camera[1].kind == KINDS.index("sift")].frames
+    gram = np.swapaxes(frames, 1, 2) @ frames
+    assert np.allclose(gram, gram[:, :1, :1] * np.eye(2))
+
+
+def test_kinds_can_be_had_alone(camera):
+    grey, both = camera
+    for k, kind in enumerate(KINDS):
+        alone = extract_features(grey, FeatureConfig(regions=(kind,)))
+        same = both[both.kind == k]
+        assert isinstance(same, Features)
+        assert np.array_equal(alone.descriptors, same.descriptors)
+        assert np.array_equal(alone.xy, same.xy)
+
+
+def test_threads_change_nothing(camera):
+    grey, one = camera
+    four = extract_features(grey, n_threads=4)
+    for name in ("xy", "frames", "descriptors", "kind"):
+        assert getattr(one, name).tobytes() == getattr(four, name).tobytes()
+
+
+def test_masked_places_give_no_features(camera):
+    grey, everywhere = camera
+    mask = np.zeros(grey.shape, bool)
+    mask[:, :150] = True
+    features = extract_features(grey, mask=mask)
+    assert 0 < len(features) < len(everywhere)
+    assert features.xy[:, 0].max() <= 149.5
+    assert len(extract_features(grey, mask=np.zeros(grey.shape, bool))) == 0

@@ -1,0 +1,137 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planting import candidates, moving, random_frames, similarity, strangers, together
+
+from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs, local_maps
+
+
+def literal_distance(c, i, j):
+    """d_ij with homogeneous 3x3 frames, as the paper writes it."""
+
+    def frame(a, x):
+        return np.array([[*a[0], x[0]], [*a[1], x[1]], [0, 0, 1]])
+
+    def directed(i, j):  # d(j|i)
+        t = frame(c.frames1[i], c.xy1[i]) @ np.linalg.inv(frame(c.frames0[i], c.xy0[i]))
+        forth = (t @ [*c.xy0[j], 1])[:2]
+        back = (np.linalg.inv(t) @ [*c.xy1[j], 1])[:2]
+        return (math.dist(c.xy1[j], forth) + math.dist(c.xy0[j], back)) / 2
+
+    return (directed(i, j) + directed(j, i)) / 2
+
+
+def test_distances_are_the_definition():
+    c = strangers(np.random.default_rng(0), 12)
+    literal = [[literal_distance(c, i, j) for j in range(len(c))] for i in range(len(c))]
+    assert np.allclose(acc_distances(c), literal, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "linear",
+    [np.eye(2), similarity(0.7, 1.3), [[1.2, 0.4], [-0.1, 0.8]]],
+    ids=["shift", "similarity", "affine"],
+)
+def test_one_affine_motion_has_distance_zero(linear):
+    c = moving(np.random.default_rng(1), 15, np.array(linear), shift=(40, -7))
+    assert np.abs(acc_distances(c)).max() < 1e-9
+
+
+def test_two_shifts_are_as_far_apart_as_the_shifts():
+    unit = np.repeat(np.eye(2)[None], 2, axis=0)
+    c = candidates([[0, 0], [10, 0]], [[5, 5], [18, 9]], unit, unit)  # shifts (5, 5) and (8, 9)
+    assert np.allclose(acc_distances(c), [[0, 5], [5, 0]])
+
+
+def test_scale_counts_in_both_directions():
+    # i says: twice as large; j says: as large. |u| = 4, v = u: i is wrong by 4 forth, 2 back; j by nothing.
+    c = candidates([[0, 0], [4, 0]], [[0, 0], [4, 0]], [np.eye(2)] * 2, [2 * np.eye(2), np.eye(2)])
+    assert acc_distances(c)[0, 1] == pytest.approx((4 + 2 + 0 + 0) / 4)
+
+
+def test_local_maps_take_one_frame_to_the_other():
+    rng = np.random.default_rng(2)
+    c = strangers(rng, 9)
+    assert np.allclose(local_maps(c) @ c.frames0, c.frames1)
+
+
+def test_pairs_are_entries_of_the_matrix():
+    rng = np.random.default_rng(3)
+    c = strangers(rng, 20)
+    i, j = rng.integers(0, 20, (2, 50))
+    assert np.allclose(acc_of_pairs(c, i, j), acc_distances(c)[i, j])
+    assert acc_of_pairs(c, i[:0], j[:0]).shape == (0,)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(2, 60), k=st.integers(1, 12))
+def test_symmetric_and_unchanged_by_swapping_the_images(seed, m, k):
+    rng = np.random.default_rng(seed)
+    c = strangers(rng, m)
+    d = acc_distances(c)
+    assert np.array_equal(d, d.T)
+    swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
+    assert np.allclose(acc_distances(swapped), d, rtol=1e-9, atol=1e-8)
+    knn = acc_neighbors(c, min(k, m - 1), 1)
+    assert np.allclose(knn.distances, np.take_along_axis(d, knn.indices, axis=1), rtol=1e-4, atol=1e-2)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), m=st.integers(2, 150), k=st.integers(1, 35))
+def test_neighbors_are_the_k_smallest_of_the_definition(seed, m, k):
+    rng = np.random.default_rng(seed)
+    k = min(k, m - 1)
+    c, _ = together(moving(rng, m // 2, similarity(0.3, 1.2), noise=1.0), strangers(rng, m - m // 2))
+    d = acc_distances(c)
+    np.fill_diagonal(d, np.inf)
+    knn = acc_neighbors(c, k, 2)
+    assert knn.indices.shape == (m, k)
+    kth = np.sort(d, axis=1)[:, :k]
+    taken = np.take_along_axis(d, knn.indices, axis=1)
+    # single precision may swap neighbours whose distances differ by its rounding, no others
+    assert np.allclose(np.sort(taken, axis=1), kth, rtol=1e-4, atol=5e-3)
+    assert all(len(set(row)) == k for row in knn.indices.tolist())
+
+
+def test_ties_go_to_the_smaller_index():
+    # whole-number shifts of unit frames: exact in single precision, and many distances are equal
+    rng = np.random.default_rng(4)
+    m, k = 200, 10
+    xy0 = rng.integers(0, 100, (m, 2))
+    unit = np.repeat(np.eye(2)[None], m, axis=0)
+    c = candidates(xy0, xy0 + rng.integers(0, 4, (m, 1)) * [1, 0], unit, unit)
+    d = acc_distances(c)
+    np.fill_diagonal(d, np.inf)
+    expected = np.lexsort((np.broadcast_to(np.arange(m), d.shape), d))[:, :k]
+    knn = acc_neighbors(c, k, 2)
+    assert np.array_equal(knn.indices, expected)
+    assert np.array_equal(knn.distances, np.take_along_axis(d, expected, axis=1))
+
+
+def test_far_coordinates_lose_nothing():
+    rng = np.random.default_rng(5)
+    near = moving(rng, 60, similarity(0.2, 1.1), noise=1.0)
+    far = candidates(near.xy0 + 7000, near.xy1 + 9000, near.frames0, near.frames1)
+    assert np.allclose(
+        acc_neighbors(near, 8).distances, acc_neighbors(far, 8).distances, rtol=1e-2, atol=1e-2
+    )
+
+
+def test_threads_change_nothing():
+    c, _ = together(*(strangers(np.random.default_rng(s), 400) for s in range(2)))
+    one = acc_neighbors(c, 35, 1)
+    for n_threads in (2, 5):
+        other = acc_neighbors(c, 35, n_threads)
+        assert one.indices.tobytes() == other.indices.tobytes()
+        assert one.distances.tobytes() == other.distances.tobytes()
+
+
+def test_frames_may_mirror():
+    rng = np.random.default_rng(6)
+    mirror = np.diag([-1.0, 1.0])
+    c = moving(rng, 10, mirror, shift=(200, 0))
+    assert acc_neighbors(c, 3).distances.max() < 1e-3
+    assert (np.linalg.det(random_frames(rng, 5)) > 0).all()
