@@ -57,7 +57,7 @@ cluster_type = np.dtype(
 def merge_components(
     parts, n_target, k_nearest, label, indptr, indices, weights, sums, ints, children, affinities, progress
 ):
-    """Merge each component of a graph on its own, down to ``n_target`` clusters or to the last positive affinity.
+    """Merge each component of a graph on its own, to ``n_target`` clusters or the last positive affinity.
 
     parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; where to write the number
     of merges. Vertices of a component are consecutive, and so are its clusters. k_nearest: 0 for GDL-U,

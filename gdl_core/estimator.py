@@ -162,11 +162,11 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         return self
 
     def cut(self, n_clusters):
-        """The labels that a fit with this ``n_clusters`` gives, from the hierarchy at hand. (n,) int64."""
+        """The partition into ``n_clusters`` by the rules of `fit`, without merging again. (n,) int64."""
         return self._labels(_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self):
-        """The hierarchy as a SciPy linkage matrix, for dendrograms (`MergeTree.linkage`). (n - 1, 4) float64."""
+        """The hierarchy as SciPy's linkage matrix (`MergeTree.linkage`). (n - 1, 4) float64."""
         return self.tree_.linkage()
 
     def _check_parameters(self):
@@ -182,7 +182,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             raise ValueError(f"bandwidth must be a finite number above 0, got {self.bandwidth!r}")
         if self.n_initial_neighbors > self.n_neighbors:
             raise ValueError(
-                f"n_initial_neighbors must be at most n_neighbors={self.n_neighbors}, got {self.n_initial_neighbors}"
+                f"n_initial_neighbors must be at most n_neighbors={self.n_neighbors}, "
+                f"got {self.n_initial_neighbors}"
             )
 
     def _check_input(self, X):
@@ -190,9 +191,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
 
         precomputed = self.metric == "precomputed"
         sparse = ["csr"] if precomputed else False
-        X = validate_data(
-            self, X, accept_sparse=sparse, dtype=[np.float64, np.float32], accept_large_sparse=False
-        )
+        X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32])
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
         return X
@@ -203,7 +202,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             return None
         if self.n_neighbors > n - 1:
             warnings.warn(
-                f"n_neighbors={self.n_neighbors}, but each of {n} samples has {n - 1} others", stacklevel=3
+                f"n_neighbors={self.n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3
             )
         return knn_graph(
             X,
@@ -224,7 +223,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
                 break
         if k < asked:
             warnings.warn(
-                f"fewer initial clusters than n_clusters={self.n_clusters} with n_initial_neighbors={asked}: using {k}",
+                f"n_initial_neighbors={asked} gives fewer initial clusters than n_clusters={self.n_clusters}: "
+                f"using {k}",
                 stacklevel=3,
             )
         return labels
@@ -252,11 +252,11 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
     def _warn(self, n_clusters, chosen):
         without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
         if chosen.n_clusters < n_clusters:
-            message = f"only {chosen.n_clusters} clusters: there are no more to start from"
+            message = f"there are only {chosen.n_clusters} to start from"
         elif chosen.n_clusters > n_clusters:
-            message = f"{chosen.n_clusters} clusters: that many parts of the graph are not joined by any edge"
+            message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
         elif without_affinity:
-            message = "no positive affinity left before n_clusters was reached: merged the rest by distance"
+            message = "no positive affinity left before that number: merged the rest by distance"
         elif chosen.min_cluster_size < self.min_cluster_size:
             message = (
                 f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
@@ -269,6 +269,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.sparse = self.metric == "precomputed"
+        tags.input_tags.positive_only = self.metric == "precomputed"
         return tags
 
 

@@ -6,6 +6,7 @@ neighbours are known, so that they are the same bits for any number of threads, 
 between equal rows.
 """
 
+import itertools
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -87,7 +88,9 @@ def _checked(x, metric):
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
         values = x.data if issparse(x) else x
         if values.size and values.min() < 0:
-            raise ValueError(f"precomputed distances must not be negative, got {values.min()}")
+            raise ValueError(
+                f"Negative values in data: precomputed distances must be >= 0, got {values.min()}"
+            )
     return x
 
 
@@ -137,8 +140,8 @@ def _from_sparse(graph, k):
     if count.min() < k:
         i = int(count.argmin())
         raise ValueError(
-            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only {count[i]} "
-            "entries besides the diagonal: decrease n_neighbors or store more neighbours"
+            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only "
+            f"{count[i]} entries besides the diagonal: decrease n_neighbors or store more neighbours"
         )
     indices, data = graph.indices[other], graph.data[other].astype(np.float64)
     if count.min() == count.max():
@@ -200,16 +203,15 @@ def _euclidean(x, rows, candidates, n_jobs=1):
     from ._knn_kernel import candidate_distances
 
     out = np.empty(candidates.shape)
-    parts = np.array_split(np.arange(len(rows)), effective_jobs(n_jobs) if len(rows) > 256 else 1)
-    candidates = np.ascontiguousarray(candidates, np.int64)
-
-    def run(part):
-        if len(part):
-            span = slice(part[0], part[-1] + 1)
-            candidate_distances(x, rows[span], candidates[span], out[span])
-
-    with ThreadPoolExecutor(len(parts)) as pool:
-        list(pool.map(run, parts))
+    candidates = candidates.astype(np.int64)
+    n_parts = min(effective_jobs(n_jobs), 1 + len(rows) // 256)
+    if n_parts == 1:
+        candidate_distances(x, rows, candidates, out)
+        return out
+    cuts = np.linspace(0, len(rows), n_parts + 1).astype(int)
+    spans = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+    with ThreadPoolExecutor(n_parts) as pool:
+        list(pool.map(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), spans))
     return out
 
 
