@@ -1,6 +1,7 @@
 """What the tests of matching are made of: correspondences with known motion, and small pictures."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import skimage.data
@@ -20,11 +21,17 @@ def random_frames(rng, n):
     return turn * rng.uniform(3, 12, (n, 1, 2))
 
 
+def record(cls, n, /, **arrays):
+    """A record of n rows; columns that are not given are whole numbers 0."""
+    return cls(**{f.name: arrays.get(f.name, np.zeros(n, np.int64)) for f in fields(cls)})
+
+
 def candidates(xy0, xy1, frames0, frames1):
     """Candidates by rising score, all of one kind."""
     n = len(xy0)
-    arrays = (np.array(a, float) for a in (xy0, xy1, frames0, frames1))
-    return Candidates(*arrays, np.linspace(0.1, 0.6, n), np.zeros(n, np.int8))
+    arrays = {"xy0": xy0, "xy1": xy1, "frames0": frames0, "frames1": frames1}
+    arrays = {name: np.array(a, float) for name, a in arrays.items()}
+    return record(Candidates, n, **arrays, score=np.linspace(0.1, 0.6, n), kind=np.zeros(n, np.int8))
 
 
 def moving(rng, n, linear, start=(0.0, 0.0), shift=(0.0, 0.0), size=120.0, noise=0.0):
@@ -43,12 +50,7 @@ def strangers(rng, n, size=600.0):
 
 def together(*parts):
     """Several Candidates as one, in this order, and the rows of each."""
-    joined = Candidates(
-        *(
-            np.concatenate([getattr(p, name) for p in parts])
-            for name in ("xy0", "xy1", "frames0", "frames1", "score", "kind")
-        )
-    )
+    joined = Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
     ends = np.cumsum([len(p) for p in parts])
     return joined, [np.arange(end - len(p), end) for p, end in zip(parts, ends, strict=True)]
 

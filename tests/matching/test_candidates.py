@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planting import record
 
 from matching import _kernels
 from matching.candidates import CandidateConfig, Candidates, match_features, nearest_descriptors
@@ -72,11 +75,13 @@ def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radiu
 
 
 def features(rng, n, kinds, size=400.0):
-    return Features(
-        rng.uniform(0, size, (n, 2)),
-        np.repeat(5 * np.eye(2)[None], n, axis=0),
-        whole_descriptors(rng, n),
-        np.array([KINDS.index(k) for k in kinds], np.int8),
+    return record(
+        Features,
+        n,
+        xy=rng.uniform(0, size, (n, 2)),
+        frames=np.repeat(5 * np.eye(2)[None], n, axis=0),
+        descriptors=whole_descriptors(rng, n),
+        kind=np.array([KINDS.index(k) for k in kinds], np.int8),
     )
 
 
@@ -85,7 +90,7 @@ def two_images(n=60):
     rng = np.random.default_rng(2)
     f0 = features(rng, n, ["mser"] * (n // 2) + ["sift"] * (n - n // 2))
     noisy = np.abs(f0.descriptors + np.rint(rng.normal(0, 20, f0.descriptors.shape)))
-    return f0, Features(f0.xy + np.array([30, 10]), f0.frames, noisy.astype(np.float32), f0.kind)
+    return f0, replace(f0, xy=f0.xy + np.array([30, 10]), descriptors=noisy.astype(np.float32))
 
 
 def literal_candidates(f0, f1, kind, config):

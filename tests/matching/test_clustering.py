@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from planting import moving, similarity, strangers, together
+
+import gdl_core
+from matching.clustering import (
+    METHODS,
+    ClusteringConfig,
+    by_falling_score,
+    cluster_correspondences,
+    scoring_graph,
+    select_objects,
+)
+from matching.geometry import acc_neighbors
+
+PAPER = ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0)
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """Two objects and strangers, with the graph of their nearest correspondences."""
+    rng = np.random.default_rng(0)
+    c, parts = together(
+        moving(rng, 100, similarity(0.4, 1.2), (0, 0), (300, 0), noise=0.5),
+        moving(rng, 70, similarity(-0.6, 0.9), (200, 100), (0, 250), noise=0.5),
+        strangers(rng, 120),
+    )
+    return parts, acc_neighbors(c, 35)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_finds_planted_objects(planted, method):
+    (one, two, none), knn = planted
+    config = ClusteringConfig(method=method, n_clusters=10)
+    labels = cluster_correspondences(knn, config)
+    assert labels.shape == (290,)
+    assert labels.min() >= 0
+    scores = gdl_core.connectivity_scores(scoring_graph(knn, config), labels)
+    kept = select_objects(scores, config)
+    final, falling = by_falling_score(labels, scores, kept)
+    assert kept.sum() == 2
+    assert (np.diff(falling) <= 0).all()
+    majorities = [np.bincount(final[rows] + 1).argmax() - 1 for rows in (one, two, none)]
+    assert sorted(majorities[:2]) == [0, 1]
+    assert majorities[2] == -1
+    for rows, label in zip((one, two, none), majorities, strict=True):
+        assert (final[rows] == label).mean() > 0.9
+
+
+def test_merging_stops_at_the_target(planted):
+    _, knn = planted
+    for n_clusters in (20, 30):
+        labels = cluster_correspondences(knn, ClusteringConfig(n_clusters=n_clusters))
+        assert len(np.unique(labels)) == n_clusters
+
+
+def test_scores_use_the_tight_scale(planted):
+    _, knn = planted
+    tight = scoring_graph(knn, ClusteringConfig(score_scale=12.0))
+    dense = np.zeros((knn.n_samples, knn.n_samples))
+    np.put_along_axis(dense, knn.indices.astype(int), np.exp(-((knn.distances / 12.0) ** 2)), axis=1)
+    found = np.zeros_like(dense)
+    source = np.repeat(np.arange(knn.n_samples), np.diff(tight.indptr))
+    found[source, tight.indices] = tight.weights
+    assert np.allclose(found, dense)
+
+
+def test_the_papers_scores_use_the_clustering_weights(planted):
+    _, knn = planted
+    paper, merging = scoring_graph(knn, PAPER), gdl_core.affinity_graph(knn, PAPER.bandwidth)
+    assert np.array_equal(paper.weights, merging.weights)
+
+
+def test_objects_stand_above_the_largest_gap():
+    scores = np.array([1.0, 62.0, 0.0, 55.0, 2.0, 48.0])
+    assert list(select_objects(scores, ClusteringConfig())) == [False, True, False, True, False, True]
+    assert list(select_objects(scores, PAPER)) == [False, True, False, True, False, True]
+
+
+@pytest.mark.parametrize("scores", [[], [0.0], [0.4, 0.3], [0.5] * 8])
+def test_low_scores_are_no_objects(scores):
+    assert not select_objects(np.array(scores, float), ClusteringConfig()).any()
+
+
+def test_one_good_cluster_is_an_object():
+    assert list(select_objects(np.array([60.0]), ClusteringConfig())) == [True]
+
+
+def test_like_scores_are_all_objects():
+    assert select_objects(np.array([60.0, 60.0, 60.0]), ClusteringConfig()).all()
+
+
+def test_clusters_are_numbered_by_falling_score():
+    labels = np.array([0, 1, 2, 3, -1, 1])
+    kept = np.array([True, False, True, True])
+    final, scores = by_falling_score(labels, np.array([5.0, 9.0, 7.0, 5.0]), kept)
+    assert list(final) == [1, -1, 0, 2, -1, -1]  # of equal scores the smaller old label first
+    assert list(scores) == [7.0, 5.0, 5.0]
+
+
+def test_no_cluster_kept():
+    final, scores = by_falling_score(np.array([0, 0, -1]), np.array([3.0]), np.array([False]))
+    assert list(final) == [-1, -1, -1]
+    assert len(scores) == 0

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from planting import candidates, moving, similarity, strangers, together
+
+from matching.geometry import acc_neighbors
+from matching.parts import dense_parts, grow_parts, join_parts, split_parts
+
+SIMILAR = similarity(0.3, 1.1)
+
+
+def share(part, rows):
+    """How much of `rows` a part holds."""
+    return np.isin(rows, part).mean()
+
+
+def assert_apart(parts, members):
+    """Parts are disjoint subsets of the members, the largest first."""
+    everything = np.concatenate([np.empty(0, int), *parts])
+    assert len(np.unique(everything)) == len(everything)
+    assert set(everything) <= set(members)
+    sizes = [len(p) for p in parts]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.fixture
+def copies():
+    """One object that stands twice in image 1, and strangers: candidates and the rows of each."""
+    rng = np.random.default_rng(0)
+    return together(
+        moving(rng, 90, SIMILAR, shift=(0, 0), noise=0.5),
+        moving(rng, 60, SIMILAR, shift=(260, 40), noise=0.5),
+        strangers(rng, 60, size=400),
+    )
+
+
+def test_copies_of_one_object_fall_apart(copies):
+    c, (one, two, none) = copies
+    members = np.arange(len(c))
+    parts = dense_parts(acc_neighbors(c, 35), members)
+    assert_apart(parts, members)
+    assert len(parts) == 2
+    assert share(parts[0], one) > 0.9
+    assert share(parts[1], two) > 0.9
+    assert share(np.concatenate(parts), none) < 0.1
+
+
+def test_dense_parts_stay_inside_their_cluster(copies):
+    c, (one, _, _) = copies
+    knn = acc_neighbors(c, 35)
+    half = one[::2]
+    for part in dense_parts(knn, half):
+        assert set(part) <= set(half)
+    assert dense_parts(knn, half[:0]) == []
+
+
+def test_objects_far_from_each_other_are_split():
+    rng = np.random.default_rng(1)
+    c, (one, two) = together(
+        moving(rng, 80, SIMILAR), moving(rng, 50, SIMILAR, (500, 0), 500 * SIMILAR[:, 0])
+    )
+    parts = split_parts(c, np.arange(len(c)))
+    assert_apart(parts, np.arange(len(c)))
+    assert [set(p) for p in parts] == [set(one), set(two)]
+
+
+def test_one_object_is_not_split():
+    c = moving(np.random.default_rng(2), 100, SIMILAR, noise=0.5)
+    assert [list(p) for p in split_parts(c, np.arange(len(c)))] == [list(range(100))]
+
+
+def test_few_correspondences_are_no_part():
+    c = moving(np.random.default_rng(3), 20, SIMILAR)
+    for n in range(4):
+        assert split_parts(c, np.arange(n)) == []
+
+
+def test_a_part_grows_over_the_rest_of_its_object_only():
+    rng = np.random.default_rng(4)
+    c, (own, other, none) = together(
+        moving(rng, 150, SIMILAR, noise=0.3),
+        moving(rng, 80, similarity(-0.5, 0.9), (300, 0), (300, 0), noise=0.3),
+        strangers(rng, 100, size=400),
+    )
+    seed = own[c.xy0[own, 0] < 60]
+    (grown,) = grow_parts(c, [seed])
+    assert set(seed) <= set(grown)
+    assert share(grown, own) > 0.9
+    assert share(grown, other) == 0
+    assert share(grown, none) < 0.05
+
+
+def test_growing_takes_nothing_from_other_parts():
+    c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
+    left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)
+    grown = grow_parts(c, [left, right])
+    assert [list(g) for g in grown] == [list(left), list(right)]
+    assert grow_parts(c, []) == []
+
+
+def test_halves_of_one_object_are_joined():
+    c = moving(np.random.default_rng(6), 200, SIMILAR, noise=0.5)
+    left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)
+    (joined,) = join_parts(c, [left, right])
+    assert list(joined) == list(range(200))
+
+
+def test_quarters_of_one_object_are_joined_in_any_order():
+    c = moving(np.random.default_rng(7), 300, SIMILAR, noise=0.5)
+    quarter = (c.xy0[:, 0] < 60) + 2 * (c.xy0[:, 1] < 60)
+    parts = [np.flatnonzero(quarter == k) for k in range(4)]
+    for order in ([0, 1, 2, 3], [3, 0, 2, 1]):
+        (joined,) = join_parts(c, [parts[k] for k in order])
+        assert list(joined) == list(range(300))
+
+
+def test_neighbours_that_move_differently_stay_apart():
+    rng = np.random.default_rng(8)
+    c, parts = together(
+        moving(rng, 100, np.eye(2), (0, 0), (0, 0), noise=0.5),
+        moving(rng, 100, np.eye(2), (120, 0), (170, 60), noise=0.5),
+    )
+    assert [set(p) for p in join_parts(c, parts)] == [set(p) for p in parts]
+    assert join_parts(c, []) == []
+
+
+def test_parts_do_not_depend_on_which_image_is_first(copies):
+    c, _ = copies
+    swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
+    members = np.arange(len(c))
+    here, there = (
+        [list(p) for p in join_parts(x, grow_parts(x, split_parts(x, members)))] for x in (c, swapped)
+    )
+    assert here == there

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from matching.territory import drop_covered
+
+
+def patch(rng, corner, size, n=64):
+    """n points (a square number) spread evenly over a square."""
+    side = round(n**0.5)
+    steps = (np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=2).reshape(-1, 2) + 0.5) / side
+    return (steps + rng.uniform(-0.2, 0.2, (n, 2)) / side) * size + np.array(corner)
+
+
+def rows(*lengths):
+    ends = np.cumsum(lengths)
+    return [np.arange(e - n, e) for n, e in zip(lengths, ends, strict=True)]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def test_a_logo_on_its_own_object_goes(rng):
+    object0 = patch(rng, (0, 0), 200, 196)
+    logo = patch(rng, (40, 40), 40, 36)
+    xy0 = np.concatenate([object0, logo])  # in image 1 the other printing of the logo
+    xy1 = np.concatenate([object0 + np.array([300, 0]), logo + np.array([80 + 300, 60])])
+    parts = rows(196, 36)
+    kept = drop_covered(xy0, xy1, parts, 0.7)
+    assert [list(p) for p in kept] == [list(parts[0])]
+
+
+def test_a_copy_stays(rng):
+    object0 = patch(rng, (0, 0), 200, 196)
+    again = patch(rng, (0, 0), 200, 144)
+    xy0 = np.concatenate([object0, again])
+    xy1 = np.concatenate([object0, again + np.array([250, 20])])
+    assert len(drop_covered(xy0, xy1, rows(196, 144), 0.7)) == 2
+    assert len(drop_covered(xy1, xy0, rows(196, 144), 0.7)) == 2
+
+
+def test_neighbours_stay(rng):
+    xy0 = np.concatenate([patch(rng, (0, 0), 100), patch(rng, (110, 0), 100), patch(rng, (0, 300), 50)])
+    assert len(drop_covered(xy0, xy0 + 5, rows(64, 64, 64), 0.7)) == 3
+
+
+def test_what_goes_covers_nothing(rng):
+    big = patch(rng, (0, 0), 200, 196)
+    inside = patch(rng, (50, 50), 60)
+    xy = np.concatenate([big, inside, inside])
+    kept = drop_covered(xy, xy, rows(196, 64, 64), 0.7)
+    assert len(kept) == 1
+
+
+def test_one_part_or_none():
+    xy = np.zeros((5, 2))
+    assert drop_covered(xy, xy, [], 0.7) == []
+    assert [list(p) for p in drop_covered(xy, xy, rows(5), 0.7)] == [[0, 1, 2, 3, 4]]
+
+
+def test_the_order_given_is_the_order_kept(rng):
+    xy = np.concatenate([patch(rng, (300 * k, 0), 100) for k in range(4)])
+    parts = rows(64, 64, 64, 64)
+    assert [p[0] for p in drop_covered(xy, xy, parts[::-1], 0.7)] == [192, 128, 64, 0]
