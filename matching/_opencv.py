@@ -103,7 +103,7 @@ def outer_contours(mask):
 
 
 def close_and_open(mask, radius):
-    """A mask without holes and notches narrower than 2 radius + 1 pixels, and then without spurs that thin."""
+    """A mask without holes and notches narrower than 2 radius + 1 pixels, nor spurs that thin."""
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
     closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc)
     return cv2.morphologyEx(closed, cv2.MORPH_OPEN, disc).astype(bool)

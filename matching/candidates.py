@@ -12,6 +12,7 @@ import numpy as np
 
 from matching import _kernels
 from matching.features import DESCRIPTOR_NORM, KINDS
+from matching.montage import MAX_CELLS
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,13 @@ class CandidateConfig:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """m candidate correspondences, aligned arrays, by rising score within each kind of region.
+    """m candidate correspondences, aligned arrays, by rising score in each kind of region.
 
     xy0, xy1 : (m, 2) float64 centres in image 0 and 1, pixels
     frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
     score : (m,) float64 descriptor distance, smaller is better
     kind : (m,) int8, index into KINDS
+    cell : (m,) int64, equal for candidates that lie in the same cells of two montages (else 0)
     """
 
     xy0: np.ndarray
@@ -40,6 +42,7 @@ class Candidates:
     frames1: np.ndarray
     score: np.ndarray
     kind: np.ndarray
+    cell: np.ndarray
 
     def __len__(self):
         return len(self.score)
@@ -77,7 +80,7 @@ def match_features(features0, features1, config=CandidateConfig()):
         parts.append(_best(features0[features0.kind == k], features1[features1.kind == k], share, config))
     if not parts:
         empty = np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2, 2)), np.empty(0)
-        return Candidates(*empty, np.empty(0, np.int8))
+        return Candidates(*empty, np.empty(0, np.int8), np.empty(0, np.int64))
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
@@ -94,4 +97,5 @@ def _best(features0, features1, most, config):
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
+        features0.cell[i] * MAX_CELLS + features1.cell[j],
     )  # fmt: skip

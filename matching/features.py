@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from matching import _kernels, _opencv
+from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
@@ -30,6 +31,7 @@ class FeatureConfig:
     mser_window: float = 3.0  # half side of the described window over the ellipse's radius
     mser_orientations: int = 2
     sift_contrast: float = 0.04
+    montage: MontageConfig | None = MontageConfig()  # None: pictures have no seams
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
 
 
@@ -42,12 +44,14 @@ class Features:
         orientation
     descriptors : (n, 128) float32 whole numbers, Euclidean norm about DESCRIPTOR_NORM
     kind : (n,) int8, index into KINDS
+    cell : (n,) int64, the cell of a montage that it lies in, 0 in an ordinary picture
     """
 
     xy: np.ndarray
     frames: np.ndarray
     descriptors: np.ndarray
     kind: np.ndarray
+    cell: np.ndarray
 
     def __len__(self):
         return len(self.xy)
@@ -125,8 +129,9 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     parts = []
     for kind in config.regions:
         xy, frames, window = detectors[kind](grey, pyramid, config, n_threads)
+        cell = montage_cells(grey, xy, config.montage)
         descriptors = describe(pyramid, xy, frames * window, n_threads)
-        parts.append(Features(xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8)))
+        parts.append(Features(xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), cell))
     features = Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))
     return features if mask is None else features[_on(mask, features.xy)]
 

@@ -86,11 +86,13 @@ def split_parts(candidates, members, config=PartsConfig()):
     return _components(members, i[linked], j[linked], config.min_matches)
 
 
-def grow_parts(candidates, parts, config=PartsConfig(), verification=VerificationConfig()):
-    """Add to each part the candidates of no part that agree with it, the largest part first, until none is
-    left.
+def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=VerificationConfig()):
+    """Add to each part those candidates of `allowed` that are in no part and agree with it, until none is left.
+
+    The first part chooses first.
     """
-    free = np.ones(len(candidates), bool)
+    free = np.zeros(len(candidates), bool)
+    free[allowed] = True
     for part in parts:
         free[part] = False
     grown = []

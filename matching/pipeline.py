@@ -126,22 +126,34 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
 
 
 def whole_objects(candidates, knn, labels, scores, config):
-    """Verified, connected, grown and joined parts of clusters: labels (m,), -1 for all that is in none."""
+    """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none.
+
+    Parts of clusters that are dense, verified and connected are grown and joined, within one cell of a montage
+    each; those that only repeat what a stronger one covers are dropped.
+    """
     found = []
-    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
-        for dense in parts.dense_parts(knn, np.flatnonzero(labels == k), config.parts):
-            verified = verify_cluster(candidates, dense, config.verification)
-            found += parts.split_parts(candidates, verified, config.parts)
-    found.sort(key=lambda part: (-len(part), part[0]))
-    found = parts.grow_parts(candidates, found, config.parts, config.verification)
-    found = parts.join_parts(candidates, found, config.parts)
-    found = parts.grow_parts(candidates, found, config.parts, config.verification)
+    for cell in np.unique(candidates.cell):
+        here = candidates.cell == cell
+        found += _parts_of(candidates, knn, np.where(here, labels, -1), scores, config)
     found.sort(key=lambda part: (-len(part), part[0]))
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
     labels = np.full(len(candidates), -1, np.int64)
     for k, part in enumerate(found):
         labels[part] = k
     return labels
+
+
+def _parts_of(candidates, knn, labels, scores, config):
+    found = []
+    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
+        for dense in parts.dense_parts(knn, np.flatnonzero(labels == k), config.parts):
+            verified = verify_cluster(candidates, dense, config.verification)
+            found += parts.split_parts(candidates, verified, config.parts)
+    found.sort(key=lambda part: (-len(part), part[0]))
+    allowed = np.flatnonzero(labels >= 0)
+    found = parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
+    found = parts.join_parts(candidates, found, config.parts)
+    return parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
 
 
 def _picture(image, name):
