@@ -1,4 +1,4 @@
-"""The full matrix of ACC distances that the rivals work on (`matching.geometry.acc_distances` is its definition)."""
+"""The full matrix of ACC distances that the rivals work on; `matching.geometry.acc_distances` defines it."""
 
 import numba
 import numpy as np

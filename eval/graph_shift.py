@@ -27,10 +27,10 @@ class GraphShiftParams:
     """Parameters of `graph_shift`."""
 
     beta: float = 50.0
-    sigma_s: float = 0.7  # px^(1/2)
-    min_density: float = 0.5  # of a kept mode, in units of beta
-    min_affinity: float = 0.5  # (W x)_i of a kept vertex, in units of its mode's density; 1: support only
-    min_size: int = 10  # matches
+    sigma_s: float = 0.421  # px^(1/2)
+    min_density: float = 0.648  # of a kept mode, in units of beta
+    min_affinity: float = 0.0515  # (W x)_i of a kept vertex, in units of its mode's density; 1: support only
+    min_size: int = 9  # matches
 
 
 def graph_shift(
@@ -69,8 +69,8 @@ def shift(w: sparse.csr_array, start: int) -> NDArray[np.float64]:
 def _all_shifts(indptr, indices, data, order):
     """Mode of every vertex, (W x)_i / g of its mode, and the density of every mode.
 
-    A vertex in the support of a mode found before needs no shift of its own, and a shift has arrived at a mode
-    found before as soon as half of its weight lies on that mode's support.
+    A vertex in the support of a mode found before needs no shift of its own, and a shift has arrived at a
+    mode found before as soon as half of its weight lies on that mode's support.
     """
     m = len(indptr) - 1
     mode = np.full(m, -1)
@@ -172,7 +172,7 @@ def _replicate(indptr, indices, data, support, x, in_support, place):
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract"})
 def _dot(x, y):
-    # the sum's order is fixed at compile time; a BLAS would change it, and start threads for such small products
+    # the sum's order is fixed at compile time; a BLAS would choose another, and start threads as well
     total = 0.0
     for k in range(len(x)):
         total += x[k] * y[k]

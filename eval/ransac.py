@@ -20,15 +20,19 @@ SAMPLERS = {
 
 @dataclass(frozen=True)
 class RansacParams:
-    """Parameters of `ransac` and `sift_ransac`."""
+    """Parameters of sequential RANSAC; the values here are those of `ransac`."""
 
-    threshold: float = 5.0  # px, MAGSAC's
-    min_inliers: int = 12  # of a model; the first with fewer ends the search
-    sampler: str = "prosac"  # a key of SAMPLERS; prosac draws the best-scored matches first
+    threshold: float = 6.4  # px, MAGSAC's
+    min_inliers: int = 36  # of a model; the first with fewer ends the search
+    sampler: str = "napsac"  # a key of SAMPLERS; prosac draws the best-scored first, napsac neighbours
     max_iterations: int = 10_000
     confidence: float = 0.999
-    max_models: int = 30
+    max_models: int = 13
     seed: int = 0
+
+
+# the ordinary tool at ordinary settings: cv2.findHomography(..., cv2.USAC_MAGSAC, 5.0)
+ORDINARY = RansacParams(threshold=5.0, min_inliers=12, sampler="uniform", max_models=30)
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def sequential_ransac(xy0: NDArray, xy1: NDArray, score: NDArray, params: Ransac
 
 
 def sift_ransac(
-    image0: NDArray, image1: NDArray, ratio: float = 0.8, params: RansacParams = RansacParams()
+    image0: NDArray, image1: NDArray, ratio: float = 0.8, params: RansacParams = ORDINARY
 ) -> tuple[SiftMatches, NDArray[np.int64]]:
     """SIFT matches of two (h, w, 3) uint8 RGB images that pass the ratio test, and their clusters."""
     matches = sift_matches(image0, image1, ratio)

@@ -1,0 +1,66 @@
+"""Objects found on real pairs with labelled points, by AGDL and its rivals. Writes pairs.csv.
+
+DATA holds a folder for each pair: two images and gt.npz with x1, x2 (n, 2) pixels and label (n,), 0 for an
+outlier, 1, 2, ... for an object.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+from eval import methods, pairs
+from eval.tables import markdown_table, write_csv
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the pairs")
+    parser.add_argument(
+        "--out", type=Path, default=Path("pairs"), help="folder of the results (default: pairs)"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"
+    )
+    parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    args = parser.parse_args(argv)
+    try:
+        methods.check_names(tuple(args.methods))
+        names = tuple(name for name in methods.NAMES if name in args.methods)
+        data = [pairs.read_pair(folder) for folder in pairs.find_pairs(args.data)]
+        run = Parallel(n_jobs=args.jobs, return_as="generator")(
+            delayed(pairs.measure)(p, names) for p in data
+        )
+        rows = [
+            row for result in tqdm(run, total=len(data), desc="pairs", disable=args.quiet) for row in result
+        ]
+        write_csv(args.out / "pairs.csv", pairs.COLUMNS, rows)
+    except (ValueError, OSError) as error:
+        print(f"evaluate_pairs.py: {error}", file=sys.stderr)
+        return 2
+    print(summary(rows, names))
+    return 0
+
+
+def summary(rows: list[dict], names: tuple[str, ...]) -> str:
+    """A line a method: sums over all pairs, the mean of the purity and of the seconds."""
+    sums = ("objects", "found", "clusters", "mixed", "spurious", "matches")
+    lines = []
+    for name in names:
+        own = [row for row in rows if row["method"] == name]
+        means = [
+            f"{np.nanmean([r['purity'] for r in own]):.3f}",
+            f"{np.mean([r['seconds'] for r in own]):.2f}",
+        ]
+        lines.append([name, *(str(sum(r[column] for r in own)) for column in sums), *means])
+    return markdown_table(["method", *sums, "purity", "s"], lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""The object-matching benchmark: AGDL and its rivals on composite pairs with exact truth.
+
+Writes trials.csv (a row a trial and method), sweep.png and sweep.md. A run that was stopped goes on where
+it was.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from eval import methods, report, sweep
+from eval.tables import read_csv, write_csv, write_text
+from synth.photographs import from_folders, shipped
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argument_parser()
+    args = parser.parse_args(argv)
+    if bool(args.models) != bool(args.tiles):
+        parser.error("--models and --tiles go together")
+    try:
+        if not args.report:
+            measure(args)
+        write_report(args.out)
+    except (ValueError, OSError) as error:
+        print(f"sweep.py: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("sweep.py: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("sweep"), help="folder of the results (default: sweep)"
+    )
+    parser.add_argument(
+        "--models", help="folder of object images (default: photographs that ship with scikit-image)"
+    )
+    parser.add_argument("--tiles", help="folder of the other images")
+    parser.add_argument("--quick", action="store_true", help="6 points, 2 trials each, all methods")
+    parser.add_argument(
+        "--trials", type=int, help=f"trials a point (default {sweep.N_TRIALS}, with --quick 2)"
+    )
+    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial (default 0)")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
+    parser.add_argument(
+        "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"
+    )
+    parser.add_argument(
+        "--copies", type=int, default=1, help="times that each object stands in the second image"
+    )
+    parser.add_argument(
+        "--hard", action="store_true", help="turn, scale, relight and cover the objects as well"
+    )
+    parser.add_argument("--side", type=int, default=320, help="side of a tile in pixels (default 320)")
+    parser.add_argument("--report", action="store_true", help="only make the report again from trials.csv")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    return parser
+
+
+def measure(args: argparse.Namespace) -> None:
+    methods.check_names(tuple(args.methods))
+    n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
+    if n_trials < 1:
+        raise ValueError(f"--trials must be at least 1, got {n_trials}")
+    photographs = from_folders(args.models, args.tiles) if args.models else shipped()
+    make_points = sweep.quick_points if args.quick else sweep.full_points
+    points = make_points(max_common=min(5, max(1, 9 // max(args.copies, 1))))
+    seeds = tuple(range(args.first_seed, args.first_seed + n_trials))
+    names = tuple(name for name in methods.NAMES if name in args.methods)
+    plan = sweep.Plan(points, seeds, names, args.copies, args.hard, args.side)
+    rows = sweep.run(plan, photographs, args.out / "trials.jsonl", args.jobs, quiet=args.quiet)
+    write_csv(args.out / "trials.csv", sweep.COLUMNS, rows)
+
+
+def write_report(out: Path) -> None:
+    rows = read_csv(out / "trials.csv")
+    text = report.summary(rows)
+    write_text(out / "sweep.md", text)
+    report.draw(rows, out / "sweep.png")
+    print(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
