@@ -82,7 +82,7 @@ def test_a_part_grows_over_the_rest_of_its_object_only():
         strangers(rng, 100, size=400),
     )
     seed = own[c.xy0[own, 0] < 60]
-    (grown,) = grow_parts(c, [seed])
+    (grown,) = grow_parts(c, [seed], np.arange(len(c)))
     assert set(seed) <= set(grown)
     assert share(grown, own) > 0.9
     assert share(grown, other) == 0
@@ -92,9 +92,17 @@ def test_a_part_grows_over_the_rest_of_its_object_only():
 def test_growing_takes_nothing_from_other_parts():
     c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
     left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)
-    grown = grow_parts(c, [left, right])
+    grown = grow_parts(c, [left, right], np.arange(len(c)))
     assert [list(g) for g in grown] == [list(left), list(right)]
-    assert grow_parts(c, []) == []
+    assert grow_parts(c, [], np.arange(len(c))) == []
+
+
+def test_growing_takes_only_what_is_allowed():
+    c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
+    left = np.flatnonzero(c.xy0[:, 0] < 60)
+    allowed = np.flatnonzero(c.xy0[:, 0] < 90)
+    (grown,) = grow_parts(c, [left], allowed)
+    assert set(left) < set(grown) <= set(allowed)
 
 
 def test_halves_of_one_object_are_joined():
@@ -128,6 +136,7 @@ def test_parts_do_not_depend_on_which_image_is_first(copies):
     swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
     members = np.arange(len(c))
     here, there = (
-        [list(p) for p in join_parts(x, grow_parts(x, split_parts(x, members)))] for x in (c, swapped)
+        [list(p) for p in join_parts(x, grow_parts(x, split_parts(x, members), members))]
+        for x in (c, swapped)
     )
     assert here == there

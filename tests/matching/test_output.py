@@ -1,0 +1,218 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage.data
+from PIL import Image
+
+from matching import MatchConfig, MatchResult, __version__, drawing
+from matching.drawing import COLOURS, colour, draw_matches, spread
+from matching.errors import InputError
+from matching.images import Picture
+from matching.objects import describe_object
+from matching.output import make_folder, npz_bytes, summary, write_results, write_whole
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    coffee = skimage.data.coffee()
+    return Picture(coffee[:240, :300], path=Path("a.png")), Picture(coffee[100:400, 50:250])
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Three objects and some outliers."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat([0, 1, 2, -1], [60, 40, 20, 30])
+    corner = np.array([[20, 20], [160, 30], [60, 140], [0, 0]])[cluster]
+    size = np.where(cluster >= 0, 80, 190)[:, None]
+    xy0 = corner + rng.uniform(0, 1, (150, 2)) * size
+    xy1 = xy0 + np.array([-10.25, 12.5])
+    objects = tuple(
+        describe_object(k, xy0[cluster == k], xy1[cluster == k], score)
+        for k, score in enumerate((60.0, 50.0, 40.0))
+    )
+    score = rng.uniform(0.1, 0.9, 150)
+    return MatchResult(xy0, xy1, cluster, score, objects, {"features": 0.25, "clustering": 0.125})
+
+
+def test_npz_holds_every_candidate(result, tmp_path):
+    (tmp_path / "matches.npz").write_bytes(npz_bytes(result))
+    with np.load(tmp_path / "matches.npz", allow_pickle=False) as data:
+        assert sorted(data.files) == ["cluster", "score", "xy0", "xy1"]
+        assert {name: data[name].dtype.name for name in data.files} == {
+            "xy0": "float64", "xy1": "float64", "cluster": "int64", "score": "float64",
+        }  # fmt: skip
+        for name in data.files:
+            assert np.array_equal(data[name], getattr(result, name))
+
+
+def test_equal_results_give_equal_bytes(result):
+    again = MatchResult(*(getattr(result, n).copy() for n in ("xy0", "xy1", "cluster", "score")), ())
+    assert npz_bytes(result) == npz_bytes(again)
+
+
+def test_an_empty_result_has_empty_arrays(tmp_path):
+    nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+    (tmp_path / "m.npz").write_bytes(npz_bytes(nothing))
+    with np.load(tmp_path / "m.npz") as data:
+        assert data["xy0"].shape == data["xy1"].shape == (0, 2)
+        assert data["cluster"].shape == data["score"].shape == (0,)
+
+
+def strict(text):
+    """JSON without the NaN and Infinity that Python alone accepts."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_summary_holds_what_the_command_promises(pictures, result):
+    found = strict(json.dumps(summary(pictures, result, MatchConfig())))
+    assert found["version"] == __version__
+    assert found["images"][0] == {"path": "a.png", "width": 300, "height": 240}
+    assert (found["images"][1]["width"], found["images"][1]["height"]) == (200, 300)
+    assert "(0, 0) the centre of the top-left pixel" in found["coordinates"]
+    assert found["parameters"]["clustering"]["n_neighbors"] == 35
+    assert found["seconds"] == {"features": 0.25, "clustering": 0.125}
+    assert [o["id"] for o in found["objects"]] == [0, 1, 2]
+    for entry, own in zip(found["objects"], result.objects, strict=True):
+        assert entry["matches"] == own.n_matches
+        assert entry["score"] == own.score
+        assert np.allclose(entry["transform"], own.transform)
+        assert np.allclose(entry["outline0"], own.outline0, atol=0.01)
+        assert np.allclose(entry["outline1"], own.outline1, atol=0.01)
+
+
+def test_objects_of_a_few_points_in_line_are_valid_json(pictures):
+    xy0 = np.array([[0.0, 0], [1, 2], [2, 4]])
+    tiny = MatchResult(xy0, xy0 + 5, np.zeros(3, int), np.zeros(3), (describe_object(0, xy0, xy0 + 5, 1.0),))
+    strict(json.dumps(summary(pictures, tiny, MatchConfig())))
+
+
+def test_results_are_written(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz", "matches.png"]
+    with Image.open(tmp_path / "matches.png") as image:
+        assert np.array_equal(np.asarray(image), draw_matches(*pictures, result))
+
+
+def test_no_figure(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz"]
+
+
+def test_files_replace_those_of_an_earlier_run(tmp_path):
+    path = tmp_path / "a.txt"
+    write_whole(path, b"old and long")
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_may_be_read_by_others_as_usual(tmp_path):
+    write_whole(tmp_path / "ours", b"x")
+    (tmp_path / "usual").write_bytes(b"x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_failing_to_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    write_whole(path, b"old")
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match=r"a\.txt: can't be written \(No space left on device\)"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path, monkeypatch):
+    def interrupted(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a.txt", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_are_made_with_their_parents(tmp_path):
+    folder = make_folder(tmp_path / "some" / "änd more")
+    assert folder.is_dir()
+    assert not list(folder.iterdir())
+    assert make_folder(folder) == folder
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope")):
+        with pytest.raises(InputError, match="the output folder can't be written") as error:
+            make_folder(path)
+        assert str(path) in str(error.value)
+
+
+def test_picture_shows_both_at_full_size(pictures, result):
+    drawn = draw_matches(
+        *pictures, MatchResult(result.xy0[:0], result.xy1[:0], result.cluster[:0], result.score[:0], ())
+    )
+    assert drawn.dtype == np.uint8
+    assert drawn.shape[0] == 300
+    gap = drawn.shape[1] - 300 - 200
+    assert 1 <= gap <= 20
+    assert (drawn[:, 300 : 300 + gap] == 255).all()
+    assert (drawn[240:, :300] == 255).all()
+    for shown, picture in ((drawn[:240, :300], pictures[0]), (drawn[:, 300 + gap :], pictures[1])):
+        luma = (x.astype(float).mean(axis=2).ravel() for x in (shown, picture.rgb))
+        assert np.corrcoef(*luma)[0, 1] > 0.99
+
+
+def count(image, rgb):
+    return (np.abs(image.astype(int) - rgb).max(axis=2) <= 8).sum()
+
+
+def test_every_object_has_its_colour_in_both_pictures(pictures, result):
+    drawn = draw_matches(*pictures, result)
+    plain = draw_matches(*pictures, MatchResult(result.xy0, result.xy1, result.cluster, result.score, ()))
+    for half in (slice(0, 300), slice(305, None)):
+        for found in result.objects:
+            assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
+
+
+def test_drawing_changes_no_picture(pictures, result):
+    before = [p.rgb.copy() for p in pictures]
+    draw_matches(*pictures, result)
+    assert all(np.array_equal(p.rgb, b) for p, b in zip(pictures, before, strict=True))
+
+
+def test_colours_differ():
+    assert len(set(COLOURS)) == len(COLOURS)
+    apart = [np.abs(np.subtract(a, b)).sum() for i, a in enumerate(COLOURS) for b in COLOURS[:i]]
+    assert min(apart) > 60
+    assert colour(len(COLOURS) + 1) == COLOURS[1]
+
+
+def test_tiny_pictures_can_be_drawn():
+    one = Picture(np.zeros((1, 1, 3), np.uint8))
+    xy = np.zeros((1, 2))
+    drawn = draw_matches(
+        one, one, MatchResult(xy, xy, np.zeros(1, int), np.zeros(1), (describe_object(0, xy, xy, 1.0),))
+    )
+    assert drawn.shape[0] == 1
+
+
+def test_lines_are_spread_over_an_object():
+    rng = np.random.default_rng(1)
+    xy = rng.uniform(0, 100, (500, 2))
+    chosen = spread(xy, drawing.LINES_AN_OBJECT)
+    assert len(set(chosen)) == drawing.LINES_AN_OBJECT
+    gaps = np.linalg.norm(xy[chosen][:, None] - xy[chosen], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert gaps.min() > 8
+    assert list(spread(xy[:5], 30)) == [0, 1, 2, 3, 4]

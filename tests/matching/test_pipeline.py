@@ -1,0 +1,194 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from planting import crops, object_pair, true_shift
+
+from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
+from matching.images import picture_of_array
+from matching.objects import apply_transform
+from matching.pipeline import Clustered, match_pictures
+
+NAMES = ("xy0", "xy1", "cluster", "score")
+
+
+def same(a, b):
+    return all(getattr(a, name).tobytes() == getattr(b, name).tobytes() for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return object_pair()
+
+
+@pytest.fixture(scope="module")
+def found(pair):
+    return match(*pair)
+
+
+def test_two_objects_are_found_apart_and_right(found):
+    assert isinstance(found, MatchResult)
+    assert len(found.objects) == 2
+    kept = found.cluster >= 0
+    error = np.linalg.norm(true_shift(found.xy0[kept]) - found.xy1[kept], axis=1)
+    assert np.median(error) < 0.5
+    assert (error < 6).mean() > 0.97
+    left = found.xy0[:, 0] < 219.5
+    for k in range(2):
+        assert left[found.cluster == k].mean() in (0.0, 1.0)
+        assert (found.cluster == k).sum() > 100
+
+
+def test_result_is_aligned(found):
+    m = len(found.score)
+    assert found.xy0.shape == found.xy1.shape == (m, 2)
+    assert found.cluster.shape == (m,)
+    assert [found.xy0.dtype, found.xy1.dtype, found.cluster.dtype, found.score.dtype] == [
+        np.float64, np.float64, np.int64, np.float64,
+    ]  # fmt: skip
+    assert m <= MatchConfig().candidates.max_matches
+    assert found.score.min() >= 0
+    assert set(found.cluster) == {-1, 0, 1}
+    assert sum(found.timings.values()) > 0
+
+
+def test_objects_are_those_of_the_clusters(found):
+    scores = [o.score for o in found.objects]
+    assert scores == sorted(scores, reverse=True)
+    for k, own in enumerate(found.objects):
+        assert isinstance(own, MatchedObject)
+        rows = found.cluster == k
+        assert (own.id, own.n_matches) == (k, rows.sum())
+        mapped = apply_transform(own.transform, found.xy0[rows])
+        error = np.median(np.linalg.norm(mapped - found.xy1[rows], axis=1))
+        assert own.transform_error == pytest.approx(error)
+        assert own.transform_error < 1
+        centre = own.outline0.mean(axis=0)[None]
+        assert np.abs(apply_transform(own.transform, centre) - true_shift(centre)).max() < 2
+
+
+def test_repeating_changes_nothing(pair, found):
+    assert same(match(*pair), found)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_threads_change_nothing(pair, found, threads, monkeypatch):
+    monkeypatch.setattr(pipeline, "default_threads", lambda: threads)
+    assert same(match(*pair), found)
+
+
+def test_swapping_the_pictures_swaps_the_matches(pair, found):
+    swapped = match(*pair[::-1])
+    assert np.array_equal(swapped.xy0, found.xy1)
+    assert np.array_equal(swapped.xy1, found.xy0)
+    assert np.array_equal(swapped.cluster, found.cluster)
+    assert np.array_equal(swapped.score, found.score)
+    for here, there in zip(found.objects, swapped.objects, strict=True):
+        assert here.score == there.score
+        corner = here.outline0
+        assert (
+            np.abs(apply_transform(there.transform, apply_transform(here.transform, corner)) - corner).max()
+            < 3
+        )
+
+
+def test_files_and_arrays_give_the_same(pair, found, tmp_path):
+    for name, pixels in zip("ab", pair, strict=True):
+        Image.fromarray(pixels).save(tmp_path / f"{name}.png")
+    assert same(match(str(tmp_path / "a.png"), tmp_path / "b.png"), found)
+
+
+def test_nothing_in_common():
+    c = crops()
+    nothing = match(c["rocket"], c["chelsea"])
+    assert nothing.objects == ()
+    assert (nothing.cluster == -1).all()
+    assert len(nothing.score) > 100
+
+
+@pytest.mark.parametrize("paper", [False, True], ids=["default", "paper"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 300), (300, 300)])
+def test_pictures_without_features(shape, paper):
+    black = np.zeros(shape, np.uint8)
+    nothing = match(black, crops()["coffee"], MatchConfig.paper() if paper else MatchConfig())
+    assert nothing.objects == ()
+    assert nothing.xy0.shape == nothing.xy1.shape == (0, 2)
+
+
+def test_transparent_objects_are_not_found(pair):
+    alpha = np.full(pair[0].shape[:2], 255, np.uint8)
+    alpha[:, :220] = 0
+    found = match(np.dstack([pair[0], alpha]), pair[1])
+    assert len(found.objects) == 1
+    assert found.xy0[:, 0].min() > 218
+
+
+def test_coarser_working_scale_gives_pixels_of_the_picture(pair):
+    large = [np.repeat(np.repeat(p, 2, axis=0), 2, axis=1) for p in pair]
+    found = match(*large, MatchConfig(max_pixels=pair[0][..., 0].size))
+    assert len(found.objects) >= 1
+    kept = found.cluster >= 0
+    xy0 = (found.xy0[kept] + 0.5) / 2 - 0.5
+    error = np.linalg.norm((true_shift(xy0) + 0.5) * 2 - 0.5 - found.xy1[kept], axis=1)
+    assert np.median(error) < 2
+    assert (error < 16).mean() > 0.95  # a pixel of the coarser working image is nearly 3
+
+
+def test_a_whole_object_is_one_object():
+    coffee = crops(260)["coffee"]
+    found = match(coffee, np.rot90(coffee).copy())
+    assert len(found.objects) == 1
+    kept = found.cluster >= 0
+    turned = np.column_stack([found.xy0[kept, 1], 259 - found.xy0[kept, 0]])
+    assert np.median(np.linalg.norm(turned - found.xy1[kept], axis=1)) < 0.5
+
+
+def test_the_papers_way_runs_and_differs(pair, found):
+    paper = match(*pair, MatchConfig.paper())
+    assert paper.cluster.max() >= 0
+    assert len(paper.objects) == paper.cluster.max() + 1
+    assert not np.array_equal(paper.score, found.score)
+
+
+def test_another_clustering_can_be_put_in(pair):
+    seen = []
+
+    def everything(candidates, config):
+        seen.append((len(candidates), config))
+        return Clustered(np.zeros(len(candidates), np.int64), np.array([7.0]))
+
+    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
+    result = match_pictures(*map(picture_of_array, pair), config, find_clusters=everything)
+    assert seen == [(len(result.score), config)]
+    assert result.objects[0].score == 7
+    assert result.objects[0].n_matches == len(result.score)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 10, 40])
+def test_a_handful_of_candidates(pair, most):
+    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=most))
+    result = match(*pair, config)
+    assert len(result.score) <= most
+
+
+def test_few_candidates_the_papers_way(pair):
+    config = MatchConfig.paper()
+    for most in (1, 2, 5):
+        result = match(*pair, replace(config, candidates=replace(config.candidates, max_matches=most)))
+        assert len(result.score) <= most
+        assert all(np.isfinite(o.transform).all() for o in result.objects)
+
+
+def test_bad_input_names_the_image(pair, tmp_path):
+    with pytest.raises(InputError, match="image1: the shape must be"):
+        match(pair[0], np.zeros(4))
+    with pytest.raises(InputError, match=r"nothing\.png: no such file"):
+        match(tmp_path / "nothing.png", pair[1])
+    with pytest.raises(ValueError, match="no such file"):  # InputError is a ValueError
+        match(pair[0], tmp_path / "nothing.png")
+
+
+def test_scores_are_connectivity_scores(found):
+    # of objects: no more than twice the number of neighbours
+    assert all(0 < o.score <= 2 * MatchConfig().clustering.n_neighbors for o in found.objects)
