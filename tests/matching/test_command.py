@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import skimage.data
 from PIL import Image
 from planting import crops, object_pair, true_shift
 
@@ -313,6 +312,15 @@ def test_output_folder_that_cannot_be_made(gdl_match, tmp_path, out):
     assert listed(tmp_path) == ["taken"]
 
 
+def test_result_file_that_cannot_be_written(gdl_match, tmp_path):
+    (tmp_path / "out" / "matches.npz" / "inside").mkdir(parents=True)
+    status, output, error = gdl_match("black.png", "coffee.png", "--out", "out", "--quiet")
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    assert "matches.npz" in error
+    assert listed(tmp_path / "out") == ["matches.npz"]
+
+
 @pytest.mark.parametrize("name", ["one.png", "black.png", "thin.png"])
 def test_pictures_that_show_nothing(gdl_match, tmp_path, name):
     status, output, error = gdl_match(name, "coffee.png", "--out", "out", "--quiet")
@@ -415,8 +423,8 @@ def test_help_names_every_option(gdl_match):
     status, output, _ = gdl_match("--help")
     assert status == 0
     promised = (
-        "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth --n-neighbor-clusters"
-        " --method --regions --paper --demo --no-figure --quiet --version --help"
+        "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
+        " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
     )
     for option in promised.split():
         assert re.search(rf"(?<!\S){option}\b", output), option
@@ -438,16 +446,16 @@ def test_programming_errors_keep_their_traceback(pictures, tmp_path):
         cli.main([*arguments, "--method", "broken", "--quiet"], rivals={"broken": broken})
 
 
-def test_interrupted(monkeypatch, capsys):
+def test_interrupted(tmp_path, capsys):
     def interrupted():
         raise KeyboardInterrupt
 
-    assert cli.main(["--demo", "--out", os.devnull + "x"], demo_pair=interrupted) in (2, 130)
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert cli.main(["--demo", "--out", str(tmp_path / "out")], demo_pair=interrupted) == 130
+    assert capsys.readouterr().err == "gdl-match: interrupted\n"
+    assert not listed(tmp_path / "out")
 
 
 def test_the_demo_pair_is_colour_and_repeats():
     one, two = command.demo_pair(), command.demo_pair()
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert all(p.dtype == np.uint8 and p.shape == (960, 960, 3) for p in one)
-    assert skimage.data.coffee().shape[2] == 3

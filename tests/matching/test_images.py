@@ -200,6 +200,24 @@ def test_bad_files_are_told_in_one_line(tmp_path, content, reason):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("codec", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP"])
+def test_damaged_files_are_read_or_told(tmp_path, codec):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "damaged"
+    for trial in range(30):
+        content = bytearray(encoded(codec))
+        if trial % 2:
+            del content[rng.integers(len(content)) :]
+        for place in rng.integers(0, len(content) + 1, 5):
+            content[place : place + 1] = rng.bytes(1)
+        path.write_bytes(content)
+        try:
+            assert read_picture(path).rgb.ndim == 3
+        except InputError as error:
+            assert str(path) in str(error)
+            assert "\n" not in str(error)
+
+
 def test_missing_files_and_folders(tmp_path):
     with pytest.raises(InputError, match=r"missing\.png: no such file"):
         read_picture(tmp_path / "missing.png")
