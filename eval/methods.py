@@ -17,8 +17,17 @@ from matching.pipeline import cluster_candidates
 SIFT_RANSAC = "sift-ransac"  # has matches of its own
 
 
-def _gdl_configs() -> dict[str, MatchConfig]:
+def composite_config() -> MatchConfig:
+    """The matcher's defaults without its search for the seams of montages.
+
+    A composite's first image shows the grid of its tiles, which is nearly the answer: no method may use it.
+    """
     config = MatchConfig()
+    return replace(config, features=replace(config.features, montage=None))
+
+
+def _gdl_configs() -> dict[str, MatchConfig]:
+    config = composite_config()
     return {
         "agdl": config,
         "gdl-u": replace(config, clustering=replace(config.clustering, method="gdl-u")),

@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 
 from eval.methods import SIFT_RANSAC, Labelling, label_candidates
 from eval.ransac import sift_ransac
-from eval.trials import candidates_of
+from eval.trials import candidates_of, working_images
 from matching import MatchConfig
 from synth.photographs import SUFFIXES, read_picture
 
@@ -93,9 +93,12 @@ def find_pairs(data: Path) -> list[Path]:
 
 def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
     """A row for every method named."""
-    candidates = candidates_of(pair.image0, pair.image1, MatchConfig().candidates.max_matches)
+    config = MatchConfig()
+    images = working_images(pair.image0, pair.image1, config)
+    candidates = candidates_of(images, config)
+    xy0, xy1 = images[0].to_picture(candidates.xy0), images[1].to_picture(candidates.xy1)
     found = {
-        name: (candidates, labelling)
+        name: (xy0, xy1, labelling)
         for name, labelling in label_candidates(
             candidates, tuple(n for n in names if n != SIFT_RANSAC)
         ).items()
@@ -103,11 +106,11 @@ def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
     if SIFT_RANSAC in names:
         start = time.perf_counter()
         matches, labels = sift_ransac(pair.image0, pair.image1)
-        found[SIFT_RANSAC] = matches, Labelling(labels, time.perf_counter() - start)
+        found[SIFT_RANSAC] = matches.xy0, matches.xy1, Labelling(labels, time.perf_counter() - start)
     rows = []
     for name in names:
-        matches, labelling = found[name]
-        score = score_pair(pair, matches.xy0, matches.xy1, labelling.labels)
+        *points, labelling = found[name]
+        score = score_pair(pair, *points, labelling.labels)
         rows.append({"pair": pair.name, "method": name, **vars(score), "seconds": labelling.seconds})
     return rows
 

@@ -171,16 +171,24 @@ def draw(rows: list[dict], path: Path) -> None:
         place[panel[0]] += 1
         _draw_panel(axis, panel, inside)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=1 + 2 * max(counts), frameon=False)
+    axes[0, 0].set_ylim(_lower_edge(rows), 1.01)
     beside = path.with_name(path.name + ".part")
     figure.savefig(beside, format="png", dpi=120)
     beside.replace(path)
 
 
+def _lower_edge(rows: list[dict]) -> float:
+    """A tenth below the least mean at any point, so that the panels use their height."""
+    points = {tuple(row[f] for f in ("method", *SWEEPS)) for row in rows if row["method"] != SIFT_RANSAC}
+    least = min(mean([r for r in rows if tuple(r[f] for f in SWEEPS) == p[1:]], p[0]) for p in points)
+    return max(0.0, np.floor(10 * least) / 10 - 0.05)
+
+
 def _draw_panel(axis, panel: Panel, rows: list[dict]) -> None:
     axis.set_visible(True)
     axis.set_title(panel_title(panel).split("(")[1].rstrip(")"), fontsize=10)
-    axis.set(xlabel=FACTORS[panel[0]], ylabel="F-score", ylim=(0, 1.02))
+    axis.set(xlabel=FACTORS[panel[0]], ylabel="F-score")
     axis.tick_params(labelleft=True)
     axis.grid(alpha=0.3)
     for name in methods_of(rows):

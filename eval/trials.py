@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.methods import SIFT_RANSAC, Labelling, label_candidates
+from eval.methods import SIFT_RANSAC, Labelling, composite_config, label_candidates
 from eval.metrics import count_objects, score_matches
 from eval.ransac import sift_ransac
 from matching import MatchConfig
 from matching.candidates import Candidates, match_features
 from matching.features import extract_features
-from matching.images import picture_of_array
+from matching.images import WorkingImage, picture_of_array, working_image
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -57,22 +57,32 @@ class LabelledCandidates:
         return LabelledCandidates(self.candidates[chosen], self.instance[chosen], self.best[chosen])
 
 
-def candidates_of(image0: NDArray, image1: NDArray, max_matches: int) -> Candidates:
-    """The best candidates of two (h, w, 3) uint8 images, by the default settings of the matcher."""
-    config = MatchConfig()
+def working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
+    """What the matcher looks at: grey values of (h, w, 3) uint8 images, made smaller where they are large."""
     pictures = picture_of_array(image0, "image0"), picture_of_array(image1, "image1")
-    features = (extract_features(picture.grey, config.features, None, 1) for picture in pictures)
-    return match_features(*features, replace(config.candidates, max_matches=max_matches))
+    return [working_image(picture, config.max_pixels) for picture in pictures]
+
+
+def candidates_of(images: list[WorkingImage], config: MatchConfig) -> Candidates:
+    """The best candidates of two images, in their pixels."""
+    features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
+    return match_features(*features, config.candidates)
 
 
 def labelled_candidates(pair: CompositePair) -> LabelledCandidates:
-    """The best 6,000 candidates of a pair with their truth."""
-    candidates = candidates_of(pair.image0, pair.image1, POOL)
-    share = MatchConfig().candidates.max_matches // max(len(np.unique(candidates.kind)), 1)
+    """The best 6,000 candidates of a pair with their truth, by the matcher's settings for composites."""
+    config = composite_config()
+    wide = replace(config, candidates=replace(config.candidates, max_matches=POOL))
+    images = working_images(pair.image0, pair.image1, wide)
+    candidates = candidates_of(images, wide)
+    points = (
+        image.to_picture(xy) for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
+    )
+    share = config.candidates.max_matches // max(len(np.unique(candidates.kind)), 1)
     best = np.zeros(len(candidates), bool)
     for kind in np.unique(candidates.kind):
         best[np.flatnonzero(candidates.kind == kind)[:share]] = True
-    return LabelledCandidates(candidates, true_instance(pair, candidates.xy0, candidates.xy1), best)
+    return LabelledCandidates(candidates, true_instance(pair, *points), best)
 
 
 def measure_pair(
