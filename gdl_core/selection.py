@@ -34,8 +34,9 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
 
     A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
     one), so that it rises and falls. Of all cuts with the right number the last is taken, where merging has
-    done most. Where the number is never reached, the largest smaller size is used for which it is; where it
-    never falls so low, because the merges end before, the cut is after the last merge.
+    done most, but before the merges without affinity at the end, if it can be; otherwise the first after
+    them. Where the number is never reached, the largest smaller size is used for which it is; where it never
+    falls so low, because the merges end before, the cut is after the last merge.
 
     Parameters
     ----------
@@ -63,7 +64,11 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
             high = middle - 1
     counts = large_clusters(tree, sizes, low)
     exact = np.flatnonzero(counts == wanted)
-    n_merges = int(exact[-1]) if len(exact) else len(tree.children)
+    by_affinity = exact[exact <= np.count_nonzero(tree.affinities)]
+    if len(by_affinity):
+        n_merges = int(by_affinity[-1])
+    else:
+        n_merges = int(exact[0]) if len(exact) else len(tree.children)
     return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
 
 

@@ -1,0 +1,353 @@
+"""The clusterer as users meet it: scikit-learn's rules, awkward input, published results."""
+
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import same_partition
+from scipy.sparse import csr_matrix
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.neighbors import kneighbors_graph
+from sklearn.utils.estimator_checks import check_estimator
+
+from gdl_core import GraphDegreeLinkage
+
+RNG = np.random.default_rng(0)
+SAMPLES = RNG.normal(size=(120, 3))
+BLOBS = np.concatenate([RNG.normal(size=(40, 2)) + 100 * c for c in range(6)])
+
+
+def fit(x, **parameters):
+    return GraphDegreeLinkage(**parameters).fit(x)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "model",
+    [GraphDegreeLinkage(), GraphDegreeLinkage(n_clusters=None, algorithm="gdl-u", min_cluster_size=5)],
+)
+def test_scikit_learn_checks(model):
+    results = check_estimator(model, on_skip=None)
+    assert len(results) > 30
+
+
+@pytest.mark.parametrize("algorithm", ["gdl", "gdl-u", "agdl"])
+def test_attributes(algorithm):
+    model = fit(SAMPLES, n_clusters=5, algorithm=algorithm)
+    assert model.labels_.shape == (120,)
+    assert model.labels_.dtype == np.int64
+    assert model.n_clusters_ == len(set(model.labels_.tolist())) == 5
+    n_initial = model.tree_.n_initial
+    assert model.children_.shape == (n_initial - 1, 2)
+    assert model.affinities_.shape == (n_initial - 1,)
+    assert model.n_features_in_ == 3
+    np.testing.assert_array_equal(model.labels_, clone(model).fit_predict(SAMPLES))
+    assert model.linkage().shape == (119, 4)
+
+
+def test_gdl_and_gdl_u_are_one():
+    p, q = fit(SAMPLES, n_clusters=4, algorithm="gdl"), fit(SAMPLES, n_clusters=4, algorithm="gdl-u")
+    np.testing.assert_array_equal(p.labels_, q.labels_)
+    np.testing.assert_array_equal(p.affinities_, q.affinities_)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_one_fit_serves_every_number_of_clusters(size):
+    model = fit(SAMPLES, n_clusters=2, min_cluster_size=size)
+    for k in range(1, 9):
+        np.testing.assert_array_equal(model.cut(k), fit(SAMPLES, n_clusters=k, min_cluster_size=size).labels_)
+    with pytest.raises(ValueError, match="n_clusters must be an integer of at least 1, got 0"):
+        model.cut(0)
+
+
+def test_distances_dense_sparse_and_samples_agree():
+    direct = fit(SAMPLES, n_clusters=4).labels_
+    dense = fit(cdist(SAMPLES, SAMPLES), n_clusters=4, metric="precomputed").labels_
+    graph = kneighbors_graph(SAMPLES, 20, mode="distance")
+    sparse = fit(graph, n_clusters=4, metric="precomputed").labels_
+    np.testing.assert_array_equal(direct, dense)
+    np.testing.assert_array_equal(direct, sparse)
+
+
+def test_sparse_graph_is_never_made_dense():
+    n = 60_000  # dense it would be 29 GB
+    rows = np.repeat(np.arange(n), 6)
+    columns = (rows + np.tile([-3, -2, -1, 1, 2, 3], n)) % n
+    graph = csr_matrix((np.random.default_rng(0).random(6 * n), (rows, columns)), (n, n))
+    model = fit(graph, n_clusters=10, n_neighbors=6, metric="precomputed", algorithm="gdl-u")
+    assert model.n_clusters_ == 10
+
+
+def test_threads_give_the_same_bits():
+    x, _ = make_blobs(3000, n_features=10, centers=30, random_state=0)
+    fits = [fit(x, n_clusters=30, n_jobs=n_jobs) for n_jobs in (None, 1, 2, -1)]
+    for other in fits[1:]:
+        np.testing.assert_array_equal(fits[0].labels_, other.labels_)
+        np.testing.assert_array_equal(fits[0].affinities_, other.affinities_)
+
+
+# --- awkward input -----------------------------------------------------------------------------------
+
+
+def test_one_sample():
+    with pytest.warns(UserWarning, match="there are only 1 to start from"):
+        model = fit([[1.0, 2.0]])
+    np.testing.assert_array_equal(model.labels_, [0])
+    assert model.n_clusters_ == 1
+    assert model.children_.shape == (0, 2)
+    assert model.linkage().shape == (0, 4)
+
+
+def test_fewer_samples_than_neighbours():
+    with pytest.warns(UserWarning, match="n_neighbors=20: 12 samples have 11 others each"):
+        model = fit(SAMPLES[:12], n_clusters=2)
+    assert model.n_clusters_ == 2
+
+
+def test_fewer_initial_clusters_than_clusters():
+    with pytest.warns(UserWarning, match="=2 gives fewer initial clusters than n_clusters=60: using 0"):
+        model = fit(SAMPLES, n_clusters=60, n_initial_neighbors=2)
+    assert model.n_clusters_ == 60
+
+
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
+def test_fewer_samples_than_clusters():
+    with pytest.warns(UserWarning, match="there are only 5 to start from"):
+        assert fit(SAMPLES[:5], n_clusters=9, n_neighbors=3).n_clusters_ == 5
+
+
+def test_no_affinity_left_with_samples_reaches_the_number_by_distance():
+    with pytest.warns(UserWarning, match="n_clusters=3: no positive affinity left"):
+        model = fit(BLOBS, n_clusters=3)
+    assert model.n_clusters_ == 3
+    blob = np.repeat(np.arange(6), 40)
+    assert len(set(zip(blob.tolist(), model.labels_.tolist(), strict=True))) == 6  # no blob is torn apart
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same_partition(fit(BLOBS, n_clusters=6).labels_, blob)
+
+
+def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
+    graph = kneighbors_graph(BLOBS, 20, mode="distance")
+    with pytest.warns(UserWarning, match="n_clusters=3: 6 left, parts of the graph that no edge joins"):
+        model = fit(graph, n_clusters=3, metric="precomputed")
+    assert model.n_clusters_ == 6
+
+
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
+def test_duplicates():
+    with pytest.warns(UserWarning, match="no positive affinity left"):
+        assert fit(np.ones((100, 2)), n_clusters=3).n_clusters_ == 3
+    groups = np.repeat(np.arange(8), 25)
+    assert same_partition(fit(RNG.normal(size=(8, 3))[groups], n_clusters=8).labels_, groups)
+
+
+def test_ties_are_settled_the_same_way_by_all_algorithms():
+    grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
+    p, q = (
+        fit(grid, n_clusters=5, n_neighbors=8, n_initial_neighbors=0, algorithm=a) for a in ("gdl", "gdl-u")
+    )
+    np.testing.assert_array_equal(p.children_, q.children_)
+
+
+def test_asymmetric_distances_are_directed():
+    d = cdist(SAMPLES, SAMPLES)
+    d = d * np.random.default_rng(1).uniform(1, 1.5, size=d.shape)
+    assert fit(d, n_clusters=4, metric="precomputed").n_clusters_ == 4
+
+
+def test_one_cluster():
+    np.testing.assert_array_equal(fit(SAMPLES, n_clusters=1).labels_, np.zeros(120))
+
+
+def test_number_of_clusters_found():
+    model = fit(BLOBS, n_clusters=None)
+    assert model.n_clusters_ == 6
+    assert same_partition(model.labels_, np.repeat(np.arange(6), 40))
+
+
+def test_min_cluster_size_that_no_cut_has():
+    with pytest.warns(UserWarning, match="no cut has that many clusters of min_cluster_size; used size"):
+        assert fit(SAMPLES, n_clusters=20, min_cluster_size=30).n_clusters_ == 20
+
+
+def test_small_clusters_absorbed_or_noise():
+    x = np.concatenate([RNG.normal(size=(60, 2)), RNG.normal(size=(60, 2)) + 12, [[6.0, 6.0], [6.1, 6.0]]])
+    parameters = {"n_clusters": 2, "min_cluster_size": 5, "n_neighbors": 10, "n_initial_neighbors": 1}
+    assert set(fit(x, **parameters).labels_.tolist()) == {0, 1}
+    noise = fit(x, small_clusters="noise", **parameters).labels_
+    np.testing.assert_array_equal(noise[-2:], [-1, -1])
+    assert set(noise.tolist()) == {-1, 0, 1}
+
+
+def test_outlier_clusters_are_dropped():
+    rng = np.random.default_rng(5)
+    dense = np.concatenate([rng.normal(scale=0.3, size=(80, 2)), rng.normal(scale=0.3, size=(80, 2)) + 20])
+    x = np.concatenate([dense, rng.uniform(-60, 60, size=(40, 2))])
+    model = fit(x, n_clusters=8, drop_outliers=True, n_neighbors=10)
+    assert model.n_clusters_ == 2
+    assert (model.labels_[160:] == -1).mean() > 0.6
+    assert same_partition(model.labels_[:160], np.repeat([0, 1], 80))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be an integer of at least 1, got 0"),
+        ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 1, got 2.5"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1, got 0"),
+        ({"n_initial_neighbors": -1}, "n_initial_neighbors must be an integer of at least 0, got -1"),
+        ({"n_initial_neighbors": 21}, "n_initial_neighbors must be at most n_neighbors=20, got 21"),
+        ({"n_neighbor_clusters": 0}, "n_neighbor_clusters must be an integer of at least 1, got 0"),
+        ({"min_cluster_size": 0}, "min_cluster_size must be an integer of at least 1, got 0"),
+        ({"bandwidth": -1.0}, "bandwidth must be a finite number above 0, got -1.0"),
+        ({"bandwidth": "local"}, "bandwidth must be a finite number above 0, got 'local'"),
+        ({"algorithm": "gdlu"}, "algorithm must be one of 'agdl', 'gdl-u', 'gdl', got 'gdlu'"),
+        ({"small_clusters": "drop"}, "small_clusters must be one of 'absorb', 'noise', got 'drop'"),
+        ({"search": "fast"}, "search must be"),
+        ({"min_nearest_weight": 2}, r"min_nearest_weight must be in \[0, 1\), got 2"),
+        ({"metric": "precomputed"}, r"square, got shape \(120, 3\)"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fit(SAMPLES, **parameters)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0])
+def test_bad_distances(value):
+    d = cdist(SAMPLES, SAMPLES)
+    d[3, 4] = value
+    with pytest.raises(ValueError, match=r"NaN|infinity|>= 0, got -1.0"):
+        fit(d, metric="precomputed")
+
+
+def test_sparse_graph_with_too_few_entries():
+    graph = kneighbors_graph(SAMPLES, 20, mode="distance", include_self=True)
+    with pytest.raises(ValueError, match=r"20 neighbors are required .* row 0 .* only 19 entries"):
+        fit(graph, metric="precomputed")
+
+
+# --- published results -------------------------------------------------------------------------------
+
+DATA = Path(os.environ.get("GDL_DATA", "/nonexistent"))
+ORACLE = DATA / "oracle" / "gdl_u_labels.npz"
+needs_data = pytest.mark.skipif(not ORACLE.exists(), reason="GDL_DATA is not set to the data folder")
+
+
+def images(name):
+    with np.load(DATA / "clustering" / f"{name}.npz") as z:
+        return z["X"].reshape(len(z["X"]), -1), z["y"]
+
+
+def oracle_input(name):
+    if name == "digits":
+        return load_digits().data, 10
+    if name.startswith("blobs"):
+        options = {
+            "n_features": 20,
+            "centers": 10,
+            "cluster_std": 4.0,
+            "center_box": (-5, 5),
+            "random_state": 0,
+        }
+        return make_blobs(n_samples=int(name[5:]), **options)[0], 10
+    return images("coil20")[0].astype(float), 20
+
+
+@needs_data
+def test_partitions_of_the_authors_program():
+    with np.load(ORACLE) as oracle:
+        assert len(oracle.files) == 7
+        for key in oracle.files:
+            name, setting = key.split("__")
+            bandwidth = float(setting.split("_a")[1])
+            x, n_clusters = oracle_input(name)
+            labels = fit(x, n_clusters=n_clusters, algorithm="gdl-u", bandwidth=bandwidth).labels_
+            assert same_partition(labels, oracle[key]), key
+
+
+@needs_data
+def test_coil20_with_the_recommended_setting():
+    x, y = images("coil20")
+    model = fit(x.astype(np.float32) / 255, n_clusters=20, algorithm="gdl-u", min_cluster_size=5)
+    assert normalized_mutual_info_score(y, model.labels_, average_method="geometric") >= 0.94
+
+
+@needs_data
+@pytest.mark.parametrize("algorithm", ["gdl-u", "agdl"])
+def test_mnist_test_gives_the_papers_row(algorithm):
+    from scipy.optimize import linear_sum_assignment
+
+    x, y = images("mnist_test")
+    graph = GraphDegreeLinkage(n_clusters=10, algorithm=algorithm, n_jobs=2).fit(x.astype(np.float32))
+    nmi = normalized_mutual_info_score(y, graph.labels_, average_method="geometric")
+    table = np.zeros((10, 10), int)
+    np.add.at(table, (y, graph.labels_), 1)
+    matched = table[linear_sum_assignment(-table)].sum()
+    assert round(float(nmi), 3) == 0.844
+    assert round(1 - matched / len(y), 3) == 0.150
+
+
+# --- start-up ----------------------------------------------------------------------------------------
+
+
+def run_python(code, **environment):
+    command, environment = [sys.executable, "-c", code], {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+def test_import_is_light():
+    loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
+    assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
+
+
+KERNEL = """
+import numpy as np
+import gdl_core._jit as jit
+{before}
+@jit.njit
+def twice(x):
+    return 2 * x
+assert twice(np.ones(3)).sum() == 6
+print(twice.stats.cache_path)
+"""
+# Numba's own search for a folder, left with nothing or with what it is told
+NOWHERE = """
+from numba.core.caching import CacheImpl, UserProvidedCacheLocator
+class Nowhere:
+    @classmethod
+    def from_function(cls, function, file):
+        return None
+CacheImpl._locator_classes = {locators}
+"""
+
+
+def cache_path_of_a_kernel(tmp_path, before="", **environment):
+    script = tmp_path / "kernel.py"
+    script.write_text(KERNEL.format(before=before))
+    return run_python(f"import runpy; runpy.run_path({str(script)!r})", **environment).strip()
+
+
+def test_cache_folder_from_the_environment(tmp_path):
+    folder = tmp_path / "cache"
+    assert cache_path_of_a_kernel(tmp_path, NUMBA_CACHE_DIR=str(folder)).startswith(str(folder))
+    assert list(folder.rglob("*.nbi"))
+
+
+def test_works_where_only_the_temporary_folder_can_be_written(tmp_path):
+    before = NOWHERE.format(locators="[Nowhere, UserProvidedCacheLocator]")
+    path = cache_path_of_a_kernel(tmp_path, before, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path))
+    assert path.startswith(str(tmp_path / "gdl-numba-cache"))
+    assert list((tmp_path / "gdl-numba-cache").rglob("*.nbi"))
+
+
+def test_works_where_no_cache_can_be_written(tmp_path):
+    assert cache_path_of_a_kernel(tmp_path, NOWHERE.format(locators="[Nowhere]")) == "None"

@@ -1,0 +1,268 @@
+"""Neighbour search, edge weights, initial clusters."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+from graphs import KINDS, same_partition, samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
+
+from gdl_core import AffinityGraph, KnnGraph, affinity_graph, initial_clusters, knn_graph
+from gdl_core import neighbors as neighbors_module
+
+
+def plain_neighbours(distances, k):
+    """All distances sorted by (distance, index), the sample itself left out."""
+    d = distances.copy()
+    np.fill_diagonal(d, np.inf)
+    order = np.argsort(d, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(d, order, 1)
+
+
+@given(st.sampled_from(KINDS), st.integers(3, 80), st.integers(1, 20), st.integers(0, 2**32 - 1))
+@settings(max_examples=80, deadline=None)
+def test_exact_search_equals_sorting_all_distances(kind, n, d, seed):
+    rng = np.random.default_rng(seed)
+    x = samples(kind, n, d, rng)
+    if kind in ("line", "grid"):
+        x = np.round(x * 1000)  # distances that tie in real numbers tie in float64
+    n, k = len(x), min(len(x) - 1, 7)
+    knn = knn_graph(x, k)
+    indices, distances = plain_neighbours(cdist(x, x), k)
+    np.testing.assert_allclose(knn.distances, distances, rtol=1e-12)
+    np.testing.assert_array_equal(knn.indices, indices)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_search_far_from_the_origin_keeps_its_digits(dtype):
+    x = np.random.default_rng(0).integers(0, 50, size=(200, 20)).astype(dtype)
+    far = knn_graph(x + dtype(2**17), 5)
+    near = knn_graph(x, 5)
+    np.testing.assert_array_equal(far.indices, near.indices)
+    np.testing.assert_array_equal(far.distances, near.distances)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])
+def test_other_metrics(metric):
+    x = np.random.default_rng(1).normal(size=(120, 4))
+    knn = knn_graph(x, 6, metric=metric)
+    scipy_name = {"manhattan": "cityblock"}.get(metric, metric)
+    indices, distances = plain_neighbours(cdist(x, x, scipy_name), 6)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_allclose(knn.distances, distances, rtol=1e-9)
+
+
+def test_blocks_threads_and_progress_change_nothing(monkeypatch, capsys):
+    x = np.random.default_rng(2).integers(0, 6, size=(1500, 3)).astype(float)
+    whole = knn_graph(x, 9)
+    monkeypatch.setattr(neighbors_module, "_BLOCK", 400)
+    for options in ({"n_jobs": 1}, {"n_jobs": 2}, {"n_jobs": -1, "verbose": 1}):
+        blocks = knn_graph(x, 9, **options)
+        np.testing.assert_array_equal(whole.indices, blocks.indices)
+        np.testing.assert_array_equal(whole.distances, blocks.distances)
+    assert "neighbours" in capsys.readouterr().err
+
+
+@given(st.integers(2, 60), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_dense_distances_ties_included(n, symmetric, seed):
+    rng = np.random.default_rng(seed)
+    d = rng.integers(0, 5, size=(n, n)).astype(float)
+    d = (d + d.T) / 2 if symmetric else d
+    k = int(rng.integers(1, n))
+    knn = knn_graph(d, k, metric="precomputed")
+    indices, distances = plain_neighbours(d, k)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_array_equal(knn.distances, distances)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_sparse_distances_with_and_without_the_diagonal(include_self):
+    x = np.random.default_rng(3).normal(size=(90, 3))
+    graph = kneighbors_graph(x, 12 + include_self, mode="distance", include_self=include_self)
+    direct, sparse = knn_graph(x, 10), knn_graph(graph, 10, metric="precomputed")
+    np.testing.assert_array_equal(direct.indices, sparse.indices)
+    np.testing.assert_allclose(direct.distances, sparse.distances)
+
+
+def test_sparse_rows_of_different_length_and_unsorted():
+    x = np.random.default_rng(4).normal(size=(60, 2))
+    d = cdist(x, x)
+    rows, columns = np.nonzero((d < 1.5) | (d <= np.sort(d, axis=1)[:, 5:6]))
+    order = np.random.default_rng(5).permutation(len(rows))
+    graph = csr_matrix((d[rows, columns][order], (rows[order], columns[order])), d.shape)
+    indices, distances = plain_neighbours(d, 5)
+    knn = knn_graph(graph, 5, metric="precomputed")
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_array_equal(knn.distances, distances)
+
+
+def test_stored_zeros_between_duplicates_are_neighbours():
+    x = np.repeat(np.arange(10.0), 4)[:, None]
+    graph = KNeighborsTransformer(n_neighbors=5).fit_transform(x)
+    knn = knn_graph(graph, 3, metric="precomputed")
+    assert (knn.distances == 0).all()
+    assert same_partition(np.repeat(np.arange(10), 4), initial_clusters(knn))
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "message"),
+    [
+        (np.zeros((10, 2)), {"n_neighbors": 12}, r"n_neighbors must be in \[1, 9\] for 10 samples, got 12"),
+        (np.zeros((10, 2)), {"n_neighbors": 0}, r"n_neighbors must be in \[1, 9\]"),
+        (np.full((4, 4), -1.0), {"n_neighbors": 1, "metric": "precomputed"}, ">= 0, got -1.0"),
+        (np.zeros((4, 3)), {"n_neighbors": 1, "metric": "precomputed"}, r"square, got shape \(4, 3\)"),
+        (np.full((4, 4), np.inf), {"n_neighbors": 1, "metric": "precomputed"}, "infinity"),
+        (np.full((4, 4), np.nan), {"n_neighbors": 1}, "NaN"),
+        (csr_matrix(np.eye(4)), {"n_neighbors": 1, "metric": "precomputed"}, "row 0 .* only 0 entries"),
+        (csr_matrix(np.eye(4)), {"n_neighbors": 1}, 'a sparse matrix needs metric="precomputed"'),
+        (np.zeros((4, 2)), {"n_neighbors": 1, "search": "best"}, "search must be"),
+    ],
+)
+def test_bad_input(x, options, message):
+    with pytest.raises(ValueError, match=message):
+        knn_graph(x, **options)
+
+
+@pytest.mark.parametrize(
+    ("indices", "distances", "message"),
+    [
+        ([[1], [0]], [[1.0]], "one shape"),
+        ([[1], [2]], [[1.0], [1.0]], r"indices must be in \[0, 1\]"),
+        ([[0], [0]], [[1.0], [1.0]], "the sample itself"),
+        ([[1], [0]], [[-1.0], [1.0]], "not negative"),
+        ([[1, 2], [0, 2], [1, 0]], [[2.0, 1.0]] * 3, "sorted"),
+        ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
+    ],
+)
+def test_knn_graph_record_checks_itself(indices, distances, message):
+    with pytest.raises(ValueError, match=message):
+        KnnGraph(indices, distances)
+
+
+def test_weights_are_eq_1():
+    knn = knn_graph(np.array([[0.0], [1.0], [3.0], [7.0]]), 2)
+    graph = affinity_graph(knn, 2.0)
+    sigma2 = 2.0 / (4 * 2) * (1 + 9 + 1 + 4 + 4 + 9 + 16 + 36)
+    assert graph.sigma2 == pytest.approx(sigma2)
+    w = graph.to_csr().toarray()
+    assert w[0, 1] == pytest.approx(np.exp(-1 / sigma2))
+    assert w[3, 1] == pytest.approx(np.exp(-36 / sigma2))
+    assert w[1, 3] == 0
+    assert affinity_graph(knn, sigma2=144.0).weights[0] == pytest.approx(np.exp(-1 / 144))
+
+
+def test_weights_with_a_least_nearest_weight_double_sigma2():
+    knn = knn_graph(np.random.default_rng(0).normal(size=(50, 5)), 5)
+    literal = affinity_graph(knn, 0.01)
+    assert literal.weights.reshape(50, 5)[:, 0].min() < 1e-5
+    widened = affinity_graph(knn, 0.01, min_nearest_weight=1e-5)
+    assert widened.weights.reshape(50, 5)[:, 0].min() >= 1e-5
+    doublings = np.log2(widened.sigma2 / literal.sigma2)
+    assert doublings == round(doublings) >= 1
+    assert affinity_graph(knn, 1.0).sigma2 == affinity_graph(knn, 1.0, min_nearest_weight=1e-5).sigma2
+
+
+def test_zero_sigma_gives_weight_one():
+    graph = affinity_graph(knn_graph(np.ones((6, 2)), 3))
+    assert graph.sigma2 == 0
+    assert (graph.weights == 1).all()
+
+
+@pytest.mark.parametrize(
+    "options", [{"bandwidth": 0}, {"bandwidth": np.nan}, {"sigma2": -1.0}, {"min_nearest_weight": 1.0}]
+)
+def test_bad_weights_arguments(options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        affinity_graph(KnnGraph([[1], [0]], [[1.0], [1.0]]), **options)
+
+
+@given(st.integers(2, 80), st.integers(0, 3), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_initial_clusters_are_scipys_weak_components(n, k0, seed):
+    knn = knn_graph(np.random.default_rng(seed).normal(size=(n, 2)), min(n - 1, 4))
+    k0 = min(k0, knn.n_neighbors)
+    rows = np.repeat(np.arange(n), k0)
+    links = coo_matrix((np.ones(n * k0), (rows, knn.indices[:, :k0].ravel())), (n, n)).tocsr()
+    labels = initial_clusters(knn, k0)
+    assert same_partition(connected_components(links, connection="weak")[1], labels)
+    first = [np.flatnonzero(labels == c)[0] for c in range(labels.max() + 1)]
+    assert first == sorted(first)
+    both = links.multiply(links.T)
+    assert same_partition(connected_components(both)[1], initial_clusters(knn, k0, mutual=True))
+
+
+def test_initial_clusters_bad_k0():
+    with pytest.raises(ValueError, match=r"n_initial_neighbors must be in \[0, 1\], got 2"):
+        initial_clusters(KnnGraph([[1], [0]], [[1.0], [1.0]]), 2)
+
+
+def test_affinity_graph_from_a_matrix():
+    w = np.array([[5.0, 1, 0], [0, 0, 2], [0.5, 0, 0]])
+    graph = AffinityGraph.from_csr(w)
+    np.testing.assert_array_equal(graph.to_csr().toarray(), w - np.diag(np.diag(w)))
+    for bad in (np.ones((2, 3)), -np.ones((2, 2)), np.full((2, 2), np.nan)):
+        with pytest.raises(ValueError, match="must be"):
+            AffinityGraph.from_csr(bad)
+
+
+class SomeNeighbours:
+    """Stands in for pynndescent, which takes a minute to compile: float32, itself first, the ninth missed."""
+
+    def __init__(self, x, n_neighbors, **options):
+        assert options["random_state"] == 0
+        found = plain_neighbours(cdist(x, x), 2 * n_neighbors)[0]
+        found = np.concatenate([np.arange(len(x))[:, None], np.delete(found, 8, axis=1)], axis=1)[
+            :, :n_neighbors
+        ]
+        distances = np.sqrt(((x[:, None] - x[found]) ** 2).sum(axis=2))
+        self.neighbor_graph = found.astype(np.int32), distances.astype(np.float32)
+
+
+@pytest.fixture
+def approximate(monkeypatch):
+    module = types.ModuleType("pynndescent")
+    module.NNDescent = SomeNeighbours
+    monkeypatch.setitem(sys.modules, "pynndescent", module)
+    monkeypatch.setattr(neighbors_module, "find_spec", lambda name: module)
+    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ABOVE", 50)
+    return SomeNeighbours
+
+
+def test_approximate_search_above_some_size(approximate):
+    x = np.random.default_rng(0).normal(size=(60, 12))
+    near, exact = knn_graph(x, 10), knn_graph(x, 10, search="exact")
+    np.testing.assert_array_equal(near.indices[:, :8], exact.indices[:, :8])
+    assert (near.indices[:, 8] == exact.indices[:, 9]).all()
+    np.testing.assert_array_equal(near.distances[:, :8], exact.distances[:, :8])  # computed again in float64
+    np.testing.assert_array_equal(
+        knn_graph(x[:50], 10).indices, knn_graph(x[:50], 10, search="exact").indices
+    )
+    few = x[:, :3]  # trees are exact and fast
+    np.testing.assert_array_equal(knn_graph(few, 10).indices, knn_graph(few, 10, search="exact").indices)
+
+
+def test_approximate_search_that_finds_too_few(approximate, monkeypatch):
+    def too_few(self, x, n_neighbors, **options):
+        self.neighbor_graph = np.full((len(x), n_neighbors), -1, np.int32), np.ones((len(x), n_neighbors))
+
+    monkeypatch.setattr(SomeNeighbours, "__init__", too_few)
+    with pytest.raises(ValueError, match='fewer than 5 neighbours for some samples; use search="exact"'):
+        knn_graph(np.ones((60, 12)), 5)
+
+
+def test_without_pynndescent(monkeypatch):
+    monkeypatch.setattr(neighbors_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ABOVE", 50)
+    x = np.random.default_rng(0).normal(size=(60, 12))
+    with pytest.raises(ValueError, match="needs pynndescent"):
+        knn_graph(x, 5, search="approximate")
+    with pytest.warns(UserWarning, match="exact neighbour search among 60 samples"):
+        found = knn_graph(x, 5)
+    np.testing.assert_array_equal(found.indices, knn_graph(x, 5, search="exact").indices)

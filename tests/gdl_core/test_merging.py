@@ -1,0 +1,177 @@
+"""Algorithms 1 to 3 against each other and against the definition."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import any_problems, knn_problems, same_partition
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plain_agdl import plain_agdl
+from scipy.sparse.csgraph import connected_components
+from sklearn.datasets import make_blobs
+
+import gdl_core
+from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph
+from gdl_core.reference import affinity
+
+problems = st.one_of(knn_problems(), any_problems())
+
+
+def assert_equal_trees(p, q):
+    np.testing.assert_array_equal(p.children, q.children)
+    np.testing.assert_array_equal(p.affinities, q.affinities)  # both are the exact value, rounded once
+
+
+@given(problems)
+@settings(max_examples=150, deadline=None)
+def test_gdl_u_equals_gdl(problem):
+    assert_equal_trees(gdl(*problem), gdl_u(*problem))
+
+
+@given(any_problems(max_vertices=12))
+@settings(max_examples=50, deadline=None)
+def test_gdl_merges_what_the_definition_says(problem):
+    graph, labels = problem
+    w, tree = graph.to_csr().toarray(), gdl_u(graph, labels)
+    clusters = {c: np.flatnonzero(labels == c) for c in range(tree.n_initial)}
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        best = max(affinity(w, clusters[i], clusters[j]) for i in clusters for j in clusters if i < j)
+        assert tree.affinities[t] == pytest.approx(best, rel=1e-12)
+        assert affinity(w, clusters[a], clusters[b]) == pytest.approx(best, rel=1e-12)
+        clusters[tree.n_initial + t] = np.concatenate([clusters.pop(a), clusters.pop(b)])
+    assert all(affinity(w, clusters[i], clusters[j]) == 0 for i in clusters for j in clusters if i < j)
+
+
+@given(problems, st.integers(1, 12), st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_agdl_equals_algorithm_3(problem, k_nearest, seed):
+    graph, labels = problem
+    assume(connected_components(graph.to_csr(), connection="weak")[0] == 1)
+    weights = np.random.default_rng(seed).random(len(graph.weights))  # no two affinities tie
+    graph = AffinityGraph(graph.indptr, graph.indices, weights)
+    children, affinities = plain_agdl(graph.to_csr().toarray(), labels, k_nearest)
+    tree = agdl(graph, labels, n_neighbor_clusters=k_nearest)
+    np.testing.assert_array_equal(children, tree.children)
+    np.testing.assert_allclose(affinities, tree.affinities, rtol=1e-12)
+
+
+@given(knn_problems())
+@settings(max_examples=50, deadline=None)
+def test_agdl_with_all_neighbours_finds_the_best_first_merge(problem):
+    exact, fast = gdl_u(*problem), agdl(*problem, n_neighbor_clusters=1000)
+    assert len(exact.children) == len(fast.children)
+    np.testing.assert_array_equal(exact.children[:1], fast.children[:1])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_permuting_the_samples_permutes_the_partition(seed):
+    rng = np.random.default_rng(seed)
+    x, order = rng.normal(size=(80, 3)), rng.permutation(80)
+    labels = []
+    for points in (x, x[order]):
+        knn = knn_graph(points, 8)
+        labels.append(gdl_u(affinity_graph(knn), initial_clusters(knn)).cut(6))
+    assert same_partition(labels[0][order], labels[1])
+
+
+@given(knn_problems(), st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_numbering_of_initial_clusters_does_not_matter_without_ties(problem, seed):
+    graph, labels = problem
+    rng = np.random.default_rng(seed)
+    weights = rng.random(len(graph.weights))  # no two affinities tie
+    graph = AffinityGraph(graph.indptr, graph.indices, weights)
+    renamed = rng.permutation(labels.max() + 1)[labels]
+    assert same_partition(gdl_u(graph, labels).cut(3), gdl_u(graph, renamed).cut(3))
+
+
+def test_ties_go_to_the_pair_with_the_smaller_numbers():
+    ring = np.zeros((6, 6))
+    for i in range(6):
+        ring[i, (i + 1) % 6] = ring[i, (i - 1) % 6] = 0.1  # sums of 0.1 depend on their order in float64
+    tree = gdl_u(AffinityGraph.from_csr(ring), np.arange(6))
+    # 0-1 first; then 2-3, because {0, 1} has become number 6; then 4-5
+    np.testing.assert_array_equal(tree.children[:3], [[0, 1], [2, 3], [4, 5]])
+    np.testing.assert_array_equal(tree.children, gdl(AffinityGraph.from_csr(ring), np.arange(6)).children)
+
+
+def test_stops_at_n_clusters_with_the_same_merges():
+    x = np.random.default_rng(3).normal(size=(300, 3))
+    knn = knn_graph(x, 10)
+    graph, labels = affinity_graph(knn), initial_clusters(knn)
+    whole = gdl_u(graph, labels)
+    for algorithm in (gdl, gdl_u):
+        part = algorithm(graph, labels, 20)
+        np.testing.assert_array_equal(part.children, whole.children[: labels.max() + 1 - 20])
+    assert len(set(agdl(graph, labels, 20).cut(20).tolist())) == 20
+
+
+def separate_blobs(n):
+    x, _ = make_blobs(n, n_features=8, centers=12, cluster_std=0.5, random_state=0)
+    knn = knn_graph(x, 12)
+    return affinity_graph(knn), initial_clusters(knn)
+
+
+def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
+    graph, labels = separate_blobs(400)
+    assert connected_components(graph.to_csr())[0] >= 12
+    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
+
+
+@pytest.mark.parametrize("algorithm", [gdl_u, agdl])
+def test_any_number_of_threads_gives_the_same_bits(algorithm):
+    graph, labels = separate_blobs(3000)
+    one = algorithm(graph, labels, n_jobs=1)
+    for n_jobs in (2, 3, 7, -1):
+        assert_equal_trees(one, algorithm(graph, labels, n_jobs=n_jobs))
+
+
+def test_hub_with_edges_from_everywhere():
+    n = 400
+    w = np.zeros((n, n))
+    w[1:, 0] = w[0, 1:] = np.random.default_rng(0).random(n - 1)
+    graph = AffinityGraph.from_csr(w)
+    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)))
+
+
+def test_graph_is_left_as_it_was():
+    graph, labels = separate_blobs(300)
+    before = graph.weights.copy(), graph.indices.copy(), labels.copy()
+    gdl_u(graph, labels)
+    for array, copy in zip((graph.weights, graph.indices, labels), before, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_progress_bar(capsys):
+    graph, labels = separate_blobs(300)
+    assert_equal_trees(gdl_u(graph, labels), gdl_u(graph, labels, verbose=1))
+    assert "merging" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
+@pytest.mark.parametrize(
+    ("labels", "n_clusters", "message"),
+    [
+        ([0, 1], 1, r"initial_labels must have shape \(3,\), got \(2,\)"),
+        ([0, 0, 2], 1, "without gaps"),
+        ([-1, 0, 1], 1, "without gaps"),
+        ([0, 1, 2], 0, "n_clusters must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments(algorithm, labels, n_clusters, message):
+    graph = AffinityGraph.from_csr(np.ones((3, 3)))
+    with pytest.raises(ValueError, match=message):
+        algorithm(graph, labels, n_clusters)
+
+
+def test_kernel_cache_is_renewed_with_its_parts():
+    """Numba looks only at the file of the kernel itself: PARTS must change with the others."""
+    folder = Path(gdl_core.__file__).parent
+    parts = ("_degrees.py", "_double_double.py", "_jit.py", "_neighbour_sets.py", "_pairs.py")
+    digest = hashlib.sha256(b"".join((folder / part).read_bytes() for part in parts)).hexdigest()[:12]
+    from gdl_core._merge_kernel import PARTS
+
+    assert digest == PARTS, f'set PARTS = "{digest}" in _merge_kernel.py'

@@ -1,0 +1,270 @@
+"""The hierarchy: cuts, linkage matrix, selection of clusters, completion by distance, outlier scores."""
+
+import numpy as np
+import pytest
+from graphs import any_problems, knn_problems, same_partition
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
+from scipy.sparse.csgraph import connected_components
+
+from gdl_core import (
+    AffinityGraph,
+    KnnGraph,
+    MergeTree,
+    affinity_graph,
+    complete_by_distance,
+    connectivity_scores,
+    gdl_u,
+    give_to_neighbours,
+    initial_clusters,
+    knn_graph,
+    largest_drop,
+    select_clusters,
+    split_at_largest_gap,
+)
+from gdl_core.completion import among_samples
+from gdl_core.reference import indegree, outdegree
+
+
+def tree_of(initial, children, affinities=None):
+    children = np.array(children, np.int64).reshape(-1, 2)
+    affinities = np.ones(len(children)) if affinities is None else np.array(affinities)
+    return MergeTree(np.array(initial), children, affinities)
+
+
+# --- cuts --------------------------------------------------------------------------------------------
+
+
+def test_cut_by_hand():
+    tree = tree_of([0, 1, 0, 2, 3], [[1, 3], [0, 4], [2, 5]])
+    np.testing.assert_array_equal(tree.cut(4), [0, 1, 0, 2, 3])
+    np.testing.assert_array_equal(tree.cut(3), [0, 1, 0, 2, 1])
+    np.testing.assert_array_equal(tree.cut(2), [0, 0, 0, 1, 0])
+    np.testing.assert_array_equal(tree.cut(1), [0] * 5)
+    np.testing.assert_array_equal(tree.cut(99), [0, 1, 0, 2, 3])
+    np.testing.assert_array_equal(tree.node_sizes(), [2, 1, 1, 1, 2, 4, 5])
+    np.testing.assert_array_equal(tree.roots(), [6])
+    with pytest.raises(ValueError, match="n_clusters must be at least 1, got 0"):
+        tree.cut(0)
+
+
+@given(st.one_of(knn_problems(), any_problems()))
+@settings(max_examples=40, deadline=None)
+def test_every_cut_has_the_number_asked_for_and_refines_the_next(problem):
+    tree = gdl_u(*problem)
+    previous = None
+    for k in range(tree.n_initial, tree.n_initial - len(tree.children) - 1, -1):
+        labels = tree.cut(k)
+        assert labels.max() + 1 == k
+        if previous is not None:
+            assert len(set(zip(previous.tolist(), labels.tolist(), strict=True))) == k + 1
+        previous = labels
+
+
+# --- linkage -----------------------------------------------------------------------------------------
+
+
+@given(st.one_of(knn_problems(), any_problems()))
+@settings(max_examples=40, deadline=None)
+def test_linkage_is_valid_monotone_and_draws(problem):
+    tree = gdl_u(*problem)
+    if len(tree.initial_labels) < 2:
+        assert tree.linkage().shape == (0, 4)
+        return
+    z = tree.linkage()
+    assert is_valid_linkage(z)
+    assert (np.diff(z[:, 2]) >= 0).all()
+    assert z[-1, 3] == len(tree.initial_labels)
+    dendrogram(z, no_plot=True)
+    assert same_partition(fcluster(z, 0.5, criterion="distance"), tree.initial_labels)
+
+
+def test_heights_by_hand():
+    tree = tree_of([0, 1, 2, 3, 4], [[0, 1], [2, 3], [4, 5], [6, 7]], [1.0, 0.1, 0.5, 0.0])
+    np.testing.assert_allclose(tree.heights(), [1, 2, 2, 3])
+    assert tree_of([0, 1], [[0, 1]], [0.0]).heights() == [1.0]
+
+
+# --- counting clusters of some size -------------------------------------------------------------------
+
+
+def test_min_cluster_size_takes_the_last_cut_with_the_right_number():
+    # sizes 3 and 3 are there, then 1+1, 2+1 makes a third, then it is merged away
+    tree = tree_of([0, 0, 0, 1, 1, 1, 2, 3, 4], [[2, 3], [4, 5], [0, 1]])
+    chosen = select_clusters(tree, 2, 3)
+    assert (chosen.n_merges, chosen.n_clusters, chosen.min_cluster_size) == (3, 2, 3)
+    chosen = select_clusters(tree, 3, 3)
+    assert chosen.n_merges == 2
+    np.testing.assert_array_equal(chosen.labels, [0, 0, 0, 1, 1, 1, 2, 2, 2])
+
+
+def test_min_cluster_size_falls_where_no_cut_has_enough():
+    tree = tree_of([0, 0, 1, 1, 2, 3], [[2, 3], [0, 1], [4, 5]])
+    chosen = select_clusters(tree, 3, 4)
+    assert (chosen.n_clusters, chosen.min_cluster_size, chosen.n_merges) == (3, 2, 1)
+
+
+def test_samples_of_small_clusters_are_marked():
+    tree = tree_of([0, 0, 0, 1, 2, 2, 2], [])
+    chosen = select_clusters(tree, 2, 2)
+    np.testing.assert_array_equal(chosen.labels, [0, 0, 0, -1, 1, 1, 1])
+
+
+def test_merges_without_affinity_are_used_only_where_needed():
+    tree = tree_of([0, 0, 0, 1, 1, 1, 2, 3, 3, 3], [[0, 2], [1, 4], [3, 5]], [1.0, 0.0, 0.0])
+    assert select_clusters(tree, 3, 3).n_merges == 1
+    assert select_clusters(tree, 2, 3).n_merges == 2
+    tree = tree_of([0, 0, 0, 1, 1, 1, 2], [[0, 2], [1, 3]], [0.0, 0.0])
+    assert select_clusters(tree, 2, 3).n_merges == 0
+
+
+def test_more_parts_than_clusters_asked_for():
+    assert select_clusters(tree_of([0, 1, 2], [[0, 1]]), 1).n_clusters == 2
+
+
+@given(knn_problems(), st.integers(1, 12), st.integers(1, 9))
+@settings(max_examples=30, deadline=None)
+def test_selected_clusters_are_the_last_cut_by_brute_force(problem, n_clusters, size):
+    tree = gdl_u(*problem)
+    chosen = select_clusters(tree, n_clusters, size)
+    wanted = min(n_clusters, tree.n_initial)
+    counts = {
+        m: [int((np.bincount(tree.after(t)) >= m).sum()) for t in range(len(tree.children) + 1)]
+        for m in range(1, size + 1)
+    }
+    m = max(m for m in counts if max(counts[m]) >= wanted)
+    assert chosen.min_cluster_size == m
+    exact = [t for t, count in enumerate(counts[m]) if count == wanted]
+    assert chosen.n_merges == (exact[-1] if exact else len(tree.children))
+    assert chosen.n_clusters == counts[m][chosen.n_merges]
+
+
+def test_one_as_smallest_size_is_the_plain_cut():
+    x = np.random.default_rng(0).normal(size=(150, 2))
+    knn = knn_graph(x, 6)
+    tree = gdl_u(affinity_graph(knn), initial_clusters(knn))
+    for k in (len(tree.roots()), 20):
+        np.testing.assert_array_equal(select_clusters(tree, k).labels, tree.cut(k))
+
+
+def test_votes_by_hand():
+    w = np.zeros((6, 6))
+    w[4, 0], w[2, 4], w[4, 1] = 0.3, 0.5, 0.3  # 4: 0.6 to cluster 0, 0.5 from cluster 1
+    w[5, 4] = 0.1  # 5: only through 4, in the second round
+    labels = give_to_neighbours(AffinityGraph.from_csr(w), [0, 0, 1, 1, -1, -1])
+    np.testing.assert_array_equal(labels, [0, 0, 1, 1, 0, 0])
+    w[2, 4] = 0.6  # equal votes go to the smaller label
+    np.testing.assert_array_equal(
+        give_to_neighbours(AffinityGraph.from_csr(w), [1, 1, 0, 0, -1, -1])[4:], [0, 0]
+    )
+
+
+def test_samples_that_no_edge_reaches_stay_unplaced():
+    w = np.zeros((4, 4))
+    w[0, 1] = w[2, 3] = 1
+    np.testing.assert_array_equal(
+        give_to_neighbours(AffinityGraph.from_csr(w), [0, 0, -1, -1]), [0, 0, -1, -1]
+    )
+
+
+@pytest.mark.parametrize(("n_clusters", "size", "name"), [(0, 1, "n_clusters"), (1, 0, "min_cluster_size")])
+def test_selection_bad_arguments(n_clusters, size, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
+        select_clusters(tree_of([0, 1], [[0, 1]]), n_clusters, size)
+
+
+# --- the number of clusters ---------------------------------------------------------------------------
+
+
+def chain(affinities):
+    """A tree that adds one cluster at a time."""
+    m = len(affinities)
+    children = [[0, 1]] + [[t + 1, m + t] for t in range(1, m)]
+    return tree_of(range(m + 1), children, affinities)
+
+
+def test_largest_drop_by_hand():
+    assert largest_drop(chain([1.0, 0.9, 0.8, 0.01, 0.009]), max_clusters=6) == 3  # before 0.01
+    assert largest_drop(chain([1.0, 0.01, 0.8, 0.5, 0.00005]), max_clusters=6) == 2  # 0.8 is hidden by 0.01
+    assert largest_drop(chain([1.0, 0.9, 0.0, 0.0]), max_clusters=5) == 3
+    assert largest_drop(chain([1.0, 0.001, 0.0009, 0.0001]), max_clusters=3) == 2
+    assert largest_drop(tree_of([0, 0, 0], [])) == 1
+    assert (
+        largest_drop(tree_of([0, 1, 2, 3], [[0, 1]], [1.0]), max_clusters=4) == 3
+    )  # nothing joins the others
+
+
+# --- completion by distance ---------------------------------------------------------------------------
+
+
+def test_completion_joins_the_nearest_parts_first():
+    centres = np.array([0.0, 10.0, 11.5, 30.0])
+    x = np.concatenate([c + np.linspace(0, 0.5, 6) for c in centres])[:, None]
+    knn = knn_graph(x, 3)
+    graph = affinity_graph(knn)
+    tree = gdl_u(graph, initial_clusters(knn))
+    parts = connected_components(graph.to_csr(), connection="weak")[0]
+    assert parts == len(tree.roots()) == 4
+    whole = complete_by_distance(tree, knn, graph, among_samples(x, "euclidean"))
+    assert len(whole.roots()) == 1
+    assert (whole.affinities[-3:] == 0).all()
+    of_part = np.repeat(np.arange(4), 6)
+    assert same_partition(whole.cut(3), np.array([0, 1, 1, 2])[of_part])
+    assert same_partition(whole.cut(2), np.array([0, 0, 0, 1])[of_part])
+    distances = np.abs(x - x.T)
+    dense = complete_by_distance(tree, knn, graph, among_samples(distances, "precomputed"))
+    np.testing.assert_array_equal(whole.children, dense.children)
+    assert len(complete_by_distance(tree, knn, graph).roots()) == 4
+
+
+def test_completion_follows_one_way_edges_first():
+    # 4 points to 3, nothing points to 4: no affinity, but an edge
+    knn = KnnGraph([[1], [0], [3], [2], [3]], [[1.0], [1.0], [1.0], [1.0], [5.0]])
+    graph = affinity_graph(knn)
+    tree = gdl_u(graph, np.array([0, 0, 1, 1, 2]))
+    assert len(tree.children) == 0
+    np.testing.assert_array_equal(complete_by_distance(tree, knn, graph).children, [[1, 2]])
+
+
+# --- outliers ----------------------------------------------------------------------------------------
+
+
+@given(any_problems(max_vertices=15))
+@settings(max_examples=40, deadline=None)
+def test_connectivity_scores_are_the_definition(problem):
+    graph, labels = problem
+    labels = labels.copy()
+    labels[labels == 1] = -1
+    w = graph.to_csr().toarray()
+    expected = []
+    for c in range(labels.max() + 1):
+        members = np.flatnonzero(labels == c)
+        expected.append(sum(indegree(w, i, members) + outdegree(w, i, members) for i in members))
+    np.testing.assert_allclose(connectivity_scores(graph, labels), expected, rtol=1e-12)
+
+
+def test_connectivity_scores_bad_labels():
+    with pytest.raises(ValueError, match=r"labels must have shape \(2,\), got \(3,\)"):
+        connectivity_scores(AffinityGraph.from_csr(np.ones((2, 2))), [0, 0, 0])
+    assert connectivity_scores(AffinityGraph.from_csr(np.ones((2, 2))), [-1, -1]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("scores", "kept"),
+    [
+        ([], []),
+        ([3.0], [True]),
+        ([1.0, 9.0], [False, True]),
+        ([2.0, 2.0], [True, True]),
+        ([9.0, 5.0, 1.0], [True, False, False]),  # equal gaps: the higher
+        ([1.0, 8.0, 2.0, 9.0, 8.5], [False, True, False, True, True]),
+    ],
+)
+def test_largest_gap(scores, kept):
+    np.testing.assert_array_equal(split_at_largest_gap(scores), np.array(kept, bool))
+
+
+def test_largest_gap_bad_scores():
+    with pytest.raises(ValueError, match="finite"):
+        split_at_largest_gap([1.0, np.nan])
