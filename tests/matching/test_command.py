@@ -237,6 +237,12 @@ def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name, 
     assert not listed(tmp_path)
 
 
+def test_a_name_of_two_lines_is_told_in_one(gdl_match):
+    status, _, error = gdl_match("two\nlines.png", "coffee.png")
+    assert status == 2
+    assert len(error.splitlines()) == 1
+
+
 HOSTILE_OPTIONS = [
     ("--max-matches", "0"),
     ("--max-matches", "nan"),
