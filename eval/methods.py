@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from eval.distances import distance_matrix
 from eval.ransac import ORDINARY
 from eval.rivals import METHODS, PARAMS
+from gdl_core import connectivity_scores
 from matching import MatchConfig
-from matching.pipeline import cluster_candidates
+from matching.clustering import by_falling_score, scoring_graph
+from matching.geometry import acc_neighbors
+from matching.pipeline import Clustered, cluster_candidates
 
 SIFT_RANSAC = "sift-ransac"  # has matches of its own
 
@@ -63,6 +66,17 @@ def label_candidates(candidates, names: tuple[str, ...]) -> dict[str, Labelling]
         timed = _timed(lambda name=name: METHODS[name](distances, candidates))
         result[name] = replace(timed, seconds=timed.seconds + (0.0 if name == "ransac" else spent))
     return {name: result[name] for name in names if name in result}
+
+
+def find_rival_clusters(name: str, candidates, config: MatchConfig) -> Clustered:
+    """A rival in the place of the pipeline's clustering; clusters are numbered by falling connectivity score."""
+    m = len(candidates)
+    if m < 2:
+        return Clustered(np.full(m, -1, np.int64), np.empty(0))
+    labels = METHODS[name](distance_matrix(candidates), candidates)
+    knn = acc_neighbors(candidates, min(config.clustering.n_neighbors, m - 1))
+    scores = connectivity_scores(scoring_graph(knn, config.clustering), labels)
+    return Clustered(*by_falling_score(labels, scores, np.ones(len(scores), bool)))
 
 
 def parameters(name: str) -> str:
