@@ -87,7 +87,7 @@ def split_parts(candidates, members, config=PartsConfig()):
 
 
 def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=VerificationConfig()):
-    """Add to each part those candidates of `allowed` that are in no part and agree with it, until none is left.
+    """Add to each part the candidates of `allowed` that are in none and agree with it, until none is left.
 
     The first part chooses first.
     """

@@ -128,7 +128,7 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
 def whole_objects(candidates, knn, labels, scores, config):
     """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none.
 
-    Parts of clusters that are dense, verified and connected are grown and joined, within one cell of a montage
+    Parts of clusters that are dense, verified and connected are grown and joined, in one cell of a montage
     each; those that only repeat what a stronger one covers are dropped.
     """
     found = []

@@ -22,10 +22,10 @@ class VerificationConfig:
     Tolerances hold in the image where the object is smaller; in the other they grow by its magnification.
     """
 
-    n_neighbors: int = 12
+    n_neighbors: int = 10
     frame_tolerance: float = 15.0  # pixels, for what the neighbours' own frames predict
     frame_share: float = 0.3  # of the neighbours must predict it that well
-    tolerance: float = 5.0  # pixels, for the affine map fitted to the neighbours' centres
+    tolerance: float = 4.0  # pixels, for the affine map fitted to the neighbours' centres
     rounds: int = 2
 
 

@@ -1,0 +1,100 @@
+"""What each step of the matching is worth: the same composites with one step changed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from eval.metrics import count_objects, score_matches
+from matching import MatchConfig
+from matching.candidates import match_features
+from matching.features import FeatureConfig, extract_features
+from matching.images import picture_of_array
+from matching.pipeline import cluster_candidates
+from synth.composite import CompositePair, composite_pair, true_instance
+from synth.photographs import Photographs
+
+SETTINGS = ((1, 5.0), (3, 5.0), (5, 5.0), (3, 0.0), (3, 15.0), (1, 15.0), (2, 10.0), (5, 0.0))  # M, sigma_n
+
+
+def variants() -> dict[str, MatchConfig]:
+    """The default, the paper's text, steps between them, and the default without one step each."""
+    default, paper = MatchConfig(), MatchConfig.paper()
+    plain = replace(default, whole_objects=False, clustering=replace(default.clustering, min_score=0.0))
+    no_seams = replace(default.features, montage=None)
+    parts, verification = default.parts, default.verification
+    return {
+        "default": default,
+        "the paper's text": paper,
+        "text, mutual K0 links": replace(paper, clustering=replace(paper.clustering, mutual_links=True)),
+        "text, mutual links, scores at 12 px": replace(plain, features=paper.features),
+        "the same, MSER and SIFT regions": plain,
+        "default, weak K0 links": replace(
+            default, clustering=replace(default.clustering, mutual_links=False)
+        ),
+        "default, MSER only": replace(default, features=FeatureConfig(regions=("mser",))),
+        "default, SIFT only": replace(default, features=FeatureConfig(regions=("sift",))),
+        "default without the affine check": replace(default, verification=replace(verification, rounds=0)),
+        "default without growing": replace(default, parts=replace(parts, growth_rounds=0)),
+        "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
+        "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
+        "default without seams": replace(default, features=no_seams),
+    }
+
+
+def ablate(photographs: Photographs, seeds: range, copies: int = 1) -> Iterator[dict]:
+    """A row for each variant and pair: its name, the pair's settings and seed, F, and the objects found."""
+    for seed in seeds:
+        n_common, sigma = SETTINGS[seed % len(SETTINGS)]
+        n_common = min(n_common, 9 // copies)
+        pair = composite_pair(photographs, n_common, sigma, seed, copies=copies)
+        features = {}
+        for name, config in variants().items():
+            candidates = _candidates(pair, config, features)
+            row = {"variant": name, "n_common": n_common, "sigma": sigma, "copies": copies, "seed": seed}
+            yield row | _measured(pair, candidates, config)
+
+
+def _candidates(pair: CompositePair, config: MatchConfig, known: dict):
+    if config.features not in known:
+        greys = [picture_of_array(image).grey for image in (pair.image0, pair.image1)]
+        known[config.features] = match_features(
+            *(extract_features(grey, config.features) for grey in greys), config.candidates
+        )
+    return known[config.features]
+
+
+def _measured(pair: CompositePair, candidates, config: MatchConfig) -> dict:
+    labels = cluster_candidates(candidates, config).labels
+    instance = true_instance(pair, candidates.xy0, candidates.xy1)
+    score = score_matches(labels >= 0, instance >= 0)
+    objects = count_objects(labels, instance, pair.n_instances)
+    return {
+        "f": score.f,
+        "true_kept": int(np.count_nonzero((labels >= 0) & (instance >= 0))),
+        "objects": objects.total,
+        "found": objects.found,
+        "clusters": objects.clusters,
+        "mixed": objects.mixed,
+    }
+
+
+def table(rows: list[dict]) -> str:
+    """Markdown: a line for each variant."""
+    lines = [
+        "| variant | mean F | worst F | true matches kept | objects found | clusters each | mixed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(row["variant"] for row in rows):
+        own = [row for row in rows if row["variant"] == name]
+        f = [row["f"] for row in own]
+        kept, objects, found, clusters, mixed = (
+            sum(row[k] for row in own) for k in ("true_kept", "objects", "found", "clusters", "mixed")
+        )
+        lines.append(
+            f"| {name} | {np.mean(f):.3f} | {min(f):.3f} | {kept} | {found} of {objects}"
+            f" | {clusters / max(found, 1):.2f} | {mixed} |"
+        )
+    return "\n".join(lines)
