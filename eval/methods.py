@@ -69,7 +69,7 @@ def label_candidates(candidates, names: tuple[str, ...]) -> dict[str, Labelling]
 
 
 def find_rival_clusters(name: str, candidates, config: MatchConfig) -> Clustered:
-    """A rival in place of the pipeline's clustering; its clusters are numbered by falling connectivity score."""
+    """A rival in place of the pipeline's clustering, its clusters numbered by falling connectivity score."""
     m = len(candidates)
     if m < 2:
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
