@@ -70,37 +70,25 @@ def merge_components(
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
         e0, e1 = indptr[v0], indptr[v1]
+        w = indptr[v0 : v1 + 1] - e0, indices[e0:e1], weights[e0:e1]
+        cut = slice(c0, c1)
         parts[q, 4] = _merge(
             c1 - c0,
             n_target,
             k_nearest,
             label[v0:v1],
-            indptr[v0 : v1 + 1] - e0,
-            indices[e0:e1],
-            weights[e0:e1],
-            sums,
-            ints,
-            children[c0:c1],
-            affinities[c0:c1],
+            w,
+            (sums, ints),
+            children[cut],
+            affinities[cut],
             progress,
         )
 
 
 @inner
-def _merge(
-    n_initial,
-    n_target,
-    k_nearest,
-    label,
-    indptr,
-    indices,
-    weights,
-    sums,
-    ints,
-    children,
-    affinities,
-    progress,
-):
+def _merge(n_initial, n_target, k_nearest, label, w, room, children, affinities, progress):
+    indptr, indices, weights = w
+    sums, ints = room
     clusters, following = _clusters(n_initial, label)
     count = np.empty(len(label), np.int32)
     beside, link = ints[:, 0], ints[:, 1:]
@@ -115,8 +103,10 @@ def _merge(
     union = np.empty(2 * k_nearest, np.int32)
     chosen = np.empty(k_nearest + 1, np.int32)
     found = np.zeros(2, np.int64)
-    touched = np.empty(n_initial, np.int32)
-    n_touched = np.zeros(1, np.int64)
+    entries = start, count, beside, sums, link
+    queue = pairs, table, heap, counts
+    near = sets, union, found
+    touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
     t = 0
     while n_initial - t > n_target and progress[1] == 0:
         if counts[HEAPED] == 0 and k_nearest:
@@ -135,34 +125,16 @@ def _merge(
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:
             a, b = b, a
-        n_touched[0] = 0
+        touched[1][0] = 0
         open_sets(clusters, pairs, sets, union, found, a, b, top)
-        _move_pairs(
-            t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets, union, found
-        )
-        _move_entries(
-            t,
-            a,
-            b,
-            label,
-            start,
-            count,
-            beside,
-            sums,
-            link,
-            clusters,
-            pairs,
-            table,
-            counts,
-            touched,
-            n_touched,
-        )
-        _move_members(a, b, label, start, count, beside, sums, clusters, following)
+        _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near)
+        _move_entries(t, a, b, label, entries, clusters, queue, touched)
+        _move_members(a, b, label, entries, clusters, following)
         clusters[a].node = n_initial + t
         if k_nearest:
             choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a)
-        for k in range(n_touched[0]):
-            p = np.int64(clusters[touched[k]].touched)
+        for k in range(touched[1][0]):
+            p = np.int64(clusters[touched[0][k]].touched)
             if k_nearest == 0 or pairs[p].flags:
                 set_key(clusters, pairs, p)
                 put_in_heap(pairs, heap, counts, p)
@@ -215,17 +187,17 @@ def _initial_pairs(clusters, label, n_entries, beside, sums, link):
 
 
 @inner
-def _touch(t, c, p, clusters, touched, n_touched):
+def _touch(t, c, p, clusters, touched):
     clusters[c].stamp, clusters[c].touched = t, p
-    touched[n_touched[0]] = c
-    n_touched[0] += 1
+    touched[0][touched[1][0]] = c
+    touched[1][0] += 1
 
 
 @inner
-def _move_pairs(
-    t, a, b, clusters, pairs, table, heap, counts, touched, n_touched, k_nearest, sets, union, found
-):
+def _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near):
     """The pairs of b become pairs of a: Eq. 9, and the first two terms of S[ab][c]."""
+    pairs, table, heap, counts = queue
+    sets, union, found = near
     p = np.int64(clusters[b].pair)
     while p >= 0:
         side = side_of(pairs, p, b)
@@ -247,15 +219,15 @@ def _move_pairs(
                 rename_end(clusters, pairs, table, p, side, a)
             else:
                 delete_pair(clusters, pairs, table, heap, counts, p)
-            _touch(t, c, keep, clusters, touched, n_touched)
+            _touch(t, c, keep, clusters, touched)
         p = after
 
 
 @inner
-def _move_entries(
-    t, a, b, label, start, count, beside, sums, link, clusters, pairs, table, counts, touched, n_touched
-):
+def _move_entries(t, a, b, label, entries, clusters, queue, touched):
     """The entries of b become entries of a, which gives the third term of S[ab][c]."""
+    start, count, beside, sums, link = entries
+    pairs, table, _, counts = queue
     v = np.int64(clusters[b].entry)
     while v >= 0:
         i, after = np.int64(link[v, 0]), np.int64(link[v, 1])
@@ -288,14 +260,15 @@ def _move_entries(
                     p = find_pair(pairs, table, a, c)
                     if p < 0:
                         p = new_pair(clusters, pairs, table, counts, a, c)
-                    _touch(t, c, p, clusters, touched, n_touched)
+                    _touch(t, c, p, clusters, touched)
                 p = np.int64(clusters[c].touched)
                 add_sum(pairs, p, side_of(pairs, p, a), high, low)
         v = after
 
 
 @inner
-def _move_members(a, b, label, start, count, beside, sums, clusters, following):
+def _move_members(a, b, label, entries, clusters, following):
+    start, count, beside, sums, _ = entries
     m = np.int64(clusters[b].first)
     while m >= 0:
         label[m] = a
