@@ -1,8 +1,12 @@
 import io
+import struct
+import zlib
 
+import cv2
 import numpy as np
 import pytest
 import skimage.data
+import tifffile
 from PIL import Image, features
 
 from matching import images
@@ -124,6 +128,13 @@ def test_deep_integers_are_stretched(tmp_path, kind, name):
     assert np.abs(picture.rgb - stretched(deep)[:, :, None]).max() <= 1
 
 
+@pytest.mark.parametrize("name", ["a.png", "a.tiff"])
+def test_deep_colour_is_stretched(tmp_path, name):
+    deep = RGB.astype(np.uint16) * 16  # 12 bits, as cameras give
+    cv2.imwrite(str(tmp_path / name), deep[:, :, ::-1])
+    assert np.abs(read_picture(tmp_path / name).rgb - stretched(deep)).max() <= 1
+
+
 @pytest.mark.parametrize("scale", [1 / 255, 1.0, 1e-6, 1e6])
 def test_float_tiff_is_stretched(tmp_path, scale):
     values = (GREY * scale).astype(np.float32)
@@ -153,6 +164,30 @@ DISPLAYED = {  # how the stored pixels are shown, by EXIF orientation
     7: lambda a: a[::-1, ::-1].transpose(1, 0, 2),
     8: lambda a: np.rot90(a),
 }
+
+
+def turned_deep(path, orientation):
+    """Write 16-bit RGB with an orientation: a TIFF's tag, or a PNG's eXIf chunk."""
+    deep = RGB.astype(np.uint16) * 16
+    if path.suffix == ".tiff":
+        tag = (0x0112, "H", 1, orientation, True)
+        return tifffile.imwrite(path, deep, photometric="rgb", extratags=[tag])
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    body = b"eXIf" + exif.tobytes().removeprefix(b"Exif\0\0")
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    content = cv2.imencode(".png", deep[:, :, ::-1])[1].tobytes()
+    return path.write_bytes(content[:33] + chunk + content[33:])  # behind the header
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tiff"])
+@pytest.mark.parametrize("orientation", DISPLAYED)
+def test_deep_colour_is_turned(tmp_path, name, orientation):
+    turned_deep(tmp_path / name, orientation)
+    expected = DISPLAYED[orientation](stretched(RGB * 16.0))
+    picture = read_picture(tmp_path / name)
+    assert picture.rgb.shape == expected.shape
+    assert np.abs(picture.rgb - expected).max() <= 1
 
 
 @pytest.mark.parametrize("orientation", DISPLAYED)
@@ -250,8 +285,20 @@ def test_arrays_of_any_real_type(kind):
     assert np.abs(picture.rgb - expected[:, :, None].astype(float)).max() <= 1
 
 
-@pytest.mark.parametrize("kind", ["uint8", "uint16", "float64"])
-@pytest.mark.parametrize("opaque", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize(
+    ("kind", "opaque"),
+    [
+        ("uint8", 0.0),
+        ("uint8", 0.2),
+        ("uint8", 1.0),
+        ("uint16", 1.0),
+        ("float64", 1.0),
+        ("uint16", 0.0),
+        ("uint16", 0.2),
+        ("float64", 0.0),
+        ("float64", 0.2),
+    ],
+)
 def test_alpha_of_an_array_is_a_mask_at_half(kind, opaque):
     full = {"uint8": 255, "uint16": 65535, "float64": 1.0}[kind]
     alpha = np.full(GREY.shape, opaque * full)

@@ -108,6 +108,6 @@ def test_tolerance_follows_the_magnification(magnification):
 
 def test_a_point_is_not_its_own_neighbour_where_points_coincide():
     x = np.repeat([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]], 4, axis=0)
-    near = verification._nearest(x, 6)
+    near = verification.nearest_others(x, 6)
     assert near.shape == (12, 6)
     assert not (near == np.arange(12)[:, None]).any()
