@@ -63,6 +63,14 @@ def gaussian_blur(image, sigma):
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
+def decode_deep(data):
+    """A picture file as (h, w, 3 or 4) RGB(A) of its own depth, not turned; None if OpenCV can't read it."""
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if image is None or image.ndim != 3:
+        return None
+    return image[:, :, [2, 1, 0, 3][: image.shape[2]]]
+
+
 def resize_area(image, width, height):
     """`image` at a smaller size, each pixel the mean of the area that it covers."""
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)

@@ -72,16 +72,25 @@ def nearest_descriptors(descriptors0, descriptors1, width, block=1024):
 
 
 def match_features(features0, features1, config=CandidateConfig()):
-    """The best candidates between two images, an equal share for each kind of region."""
-    kinds = [k for k in range(len(KINDS)) if (features0.kind == k).any() and (features1.kind == k).any()]
-    parts = []
-    for k in kinds:
-        share = config.max_matches // len(kinds)
-        parts.append(_best(features0[features0.kind == k], features1[features1.kind == k], share, config))
-    if not parts:
-        empty = np.empty((0, 2)), np.empty((0, 2)), np.empty((0, 2, 2)), np.empty((0, 2, 2)), np.empty(0)
-        return Candidates(*empty, np.empty(0, np.int8), np.empty(0, np.int64))
-    return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
+    """The best candidates between two images, an equal share for each kind of region that has so many."""
+    parts = [
+        _best(features0[features0.kind == k], features1[features1.kind == k], config.max_matches, config)
+        for k in range(len(KINDS))
+    ]
+    shares = _equal_shares([len(part) for part in parts], config.max_matches)
+    chosen = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    return Candidates(*(np.concatenate([getattr(p, f.name) for p in chosen]) for f in fields(Candidates)))
+
+
+def _equal_shares(available, total):
+    """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
+    shares = np.zeros(len(available), int)
+    while shares.sum() < min(total, sum(available)):
+        open_ = np.flatnonzero(shares < available)
+        step = max((total - shares.sum()) // len(open_), 1)
+        for k in open_[: total - shares.sum()]:
+            shares[k] += min(step, available[k] - shares[k])
+    return shares
 
 
 def _best(features0, features1, most, config):

@@ -12,6 +12,7 @@ from matching._version import __version__
 from matching.errors import InputError
 
 FOUND, NONE_FOUND, BAD_INPUT = 0, 1, 2
+LARGEST = 10**9  # of the whole numbers among the options
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -39,7 +40,7 @@ def main(argv=None, *, demo_pair=None, rivals=None):
     try:
         return _run(_parser(demo_pair, rivals or {}).parse_args(argv), demo_pair, rivals or {})
     except InputError as error:
-        print(f"gdl-match: error: {error}", file=sys.stderr)
+        print(f"gdl-match: error: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("gdl-match: interrupted", file=sys.stderr)
@@ -196,8 +197,8 @@ def _whole(text):
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    if not 1 <= number <= LARGEST:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {LARGEST}, got {text!r}")
     return number
 
 

@@ -17,7 +17,17 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from matching import _opencv
 from matching.errors import InputError
 
-MAX_PIXELS = 200_000_000  # decoded pixels of a picture: 600 MB as 8-bit RGB
+MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
+EXIF_ORIENTATION = 0x0112
+TURNS = {  # EXIF orientation -> what shows the array upright
+    2: np.fliplr,
+    3: lambda a: np.rot90(a, 2),
+    4: np.flipud,
+    5: lambda a: np.swapaxes(a, 0, 1),
+    6: lambda a: np.rot90(a, -1),
+    7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
+    8: np.rot90,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +111,8 @@ def read_picture(path):
                         f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
                         f" this one has {image.width * image.height / 1e6:.0f}"
                     )
+                if _is_deep_colour(image):
+                    return _deep_picture(image, path)
                 return _picture_of(ImageOps.exif_transpose(image), path)
     except InputError:
         raise
@@ -108,6 +120,8 @@ def read_picture(path):
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a picture") from None
+    except NotADirectoryError:
+        raise InputError(f"{path}: its folder is a file") from None
     except PermissionError:
         raise InputError(f"{path}: may not be read (permission denied)") from None
     except UnidentifiedImageError:
@@ -135,9 +149,14 @@ def picture_of_array(array, name="image"):
     mask = None
     if array.ndim == 3 and array.shape[2] == 4:
         array, alpha = array[:, :, :3], array[:, :, 3]
-        mask = alpha >= (128 if array.dtype == np.uint8 else np.max(alpha) / 2)
+        mask = alpha >= _opaque(array.dtype) / 2
     rgb = _eight_bits(array)
     return Picture(_three_channels(rgb), _useful(mask))
+
+
+def _opaque(dtype):
+    """The alpha value of an opaque pixel: the largest number of a whole type, 1 for floats and booleans."""
+    return np.iinfo(dtype).max if dtype.kind in "ui" else 1
 
 
 def _picture_of(image, path):
@@ -147,6 +166,20 @@ def _picture_of(image, path):
         rgba = np.asarray(image.convert("RGBA"))
         return Picture(np.ascontiguousarray(rgba[:, :, :3]), _useful(rgba[:, :, 3] >= 128), path)
     return Picture(np.asarray(image.convert("RGB")), None, path)
+
+
+def _is_deep_colour(image):
+    """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
+    return image.mode in ("RGB", "RGBA") and any(";16" in str(tile[3]) for tile in image.tile)
+
+
+def _deep_picture(image, path):
+    array = _opencv.decode_deep(path.read_bytes())
+    if array is None:
+        return _picture_of(ImageOps.exif_transpose(image), path)
+    turned = TURNS.get(image.getexif().get(EXIF_ORIENTATION), lambda a: a)(array)
+    picture = picture_of_array(turned, str(path))
+    return Picture(picture.rgb, picture.mask, path)
 
 
 def _useful(mask):

@@ -66,7 +66,8 @@ def fit_transform(xy0, xy1, tolerance=5.0):
 
 def _affine(xy0, xy1, tolerance):
     affine = _opencv.fit_affine(xy0, xy1, tolerance)
-    if affine is None:  # fewer than three points, or all in one line: the shift alone
+    if affine is None or not np.isfinite(affine).all():
+        # fewer than three points, or all in one line: the shift alone
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
     return np.vstack([affine, [0.0, 0.0, 1.0]])
 

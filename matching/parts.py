@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from matching.geometry import acc_of_pairs
-from matching.verification import VerificationConfig, agreeing
+from matching.verification import VerificationConfig, agreeing, nearest_others
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,7 @@ def split_parts(candidates, members, config=PartsConfig()):
         return []
     k = min(config.n_neighbors, len(members) - 1)
     i = np.repeat(np.arange(len(members)), k)
-    near = [
-        cKDTree(xy[members]).query(xy[members], k + 1)[1][:, 1:] for xy in (candidates.xy0, candidates.xy1)
-    ]
+    near = [nearest_others(xy[members], k) for xy in (candidates.xy0, candidates.xy1)]
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
     gap = _gap(candidates, members[i], members[j])

@@ -44,7 +44,7 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
         if k < config.n_neighbors // 2:
             return members[:0]
         x, y = candidates.xy0[members], candidates.xy1[members]
-        near0, near1 = _nearest(x, k), _nearest(y, k)
+        near0, near1 = nearest_others(x, k), nearest_others(y, k)
         if check == 0:
             forth = maps[members]
             there = frame_residuals(x, y, forth, near0, config.frame_share)
@@ -110,6 +110,10 @@ def agreeing(candidates, members, others, reach, config=VerificationConfig()):
     return agree
 
 
-def _nearest(x, k):
-    """(n, k) the k nearest others of each point."""
-    return cKDTree(x).query(x, k + 1)[1][:, 1:]
+def nearest_others(x, k):
+    """(n, k) the k nearest others of each point, k < n."""
+    near = cKDTree(x).query(x, k + 1)[1]
+    # A point is its own nearest, but where points coincide it may come later, or be crowded out.
+    self = near == np.arange(len(x))[:, None]
+    self[~self.any(axis=1), -1] = True
+    return near[~self].reshape(len(x), k)
