@@ -24,10 +24,10 @@ from eval._labels import without_small
 class AccParams:
     """Parameters of `acc`."""
 
-    threshold: float = 2.9  # px, merging stops above it
+    threshold: float = 2.66  # px, merging stops above it
     cap: int = 6  # most distances that a linkage averages
-    min_size: int = 20  # matches
-    min_area: float = 1380.0  # px^2 of the convex hull, in either image
+    min_size: int = 16  # matches
+    min_area: float = 1180.0  # px^2 of the convex hull, in either image
 
 
 def acc(distances: NDArray, candidates, params: AccParams = AccParams()) -> NDArray[np.int64]:

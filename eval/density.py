@@ -19,19 +19,19 @@ from eval._labels import without_small
 class HdbscanParams:
     """Parameters of `hdbscan`; the first four are scikit-learn's."""
 
-    min_cluster_size: int = 29
-    min_samples: int = 4
+    min_cluster_size: int = 14
+    min_samples: int = 9
     cluster_selection_method: str = "eom"  # or "leaf"
     cluster_selection_epsilon: float = 0.0  # px
-    max_core_distance: float = 2.1  # px; a match whose min_samples-th neighbour is farther is an outlier
+    max_core_distance: float = 5.16  # px; a match whose min_samples-th neighbour is farther is an outlier
 
 
 @dataclass(frozen=True)
 class LinkageParams:
     """Parameters of `average_linkage`."""
 
-    threshold: float = 12.6  # px, the dendrogram is cut there
-    min_size: int = 16  # matches
+    threshold: float = 8.83  # px, the dendrogram is cut there
+    min_size: int = 13  # matches
 
 
 def hdbscan(distances: NDArray, candidates, params: HdbscanParams = HdbscanParams()) -> NDArray[np.int64]:

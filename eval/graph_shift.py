@@ -27,10 +27,10 @@ class GraphShiftParams:
     """Parameters of `graph_shift`."""
 
     beta: float = 50.0
-    sigma_s: float = 0.421  # px^(1/2)
-    min_density: float = 0.648  # of a kept mode, in units of beta
-    min_affinity: float = 0.0515  # (W x)_i of a kept vertex, in units of its mode's density; 1: support only
-    min_size: int = 9  # matches
+    sigma_s: float = 0.306  # px^(1/2)
+    min_density: float = 0.601  # of a kept mode, in units of beta
+    min_affinity: float = 0.0998  # (W x)_i of a kept vertex, in units of its mode's density; 1: support only
+    min_size: int = 4  # matches
 
 
 def graph_shift(

@@ -22,12 +22,12 @@ SAMPLERS = {
 class RansacParams:
     """Parameters of sequential RANSAC; the values here are those of `ransac`."""
 
-    threshold: float = 6.4  # px, MAGSAC's
-    min_inliers: int = 36  # of a model; the first with fewer ends the search
+    threshold: float = 6.26  # px, MAGSAC's
+    min_inliers: int = 38  # of a model; the first with fewer ends the search
     sampler: str = "napsac"  # a key of SAMPLERS; prosac draws the best-scored first, napsac neighbours
     max_iterations: int = 10_000
     confidence: float = 0.999
-    max_models: int = 13
+    max_models: int = 16
     seed: int = 0
 
 

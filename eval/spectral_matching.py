@@ -23,10 +23,10 @@ _MAX_ROUNDS = 30
 class SpectralParams:
     """Parameters of `spectral_matching`."""
 
-    beta: float = 20.9  # px, the distance where the affinity ends
-    min_confidence: float = 0.0401  # x of a kept match, in units of the greatest
-    min_eigenvalue: float = 35.8  # lambda / beta of a round, in matches
-    same_point: float = 0.171  # px, within which two ends are the same point
+    beta: float = 20.8  # px, the distance where the affinity ends
+    min_confidence: float = 0.0257  # x of a kept match, in units of the greatest
+    min_eigenvalue: float = 39.2  # lambda / beta of a round, in matches
+    same_point: float = 0.166  # px, within which two ends are the same point
     min_size: int = 10  # matches
 
 
