@@ -46,7 +46,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         Any of scikit-learn's, or "precomputed": X is then an (n, n) array of distances or a sparse matrix
         with those of at least K others a row. Distances need not be symmetric: row i holds those from i.
     n_jobs : int, optional
-        Threads. The result is the same for any number, except for that of the approximate search.
+        Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
         How neighbours are found, see `knn_graph`.
     min_nearest_weight : float, default=0.0

@@ -47,9 +47,10 @@ def gdl_u(graph, initial_labels, n_clusters=1, *, n_jobs=None, verbose=0):
 def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=None, verbose=0):
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
-    Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are
-    positive). When the neighbour sets hold no pair any more and n_clusters is not reached, they are built
-    anew in the same way.
+    Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
+    When the neighbour sets of a part of the graph that no edge joins to the rest hold no pair any more,
+    those of this part are built anew in the same way, so that merging ends only where no positive affinity
+    is left.
 
     Parameters
     ----------
@@ -71,6 +72,8 @@ def _merge(graph, initial_labels, n_clusters, k_nearest, n_jobs, verbose):
     labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
     if n_initial <= n_clusters:
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
+    if len(graph.indices) >= 2**30:
+        raise ValueError(f"a graph must have fewer than 2**30 edges, got {len(graph.indices)}")
     components = split(graph, labels, n_initial)
     n_parts = len(components.vertex_start) - 1
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)

@@ -42,9 +42,9 @@ def knn_graph(
         "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is
         approximate above 100,000 samples of more than 8 features where pynndescent is installed, else exact.
     n_jobs : int, optional
-        Threads, as in scikit-learn.
+        Threads, as in scikit-learn; the result is the same for any number. The approximate search uses one.
     random_state : int
-        Seed of the approximate search, which repeats bit for bit for one seed.
+        Seed of the approximate search.
     verbose : int
         1 shows a progress bar.
 
@@ -247,13 +247,15 @@ def _progress(blocks, verbose):
 
 
 def _approximate(x, k, metric, n_jobs, random_state, verbose):
-    """pynndescent's graph, with Euclidean distances computed again; rows short of K are an error."""
+    """pynndescent's graph, with Euclidean distances computed again; rows short of K are an error.
+
+    It runs on one thread, because its graph depends on the number of threads.
+    """
     from pynndescent import NNDescent
 
     n = len(x)
-    search = NNDescent(
-        x, metric=metric, n_neighbors=k + 2, n_jobs=n_jobs, random_state=random_state, verbose=bool(verbose)
-    )
+    options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
+    search = NNDescent(x, metric=metric, n_neighbors=k + 2, **options)
     found, value = search.neighbor_graph
     del search
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))

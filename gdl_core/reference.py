@@ -41,8 +41,8 @@ def affinity_matrix_form(w, a, b):
 def gdl(graph, initial_labels, n_clusters=1):
     """Graph degree linkage, Algorithm 1, plain: the referee of `gdl_u`.
 
-    Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded
-    once, so this takes some ten seconds for 10,000 samples and is of use for checking only.
+    Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded once.
+    That takes seconds for a few thousand samples, and is of use for checking only.
 
     Parameters
     ----------

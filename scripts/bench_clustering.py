@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Time, memory and quality of gdl_core beside what a user would take instead, all measured in one run.
+
+Prints Markdown tables. Times are medians; ratios are between medians of one run. Run it on a quiet machine.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
+SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+PARTS = ("merging", "scaling", "peers", "memory", "million", "quality", "bandwidth")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all but million"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("GDL_DATA"), help="folder with clustering/"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="runs a time is the median of")
+    parser.add_argument("--jobs", type=int, default=2, help="threads, for every method that takes them")
+    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = [p for p in options.parts if p not in PARTS]
+    if unknown:
+        parser.error(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
+    if options.repeats < 1:
+        parser.error(f"--repeats must be at least 1, got {options.repeats}")
+    if options.child:
+        return print_fit_of_blobs(options.child, options.jobs)
+    parts = options.parts or [p for p in PARTS if p != "million"]
+    needing = {"merging", "quality", "bandwidth"} & set(parts)
+    if needing and (
+        options.data is None or not (Path(options.data) / "clustering" / "mnist_test.npz").exists()
+    ):
+        parser.error(
+            f"{', '.join(sorted(needing))}: --data or GDL_DATA must name the folder that holds clustering/"
+        )
+    warnings.simplefilter("ignore")
+    for part in parts:
+        globals()[part](options)
+    print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+    return None
+
+
+class Seconds(NamedTuple):
+    wall: float
+    cpu: float  # of all threads; what a busy machine inflates least
+
+
+def median_time(call, repeats):
+    """Median `Seconds` of ``call`` after one run that may compile, and its last result."""
+    result, wall, cpu = call(), [], []
+    for _ in range(repeats):
+        start = time.perf_counter(), time.process_time()
+        result = call()
+        wall.append(time.perf_counter() - start[0])
+        cpu.append(time.process_time() - start[1])
+    return Seconds(statistics.median(wall), statistics.median(cpu)), result
+
+
+def table(title, header, rows):
+    print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
+    for row in rows:
+        print("| " + " | ".join(str(cell) for cell in row) + " |")
+    sys.stdout.flush()
+
+
+def nmi(y, labels):
+    from sklearn.metrics import normalized_mutual_info_score
+
+    return normalized_mutual_info_score(y, labels, average_method="geometric")
+
+
+def blobs(n):
+    from sklearn.datasets import make_blobs
+
+    x, y = make_blobs(n, n_features=16, centers=50, cluster_std=2.0, random_state=0)
+    return x.astype(np.float32), y
+
+
+def images(options, name):
+    with np.load(Path(options.data) / "clustering" / f"{name}.npz") as z:
+        return z["X"].reshape(len(z["X"]), -1).astype(np.float32) / 255, z["y"]
+
+
+def merging(options):
+    """Merging alone and the whole fit on the MNIST test set, beside the neighbour search."""
+    from sklearn.neighbors import NearestNeighbors
+
+    from gdl_core import GraphDegreeLinkage, affinity_graph, agdl, gdl_u, initial_clusters, knn_graph
+
+    x, y = images(options, "mnist_test")
+    repeats = options.repeats
+    model = GraphDegreeLinkage(n_clusters=10, algorithm="gdl-u", n_jobs=options.jobs)
+    searching, _ = median_time(lambda: NearestNeighbors(n_neighbors=20).fit(x).kneighbors(), repeats)
+    ours, knn = median_time(lambda: knn_graph(x, 20, n_jobs=options.jobs), repeats)
+    whole, _ = median_time(lambda: model.fit(x), repeats)
+    graph, labels = affinity_graph(knn), initial_clusters(knn)
+    exact, tree = median_time(lambda: gdl_u(graph, labels), repeats)
+    fast, tree_fast = median_time(lambda: agdl(graph, labels), repeats)
+    steps = {
+        "exact 20-NN search, scikit-learn": (searching, ""),
+        "`knn_graph`": (ours, ""),
+        "whole fit, `gdl-u`": (whole, f"{nmi(y, model.labels_):.4f}"),
+        "`gdl_u`: all merges": (exact, f"{nmi(y, tree.cut(10)):.4f}"),
+        "`agdl`: all merges": (fast, f"{nmi(y, tree_fast.cut(10)):.4f}"),
+    }
+    rows = [
+        (
+            step,
+            f"{t.wall:.3f}",
+            f"{t.cpu:.3f}",
+            f"{t.wall / searching.wall:.3f}",
+            f"{t.cpu / searching.cpu:.3f}",
+            score,
+        )
+        for step, (t, score) in steps.items()
+    ]
+    header = ("step", "seconds", "CPU s", "ratio", "ratio of CPU s", "NMI")
+    table("MNIST test set, 10,000 x 784, K=20, K0=1, a=1", header, rows)
+
+
+def scaling(options):
+    """Merging time against n."""
+    from gdl_core import affinity_graph, agdl, gdl_u, initial_clusters, knn_graph
+
+    rows, times = [], {"one": [], "two": [], "agdl": []}
+    for n in SIZES:
+        x, y = blobs(n)
+        knn = knn_graph(x, 20, n_jobs=options.jobs, search="exact")
+        graph, labels = affinity_graph(knn), initial_clusters(knn)
+        one, tree = median_time(lambda g=graph, c=labels: gdl_u(g, c), options.repeats)
+        two, _ = median_time(lambda g=graph, c=labels: gdl_u(g, c, n_jobs=options.jobs), options.repeats)
+        fast, _ = median_time(lambda g=graph, c=labels: agdl(g, c), options.repeats)
+        for name, value in zip(times, (one, two, fast), strict=True):
+            times[name].append(value)
+        cells = (f"{t.wall:.3f} ({t.cpu:.3f})" for t in (one, two, fast))
+        rows.append((f"{n:,}", f"{tree.n_initial:,}", *cells, f"{nmi(y, tree.cut(50)):.4f}"))
+    slopes = [np.polyfit(np.log(SIZES), np.log(t), 1)[0] for t in times.values()]
+    rows.append(("exponent", "", *(f"{wall:.2f} ({cpu:.2f})" for wall, cpu in slopes), ""))
+    header = ("n", "initial clusters", "`gdl_u`", f"`gdl_u`, {options.jobs} threads", "`agdl`", "NMI")
+    table("Merging alone, 50 blobs in 16 dimensions, K=20: seconds (CPU seconds)", header, rows)
+
+
+def peers(options):
+    """The whole fit beside scikit-learn's clusterers."""
+    from sklearn.cluster import HDBSCAN, AgglomerativeClustering, SpectralClustering
+    from sklearn.neighbors import kneighbors_graph
+
+    from gdl_core import GraphDegreeLinkage
+
+    def average_linkage(x):
+        near = kneighbors_graph(x, 20, include_self=False)
+        return AgglomerativeClustering(50, linkage="average", connectivity=near).fit(x)
+
+    def spectral(x):
+        return SpectralClustering(50, affinity="nearest_neighbors", n_neighbors=20, random_state=0).fit(x)
+
+    def gdl_of(algorithm):
+        return lambda x: GraphDegreeLinkage(50, algorithm, n_jobs=options.jobs).fit(x)
+
+    methods = {
+        16_000: {
+            "GraphDegreeLinkage, `gdl-u`": gdl_of("gdl-u"),
+            "GraphDegreeLinkage, `agdl`": gdl_of("agdl"),
+            "HDBSCAN(min_cluster_size=20)": lambda x: HDBSCAN(20, n_jobs=options.jobs, copy=False).fit(x),
+            "AgglomerativeClustering(average, 20-NN)": average_linkage,
+        },
+        8_000: {"GraphDegreeLinkage, `gdl-u`": gdl_of("gdl-u"), "SpectralClustering(20-NN)": spectral},
+    }
+    rows = []
+    for n, those in methods.items():
+        x, y = blobs(n)
+        first = None
+        for name, fit in those.items():
+            slow = not name.startswith("Graph")
+            seconds, model = median_time(lambda f=fit, x=x: f(x), 1 if slow else options.repeats)
+            first = first or seconds
+            ratios = f"{seconds.wall / first.wall:.1f}", f"{seconds.cpu / first.cpu:.1f}"
+            times = f"{seconds.wall:.2f}", f"{seconds.cpu:.2f}"
+            rows.append((f"{n:,}", name, *times, *ratios, f"{nmi(y, model.labels_):.4f}"))
+    header = ("n", "method", "seconds", "CPU s", "ratio", "ratio of CPU s", "NMI")
+    table("Whole fits on the same blobs", header, rows)
+
+
+def print_fit_of_blobs(n, jobs):
+    """One fit in a process of its own: seconds, NMI, memory before and at the peak in MB."""
+    from gdl_core import GraphDegreeLinkage
+
+    warnings.simplefilter("ignore")
+    GraphDegreeLinkage(2, "gdl-u").fit(blobs(200)[0])
+    x, y = blobs(n)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    labels = GraphDegreeLinkage(50, "gdl-u", n_jobs=jobs).fit_predict(x)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(seconds, nmi(y, labels), before / 1024, peak / 1024)
+
+
+def fit_in_child(n, jobs):
+    command = [sys.executable, __file__, "--child", str(n), "--jobs", str(jobs)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [float(value) for value in out.split()]
+
+
+def memory(options):
+    """Peak memory of a whole fit against n."""
+    rows = []
+    for n in SIZES:
+        seconds, quality, before, peak = fit_in_child(n, options.jobs)
+        rows.append((f"{n:,}", f"{seconds:.2f}", f"{before:.0f}", f"{peak:.0f}", f"{quality:.4f}"))
+    header = ("n", "seconds", "MB before the fit", "MB at the peak", "NMI")
+    table("One whole fit in a process of its own, `gdl-u`", header, rows)
+
+
+def million(options):
+    """A million samples: approximate neighbours, time and memory of the whole process."""
+    seconds, quality, before, peak = fit_in_child(1_000_000, options.jobs)
+    row = (
+        "1,000,000 x 16",
+        f"{seconds / 60:.1f}",
+        f"{peak / 1024:.2f}",
+        f"{before / 1024:.2f}",
+        f"{quality:.4f}",
+    )
+    table(
+        "A million samples, `gdl-u`, pynndescent",
+        ("samples", "minutes", "GB at the peak", "GB before", "NMI"),
+        [row],
+    )
+
+
+def quality(options):
+    """NMI over K and min_cluster_size."""
+    from gdl_core import (
+        affinity_graph,
+        gdl_u,
+        give_to_neighbours,
+        initial_clusters,
+        knn_graph,
+        select_clusters,
+    )
+
+    sizes = (1, 2, 3, 5, 8, 10, 20)
+    rows = []
+    for name, n_clusters in SETS.items():
+        x, y = images(options, name)
+        full = knn_graph(x, 40, n_jobs=options.jobs)
+        for k in (8, 10, 15, 20, 30, 40):
+            knn = full.first(k)
+            graph = affinity_graph(knn)
+            tree = gdl_u(graph, initial_clusters(knn))
+            chosen = [select_clusters(tree, n_clusters, size) for size in sizes]
+            scores = (f"{nmi(y, give_to_neighbours(graph, c.labels)):.3f}" for c in chosen)
+            rows.append((name, k, *scores))
+    header = ("set", "K", *(f"size {s}" for s in sizes))
+    table("NMI against min_cluster_size: gdl-u, K0=1, a=1", header, rows)
+
+
+def bandwidth(options):
+    """NMI over the bandwidth, and with a scale of each sample's own."""
+    from gdl_core import (
+        AffinityGraph,
+        affinity_graph,
+        gdl_u,
+        give_to_neighbours,
+        initial_clusters,
+        knn_graph,
+        select_clusters,
+    )
+
+    def own_scale(knn):
+        scale = knn.distances[:, 6]
+        weights = np.exp(-(knn.distances**2) / (scale[:, None] * scale[knn.indices]))
+        plain = affinity_graph(knn)
+        return AffinityGraph(plain.indptr, plain.indices, weights.ravel())
+
+    rows = []
+    for name, n_clusters in SETS.items():
+        x, y = images(options, name)
+        knn = knn_graph(x, 20, n_jobs=options.jobs)
+        graphs = [affinity_graph(knn, a) for a in (0.1, 1.0, 10.0, 100.0)]
+        graphs += [affinity_graph(knn, 0.1, min_nearest_weight=1e-5), own_scale(knn)]
+        for size in (1, 5):
+            trees = [gdl_u(graph, initial_clusters(knn)) for graph in graphs]
+            labels = [select_clusters(tree, n_clusters, size).labels for tree in trees]
+            scores = [nmi(y, give_to_neighbours(g, c)) for g, c in zip(graphs, labels, strict=True)]
+            rows.append((name, size, *(f"{s:.3f}" for s in scores)))
+    header = ("set", "size", "a=0.1", "a=1", "a=10", "a=100", "a=0.1, nearest >= 1e-5", "own scale")
+    table("NMI against the bandwidth: gdl-u, K=20, K0=1", header, rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
