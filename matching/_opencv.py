@@ -64,8 +64,14 @@ def gaussian_blur(image, sigma):
 
 
 def decode_deep(data):
-    """A picture file as (h, w, 3 or 4) RGB(A) of its own depth, not turned; None if OpenCV can't read it."""
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    """A picture file as (h, w, 3 or 4) RGB(A) of its own depth, None if OpenCV can't read it.
+
+    A TIFF comes turned as its orientation tag says, other kinds don't.
+    """
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error:
+        return None
     if image is None or image.ndim != 3:
         return None
     return image[:, :, [2, 1, 0, 3][: image.shape[2]]]

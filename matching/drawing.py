@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import colorsys
+
 import numpy as np
 
 from matching import _opencv
@@ -18,6 +20,7 @@ COLOURS = (
     (170, 170, 255),
     (187, 204, 51),
 )
+GOLDEN = (5**0.5 - 1) / 2
 FADE = 0.55  # how far the pictures go towards mid grey, so that the colours stand out
 LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
 LINE_STRENGTH = 0.6
@@ -58,8 +61,11 @@ def draw_matches(picture0, picture1, result):
 
 
 def colour(number):
-    """RGB of the object with this number."""
-    return COLOURS[number % len(COLOURS)]
+    """RGB of the object with this number: COLOURS, then hues that are far from those just before."""
+    if number < len(COLOURS):
+        return COLOURS[number]
+    hue = (0.12 + number * GOLDEN) % 1
+    return tuple(round(255 * c) for c in colorsys.hsv_to_rgb(hue, 0.55 + 0.4 * (number % 2), 0.95))
 
 
 def spread(xy, most):

@@ -125,10 +125,13 @@ def read_picture(path):
     except PermissionError:
         raise InputError(f"{path}: may not be read (permission denied)") from None
     except UnidentifiedImageError:
-        reason = "is empty" if path.stat().st_size == 0 else "is not a picture that can be read"
-        raise InputError(f"{path}: {reason}") from None
+        return _unusual_picture(path)
     except Image.DecompressionBombError:
         raise InputError(f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
+    except OSError as error:
+        known = error.errno is not None
+        reason = f"can't be opened ({error.strerror})" if known else f"damaged picture ({_one_line(error)})"
+        raise InputError(f"{path}: {reason}") from None
     except Exception as error:  # a damaged file can make a decoder raise nearly anything
         raise InputError(f"{path}: damaged picture ({_one_line(error)})") from None
 
@@ -168,6 +171,18 @@ def _picture_of(image, path):
     return Picture(np.asarray(image.convert("RGB")), None, path)
 
 
+def _unusual_picture(path):
+    """Kinds that OpenCV reads and Pillow does not: float RGB TIFF, Radiance HDR."""
+    data = path.read_bytes()
+    if not data:
+        raise InputError(f"{path}: is empty")
+    array = _opencv.decode_deep(data) if data.startswith((b"II*", b"MM", b"#?")) else None
+    if array is None:
+        raise InputError(f"{path}: is not a picture that can be read")
+    picture = picture_of_array(array, str(path))
+    return Picture(picture.rgb, picture.mask, path)
+
+
 def _is_deep_colour(image):
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
     return image.mode in ("RGB", "RGBA") and any(";16" in str(tile[3]) for tile in image.tile)
@@ -177,8 +192,9 @@ def _deep_picture(image, path):
     array = _opencv.decode_deep(path.read_bytes())
     if array is None:
         return _picture_of(ImageOps.exif_transpose(image), path)
-    turned = TURNS.get(image.getexif().get(EXIF_ORIENTATION), lambda a: a)(array)
-    picture = picture_of_array(turned, str(path))
+    if image.format != "TIFF":  # OpenCV turns these itself
+        array = TURNS.get(image.getexif().get(EXIF_ORIENTATION), lambda a: a)(array)
+    picture = picture_of_array(array, str(path))
     return Picture(picture.rgb, picture.mask, path)
 
 

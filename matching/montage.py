@@ -20,7 +20,8 @@ class MontageConfig:
 
     min_step: int = 3  # grey levels between the two pixels
     sharpness: float = 1.5  # times the largest step within two pixels on either side
-    min_share: float = 0.5  # of the line's pixels that step so
+    strong_share: float = 0.5  # of the line's pixels that step so
+    weak_share: float = 0.3  # enough in a picture that has two strong seams
     min_cell: float = 0.2  # of the picture's side, between seams and to the border
 
 
@@ -28,27 +29,39 @@ def montage_cells(grey, xy, config=MontageConfig()):
     """(n,) int64: the cell of the montage that each point (n, 2) lies in, 0 without seams."""
     if config is None:
         return np.zeros(len(xy), np.int64)
-    columns, rows = seams(grey, config), seams(grey.T, config)
+    columns, rows = seams(grey, config)
     return np.searchsorted(columns, xy[:, 0]) + (len(columns) + 1) * np.searchsorted(rows, xy[:, 1])
 
 
 def seams(grey, config=MontageConfig()):
-    """Positions x (s,) float64 of the vertical seams, rising: pixels, between columns x - 0.5 and x + 0.5."""
-    width = grey.shape[1]
-    margin = max(int(np.ceil(config.min_cell * width)), 3)
-    if width < 2 * margin + 1:
-        return np.empty(0)
-    step = np.abs(
-        np.diff(grey.astype(np.int16), axis=1)
-    )  # (h, w - 1), step[:, x] between columns x and x + 1
-    middle = step[:, 2:-2]
-    around = np.maximum(np.maximum(step[:, :-4], step[:, 1:-3]), np.maximum(step[:, 3:-1], step[:, 4:]))
-    share = np.zeros(width - 1)
-    share[2:-2] = ((middle > config.sharpness * around) & (middle > config.min_step)).mean(axis=0)
-    share[: margin - 1] = share[width - margin :] = 0
+    """Positions of the vertical and of the horizontal seams, rising: pixels, between pixel centres."""
+    shares = [_sharp_share(g, config) for g in (grey, grey.T)]
+    strong = [_peaks(share, config.strong_share, config) for share in shares]
+    if sum(map(len, strong)) < 2:
+        return strong
+    return [_peaks(share, config.weak_share, config) for share in shares]
+
+
+def _sharp_share(grey, config):
+    """(w - 1,) float64: share of the rows that step sharply between columns x and x + 1."""
+    step = np.abs(np.diff(grey.astype(np.int16), axis=1))  # (h, w - 1)
+    share = np.zeros(max(grey.shape[1] - 1, 0))
+    if len(share) >= 5:
+        middle = step[:, 2:-2]
+        around = np.maximum(np.maximum(step[:, :-4], step[:, 1:-3]), np.maximum(step[:, 3:-1], step[:, 4:]))
+        share[2:-2] = ((middle > config.sharpness * around) & (middle > config.min_step)).mean(axis=0)
+    return share
+
+
+def _peaks(share, least, config):
+    """Positions of the highest shares, at least `least`, no cell being narrower than allowed."""
+    width = len(share) + 1
+    margin = max(int(np.ceil(config.min_cell * width)), 1)
+    open_ = share.copy()
+    open_[: margin - 1] = open_[max(width - margin, 0) :] = 0
     found = []
-    while share.max() >= config.min_share:
-        x = int(share.argmax())
+    while open_.max(initial=0) >= least:
+        x = int(open_.argmax())
         found.append(x + 0.5)
-        share[max(x - margin + 1, 0) : x + margin] = 0
+        open_[max(x - margin + 1, 0) : x + margin] = 0
     return np.sort(np.array(found))

@@ -31,7 +31,7 @@ class PartsConfig:
     growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
     growth_rounds: int = 4
     seam_pairs: int = 30  # closest pairs across, whose median ACC distance decides on joining
-    seam_reach: float = 80.0  # pixels
+    seam_reach: float = 120.0  # pixels
     covered_share: float = (
         0.7  # of a part's points inside stronger parts, in both pictures: it has no place of its own
     )
