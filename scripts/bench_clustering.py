@@ -19,6 +19,8 @@ import numpy as np
 
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
+NEIGHBOURS = (8, 10, 15, 20, 30, 40)  # K
+SMALLEST = (1, 2, 3, 5, 8, 10, 20)  # min_cluster_size
 PARTS = ("merging", "scaling", "peers", "memory", "million", "quality", "bandwidth")
 
 
@@ -34,6 +36,7 @@ def main():
     )
     parser.add_argument("--repeats", type=int, default=5, help="runs a time is the median of")
     parser.add_argument("--jobs", type=int, default=2, help="threads, for every method that takes them")
+    parser.add_argument("--figure", type=Path, help="PNG for the part quality")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = [p for p in options.parts if p not in PARTS]
@@ -258,20 +261,48 @@ def quality(options):
         select_clusters,
     )
 
-    sizes = (1, 2, 3, 5, 8, 10, 20)
-    rows = []
-    for name, n_clusters in SETS.items():
+    scores = np.empty((len(SETS), len(NEIGHBOURS), len(SMALLEST)))
+    for i, (name, n_clusters) in enumerate(SETS.items()):
         x, y = images(options, name)
-        full = knn_graph(x, 40, n_jobs=options.jobs)
-        for k in (8, 10, 15, 20, 30, 40):
+        full = knn_graph(x, max(NEIGHBOURS), n_jobs=options.jobs)
+        for j, k in enumerate(NEIGHBOURS):
             knn = full.first(k)
             graph = affinity_graph(knn)
             tree = gdl_u(graph, initial_clusters(knn))
-            chosen = [select_clusters(tree, n_clusters, size) for size in sizes]
-            scores = (f"{nmi(y, give_to_neighbours(graph, c.labels)):.3f}" for c in chosen)
-            rows.append((name, k, *scores))
-    header = ("set", "K", *(f"size {s}" for s in sizes))
+            for s, size in enumerate(SMALLEST):
+                labels = select_clusters(tree, n_clusters, size).labels
+                scores[i, j, s] = nmi(y, give_to_neighbours(graph, labels))
+    rows = [
+        (name, k, *(f"{score:.3f}" for score in scores[i, j]))
+        for i, name in enumerate(SETS)
+        for j, k in enumerate(NEIGHBOURS)
+    ]
+    header = ("set", "K", *(f"size {size}" for size in SMALLEST))
     table("NMI against min_cluster_size: gdl-u, K0=1, a=1", header, rows)
+    if options.figure:
+        draw_quality(scores, options.figure)
+
+
+def draw_quality(scores, path):
+    """NMI against K, with and without counting small clusters."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    for name, row, colour in zip(
+        SETS, scores, ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7"), strict=True
+    ):
+        axes.plot(NEIGHBOURS, row[:, SMALLEST.index(5)], "-o", color=colour, label=name)
+        axes.plot(NEIGHBOURS, row[:, 0], ":o", color=colour, markerfacecolor="white")
+    axes.plot([], [], "-ok", label="min_cluster_size=5")
+    axes.plot([], [], ":ok", markerfacecolor="white", label="min_cluster_size=1 (the paper)")
+    axes.set(xlabel="neighbours K", ylabel="NMI (geometric mean)", ylim=(0, 1), xticks=NEIGHBOURS)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
 
 
 def bandwidth(options):
