@@ -19,6 +19,10 @@ from .graph import KnnGraph
 
 APPROXIMATE_ABOVE = 100_000  # samples; below, the exact search is faster or nearly as fast
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
+APPROXIMATE_METRICS = (  # those that scikit-learn and pynndescent name alike
+    *("euclidean", "l2", "manhattan", "l1", "chebyshev", "cosine", "correlation"),
+    *("canberra", "braycurtis", "hamming"),
+)
 _BLOCK = 8192  # query rows at a time
 _NEAR_TIE = 1e-9  # relative; two matrix products may round one distance differently by less
 
@@ -40,7 +44,8 @@ def knn_graph(
         Any of scikit-learn's, or "precomputed".
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is
-        approximate above 100,000 samples of more than 8 features where pynndescent is installed, else exact.
+        approximate above 100,000 samples of more than 8 features where pynndescent is installed and knows the
+        metric (``APPROXIMATE_METRICS``), else exact.
     n_jobs : int, optional
         Threads, as in scikit-learn; the result is the same for any number. The approximate search uses one.
     random_state : int
@@ -71,7 +76,7 @@ def knn_graph(
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
     if metric == "precomputed":
         return _from_sparse(x, n_neighbors) if issparse(x) else _from_dense(x, n_neighbors)
-    if _is_approximate(search, x):
+    if _is_approximate(search, x, metric):
         return _approximate(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _exact(x, n_neighbors, metric, n_jobs, verbose)
 
@@ -94,10 +99,15 @@ def _checked(x, metric):
     return x
 
 
-def _is_approximate(search, x):
+def _is_approximate(search, x, metric):
     large = x.shape[0] > APPROXIMATE_ABOVE and x.shape[1] > TREE_FEATURES
-    if search == "exact" or (search == "auto" and not large):
+    known = metric in APPROXIMATE_METRICS
+    if search == "exact" or (search == "auto" and not (large and known)):
         return False
+    if not known:
+        raise ValueError(
+            f'search="approximate" takes metric {", ".join(APPROXIMATE_METRICS)}, got {metric!r}'
+        )
     if find_spec("pynndescent") is not None:
         return True
     if search == "approximate":

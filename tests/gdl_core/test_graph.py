@@ -248,6 +248,14 @@ def test_approximate_search_above_some_size(approximate):
     np.testing.assert_array_equal(knn_graph(few, 10).indices, knn_graph(few, 10, search="exact").indices)
 
 
+def test_metrics_that_the_approximate_search_does_not_know(approximate):
+    x = np.random.default_rng(0).normal(size=(60, 12))
+    for metric in ("minkowski", lambda a, b: np.abs(a - b).sum()):
+        assert knn_graph(x, 5, metric=metric).n_neighbors == 5
+        with pytest.raises(ValueError, match='search="approximate" takes metric euclidean, l2'):
+            knn_graph(x, 5, metric=metric, search="approximate")
+
+
 def test_approximate_search_that_finds_too_few(approximate, monkeypatch):
     def too_few(self, x, n_neighbors, **options):
         self.neighbor_graph = np.full((len(x), n_neighbors), -1, np.int32), np.ones((len(x), n_neighbors))
