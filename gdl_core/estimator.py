@@ -256,7 +256,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         elif chosen.n_clusters > n_clusters:
             message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
         elif without_affinity:
-            message = "no positive affinity left before that number: merged the rest by distance"
+            message = "no positive affinity left before that number: joined the rest by edges and distance"
         elif chosen.min_cluster_size < self.min_cluster_size:
             message = (
                 f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"

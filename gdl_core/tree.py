@@ -51,11 +51,15 @@ class MergeTree:
 
     def after(self, n_merges):
         """The partition after the first ``n_merges`` merges, labelled as in `cut`."""
+        return number_by_first(self.nodes_after(n_merges))
+
+    def nodes_after(self, n_merges):
+        """The node of each sample after the first ``n_merges`` merges. (n,) int64."""
         n = self.n_initial
         root = np.arange(n + n_merges)
         for t in range(n_merges - 1, -1, -1):  # a parent comes after its children
             root[self.children[t]] = root[n + t]
-        return number_by_first(root[self.initial_labels])
+        return root[self.initial_labels]
 
     def node_sizes(self):
         """Members of each node, initial clusters first. (n_initial + m,) int64."""

@@ -227,6 +227,18 @@ def test_completion_follows_one_way_edges_first():
     np.testing.assert_array_equal(complete_by_distance(tree, knn, graph).children, [[1, 2]])
 
 
+def test_completion_takes_the_largest_mean_weight():
+    w = np.zeros((7, 7))
+    w[0, 3] = 0.9  # clusters of 3 and 3: 0.9 / 9
+    w[6, 1] = 0.4  # a cluster of 1 and one of 3: 0.4 / 3
+    w[6, 4] = 0.3
+    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((7, 0)), np.zeros((7, 0)))
+    tree = tree_of([0, 0, 0, 1, 1, 1, 2], [])
+    whole = complete_by_distance(tree, knn, graph)
+    np.testing.assert_array_equal(whole.children, [[0, 2], [1, 3]])
+    np.testing.assert_array_equal(whole.affinities, [0, 0])
+
+
 # --- outliers ----------------------------------------------------------------------------------------
 
 
