@@ -4,15 +4,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from matching.geometry import local_maps
-
 
 def distance_matrix(candidates) -> NDArray[np.float32]:
     """(m, m) float32 ACC distance of every pair of candidates, pixels; symmetric, zero on the diagonal.
 
     Single precision, on coordinates relative to one of the two correspondences.
     """
-    forth = local_maps(candidates)
+    forth = candidates.maps
     arrays = candidates.xy0, candidates.xy1, forth, np.linalg.inv(forth)
     return _distances(*(np.ascontiguousarray(a, np.float32) for a in arrays))
 

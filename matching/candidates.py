@@ -7,12 +7,14 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
 from matching import _kernels
 from matching.features import DESCRIPTOR_NORM, KINDS
 from matching.montage import MAX_CELLS
+from matching.threads import in_ranges
 
 
 @dataclass(frozen=True)
@@ -47,11 +49,21 @@ class Candidates:
     def __len__(self):
         return len(self.score)
 
+    @cached_property
+    def maps(self):
+        """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
+        return self.frames1 @ np.linalg.inv(self.frames0)
+
+    @cached_property
+    def inverse_maps(self):
+        """(m, 2, 2) float64: the linear part of T_i^-1."""
+        return np.linalg.inv(self.maps)
+
     def __getitem__(self, index):
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def nearest_descriptors(descriptors0, descriptors1, width, block=1024):
+def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=512):
     """The `width` nearest rows of descriptors1 for each row of descriptors0.
 
     Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32
@@ -60,21 +72,30 @@ def nearest_descriptors(descriptors0, descriptors1, width, block=1024):
 
     Returns indices (n0, width) int64, -1 where there are fewer, and squared distances (n0, width) float32.
     """
-    n0, _n1 = len(descriptors0), len(descriptors1)
+    n0 = len(descriptors0)
     found = np.empty((n0, width), np.int64)
     score = np.empty((n0, width), np.float32)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
-    for first in range(0, n0, block):
-        similarity = descriptors0[first : first + block] @ descriptors1.T
-        _kernels.best_in_row(similarity, norm1, first, width, found, score)
+
+    def search(start, stop):
+        similarity = descriptors0[start:stop] @ descriptors1.T
+        _kernels.best_in_row(similarity, norm1, start, width, found, score)
+
+    in_ranges(search, n0, n_threads, block)
     return found, score + norm0[:, None]
 
 
-def match_features(features0, features1, config=CandidateConfig()):
+def match_features(features0, features1, config=CandidateConfig(), n_threads=1):
     """The best candidates between two images, an equal share for each kind of region that has so many."""
     parts = [
-        _best(features0[features0.kind == k], features1[features1.kind == k], config.max_matches, config)
+        _best(
+            features0[features0.kind == k],
+            features1[features1.kind == k],
+            config.max_matches,
+            config,
+            n_threads,
+        )
         for k in range(len(KINDS))
     ]
     shares = _equal_shares([len(part) for part in parts], config.max_matches)
@@ -93,8 +114,10 @@ def _equal_shares(available, total):
     return shares
 
 
-def _best(features0, features1, most, config):
-    found, squared = nearest_descriptors(features0.descriptors, features1.descriptors, config.per_feature)
+def _best(features0, features1, most, config, n_threads):
+    found, squared = nearest_descriptors(
+        features0.descriptors, features1.descriptors, config.per_feature, n_threads
+    )
     i = np.repeat(np.arange(len(found)), found.shape[1])
     j, squared = found.ravel(), squared.ravel()
     ok = (j >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)

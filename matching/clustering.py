@@ -36,7 +36,7 @@ class ClusteringConfig:
     mutual_links: bool = True
     score_scale: float | None = 12.0  # pixels
     score_offset: float = 4.0
-    min_score: float = 16.0
+    min_score: float = 18.0
 
 
 def cluster_correspondences(knn, config):

@@ -30,6 +30,7 @@ class FeatureConfig:
     mser_max_variation: float = 0.4
     mser_window: float = 3.0  # half side of the described window over the ellipse's radius
     mser_orientations: int = 2
+    mser_cell: float = 0.2  # nested regions this alike count once: centres apart over the radius
     sift_contrast: float = 0.04
     montage: MontageConfig | None = MontageConfig()  # None: pictures have no seams
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
@@ -81,7 +82,18 @@ def mser_ellipses(grey, config):
     root = np.sqrt(xx * yy - xy**2)
     scale = 2 / np.sqrt(xx + yy + 2 * root)
     frames = np.stack([(xx + root) * scale, xy * scale, xy * scale, (yy + root) * scale], axis=1)
-    return np.stack([mean_x, mean_y], axis=1), frames.reshape(-1, 2, 2)
+    xy, frames = np.stack([mean_x, mean_y], axis=1), frames.reshape(-1, 2, 2)
+    first = _distinct(xy, frames, config.mser_cell)
+    return xy[first], frames[first]
+
+
+def _distinct(xy, frames, cell):
+    """Rows of the first region in each cell of size and, relative to it, position: nested ones are alike."""
+    radius = np.sqrt(np.linalg.det(frames))
+    octave = np.floor(2 * np.log2(radius)) / 2
+    step = cell * np.exp2(octave)[:, None]
+    keys = np.column_stack([octave, np.floor(xy / step)])
+    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
 
 
 def rotation(angle):

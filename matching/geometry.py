@@ -18,8 +18,7 @@ from matching.threads import in_ranges
 def acc_distances(candidates):
     """d_ij as defined, all of it: (m, m) float64. Slow and large; the referee of `acc_neighbors`."""
     x0, x1 = candidates.xy0, candidates.xy1
-    forth = local_maps(candidates)
-    back = np.linalg.inv(forth)
+    forth, back = candidates.maps, candidates.inverse_maps
     u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i
     there = np.linalg.norm(v - np.einsum("iab,ijb->ija", forth, u), axis=2)
     home = np.linalg.norm(u - np.einsum("iab,ijb->ija", back, v), axis=2)
@@ -29,8 +28,7 @@ def acc_distances(candidates):
 
 def acc_of_pairs(candidates, i, j):
     """d_ij of the pairs i (p,), j (p,): (p,) float64."""
-    forth = local_maps(candidates)
-    back = np.linalg.inv(forth)
+    forth, back = candidates.maps, candidates.inverse_maps
     u, v = candidates.xy0[j] - candidates.xy0[i], candidates.xy1[j] - candidates.xy1[i]  # (p, 2)
     residuals = [
         v - _apply(forth[i], u),
@@ -45,11 +43,6 @@ def _apply(maps, vectors):
     return (maps @ vectors[:, :, None])[:, :, 0]
 
 
-def local_maps(candidates):
-    """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1."""
-    return candidates.frames1 @ np.linalg.inv(candidates.frames0)
-
-
 def acc_neighbors(candidates, n_neighbors, n_threads=2):
     """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
 
@@ -57,8 +50,7 @@ def acc_neighbors(candidates, n_neighbors, n_threads=2):
     first.
     """
     m = len(candidates)
-    forth = local_maps(candidates)
-    back = np.linalg.inv(forth)
+    forth, back = candidates.maps, candidates.inverse_maps
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
     arrays = [np.ascontiguousarray(a, np.float32) for a in (candidates.xy0, candidates.xy1, forth, back)]

@@ -87,7 +87,7 @@ def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=No
     swapped = _sort_key(images[0]) > _sort_key(images[1])
     features = _features_of(images[::-1] if swapped else images, config)
     clock.lap("features")
-    candidates = match_features(*features, config.candidates)
+    candidates = match_features(*features, config.candidates, default_threads())
     clock.lap("candidates")
     clustered = (find_clusters or cluster_candidates)(candidates, config)
     clock.lap("clustering")

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching.geometry import local_maps
-
 
 @dataclass(frozen=True)
 class VerificationConfig:
@@ -36,8 +34,7 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
     cluster may be strangers for the greater part. Then, for some rounds, an affine map is fitted to the
     nearest neighbours that are left.
     """
-    maps = local_maps(candidates)
-    growth = float(np.median(np.sqrt(np.abs(np.linalg.det(maps[members]))))) if len(members) else 1.0
+    growth = _magnification(candidates, members)
     scale0, scale1 = max(1 / growth, 1.0), max(growth, 1.0)
     for check in range(config.rounds + 1):
         k = min(config.n_neighbors, len(members) - 1)
@@ -46,9 +43,8 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
         x, y = candidates.xy0[members], candidates.xy1[members]
         near0, near1 = nearest_others(x, k), nearest_others(y, k)
         if check == 0:
-            forth = maps[members]
-            there = frame_residuals(x, y, forth, near0, config.frame_share)
-            back = frame_residuals(y, x, np.linalg.inv(forth), near1, config.frame_share)
+            there = frame_residuals(x, y, candidates.maps[members], near0, config.frame_share)
+            back = frame_residuals(y, x, candidates.inverse_maps[members], near1, config.frame_share)
             tolerance = config.frame_tolerance
         else:
             there = affine_residuals(x, y, near0, config.tolerance * scale1 / 2)
@@ -95,7 +91,7 @@ def agreeing(candidates, members, others, reach, config=VerificationConfig()):
     `reach` pixels of it.
     """
     k = min(config.n_neighbors, len(members))
-    growth = float(np.median(np.sqrt(np.abs(np.linalg.det(local_maps(candidates[members]))))))
+    growth = _magnification(candidates, members)
     x, y = candidates.xy0[members], candidates.xy1[members]
     at = candidates.xy0[others], candidates.xy1[others]
     gap0, near0 = cKDTree(x).query(at[0], k)
@@ -108,6 +104,13 @@ def agreeing(candidates, members, others, reach, config=VerificationConfig()):
     agree = np.zeros(len(others), bool)
     agree[ok] = (there < config.tolerance * scale1) & (back < config.tolerance * scale0)
     return agree
+
+
+def _magnification(candidates, members):
+    """Pixels of image 1 a pixel of image 0, the median over the members' own maps."""
+    if len(members) == 0:
+        return 1.0
+    return float(np.median(np.sqrt(np.abs(np.linalg.det(candidates.maps[members])))))
 
 
 def nearest_others(x, k):

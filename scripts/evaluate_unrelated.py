@@ -1,7 +1,7 @@
 """How often unrelated pictures give an object: python scripts/evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
-Pairs a random picture of the first folder with a random one of the second (all must show different things), and prints
-how many pairs have an object and how the best scores of what is left without the least score are distributed.
+Pairs a random picture of the first folder with a random one of the second (all must show different things),
+and prints how many pairs have an object, and the best score of each pair where no least score is asked for.
 """
 
 import argparse

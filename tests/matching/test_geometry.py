@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import candidates, moving, random_frames, similarity, strangers, together
 
-from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs, local_maps
+from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs
 
 
 def literal_distance(c, i, j):
@@ -52,10 +52,10 @@ def test_scale_counts_in_both_directions():
     assert acc_distances(c)[0, 1] == pytest.approx((4 + 2 + 0 + 0) / 4)
 
 
-def test_local_maps_take_one_frame_to_the_other():
+def test_maps_take_one_frame_to_the_other():
     rng = np.random.default_rng(2)
     c = strangers(rng, 9)
-    assert np.allclose(local_maps(c) @ c.frames0, c.frames1)
+    assert np.allclose(c.maps @ c.frames0, c.frames1)
 
 
 def test_pairs_are_entries_of_the_matrix():
