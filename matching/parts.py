@@ -32,6 +32,7 @@ class PartsConfig:
     growth_rounds: int = 4
     seam_pairs: int = 30  # closest pairs across, whose median ACC distance decides on joining
     seam_reach: float = 120.0  # pixels
+    min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     covered_share: float = (
         0.7  # of a part's points inside stronger parts, in both pictures: it has no place of its own
     )
@@ -123,6 +124,12 @@ def join_parts(candidates, parts, config=PartsConfig()):
             if b in pair:
                 cost[pair] = _seam(candidates, parts[pair[0]], parts[pair[1]], config)
     return [p for p in parts if len(p)]
+
+
+def is_wide(xy, least):
+    """Median over the closest pairs across of the ACC distance over what is allowed; infinite if there are few."""
+    low, high = np.linalg.eigvalsh(np.cov(xy.T))
+    return low > 0 and low >= least**2 * high
 
 
 def _seam(candidates, one, other, config):

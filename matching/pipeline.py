@@ -136,11 +136,16 @@ def whole_objects(candidates, knn, labels, scores, config):
         here = candidates.cell == cell
         found += _parts_of(candidates, knn, np.where(here, labels, -1), scores, config)
     found.sort(key=lambda part: (-len(part), part[0]))
+    found = [part for part in found if _is_wide(candidates, part, config.parts.min_width)]
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
     labels = np.full(len(candidates), -1, np.int64)
     for k, part in enumerate(found):
         labels[part] = k
     return labels
+
+
+def _is_wide(candidates, part, least):
+    return all(parts.is_wide(xy[part], least) for xy in (candidates.xy0, candidates.xy1))
 
 
 def _parts_of(candidates, knn, labels, scores, config):

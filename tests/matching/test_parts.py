@@ -3,7 +3,7 @@ import pytest
 from planting import candidates, moving, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
-from matching.parts import dense_parts, grow_parts, join_parts, split_parts
+from matching.parts import dense_parts, grow_parts, is_wide, join_parts, split_parts
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -140,3 +140,15 @@ def test_parts_do_not_depend_on_which_image_is_first(copies):
         for x in (c, swapped)
     )
     assert here == there
+
+
+def test_points_along_a_line_are_not_wide():
+    rng = np.random.default_rng(0)
+    across, along = rng.normal(size=(2, 200))
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    strip = np.column_stack([100 * along, 8 * across]) @ turn
+    assert not is_wide(strip, 0.15)
+    assert is_wide(strip, 0.05)
+    assert is_wide(rng.normal(size=(20, 2)), 0.15)
+    assert not is_wide(np.column_stack([np.arange(9.0), np.arange(9.0)]), 0.15)
+    assert not is_wide(np.ones((8, 2)), 0.15)
