@@ -127,7 +127,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
 
 
 def is_wide(xy, least):
-    """Median over the closest pairs across of the ACC distance over what is allowed; infinite if there are few."""
+    """Whether points (n, 2) spread in two directions: standard deviations in a ratio of at least `least`."""
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
     return low > 0 and low >= least**2 * high
 
