@@ -37,6 +37,25 @@ def region_moments(points, lengths):
 
 
 @inner
+def _direction(y, x):
+    """atan2(y, x) in eighths of a turn, [-4, 4], to 3e-6 of an eighth."""
+    ax, ay = abs(x), abs(y)
+    low, high = min(ax, ay), max(ax, ay)
+    if high == 0.0:
+        return 0.0
+    a = low / high
+    q = a * a
+    # odd polynomial of degree 11, fitted to 4 / pi atan on [0, 1]
+    t = -0.148238672 + q * (0.067032558 + q * -0.014921218)
+    t = a * (1.273210539 + q * (-0.423508528 + q * (0.246423205 + q * t)))
+    if ay > ax:
+        t = 2.0 - t
+    if x < 0.0:
+        t = 4.0 - t
+    return -t if y < 0.0 else t
+
+
+@inner
 def _sample_patch(pixels, offset, height, width, step, cx, cy, a, b, c, d, patch):
     """Fill `patch` (s, s) by bilinear samples of one pyramid level on the grid A [-1, 1]^2 + centre (border
     included).
@@ -84,7 +103,7 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
                 gx = patch[i + 1, j + 2] - patch[i + 1, j]
                 gy = patch[i + 2, j + 1] - patch[i, j + 1]
                 m = math.sqrt(gx * gx + gy * gy) * weight[i, j]
-                t = math.atan2(gy, gx) * (BINS / (2 * math.pi))
+                t = _direction(gy, gx) * (BINS / 8)
                 b = math.floor(t)
                 t -= b
                 raw[b % BINS] += m * (1 - t)
@@ -145,7 +164,7 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
                 gx = patch[i + 1, j + 2] - patch[i + 1, j]
                 gy = patch[i + 2, j + 1] - patch[i, j + 1]
                 m = math.sqrt(gx * gx + gy * gy) * gauss[i] * gauss[j]
-                t = math.atan2(gy, gx) * (4 / math.pi)
+                t = _direction(gy, gx)
                 o = math.floor(t)
                 t -= o
                 o0, o1 = o & 7, (o + 1) & 7

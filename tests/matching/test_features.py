@@ -238,3 +238,11 @@ def test_masked_places_give_no_features(camera):
     assert 0 < len(features) < len(everywhere)
     assert features.xy[:, 0].max() <= 149.5
     assert len(extract_features(grey, mask=np.zeros(grey.shape, bool))) == 0
+
+
+def test_directions_are_those_of_the_arc_tangent():
+    direction = _kernels._direction.py_func  # a part of kernels has no wrapper of its own
+    y, x = np.random.default_rng(0).normal(size=(2, 500))
+    got = [direction(float(b), float(a)) for b, a in zip(y, x, strict=True)]
+    assert np.abs(got - np.arctan2(y, x) * 4 / np.pi).max() < 3e-6
+    assert [direction(b, a) for b, a in [(0.0, 0.0), (0.0, 2.0), (3.0, 0.0), (0.0, -1.0)]] == [0, 0, 2, 4]
