@@ -4,7 +4,6 @@ Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorith
 """
 
 from .completion import complete_by_distance
-from .estimator import GraphDegreeLinkage
 from .graph import AffinityGraph, KnnGraph, affinity_graph, initial_clusters
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
@@ -31,3 +30,13 @@ __all__ = [
     "select_clusters",
     "split_at_largest_gap",
 ]
+
+
+def __getattr__(name):
+    # The estimator alone needs scikit-learn, which takes longer to import than everything else here.
+    if name == "GraphDegreeLinkage":
+        from .estimator import GraphDegreeLinkage
+
+        globals()[name] = GraphDegreeLinkage
+        return GraphDegreeLinkage
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
