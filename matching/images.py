@@ -74,10 +74,15 @@ class WorkingImage:
     step: np.ndarray
 
     def to_picture(self, xy):
-        """Working pixels (n, 2) as pixels of the picture; in both, (0, 0) is the centre of the top-left
-        pixel.
-        """
-        return (xy + 0.5) * self.step - 0.5
+        """Working pixels (n, 2) as pixels of the picture."""
+        return to_picture(xy, self.step)
+
+
+def to_picture(xy, step):
+    """Working pixels (n, 2) as pixels of the picture, `step` (2,) of those a working pixel; in both, (0, 0)
+    is the centre of the top-left pixel.
+    """
+    return (xy + 0.5) * step - 0.5
 
 
 def working_image(picture, max_pixels):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,9 +14,9 @@ import gdl_core
 from matching import clustering, parts
 from matching.candidates import Candidates, match_features
 from matching.config import MatchConfig
-from matching.features import extract_features
+from matching.features import Features, extract_features
 from matching.geometry import acc_neighbors
-from matching.images import Picture, picture_of_array, read_picture, working_image
+from matching.images import Picture, picture_of_array, read_picture, to_picture, working_image
 from matching.objects import MatchedObject, describe_object
 from matching.territory import drop_covered
 from matching.threads import default_threads
@@ -53,6 +54,20 @@ class Clustered:
     scores: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class DescribedPicture:
+    """All that the matching needs to know of a picture, so that it can be kept for further pairs.
+
+    features : in working pixels
+    step : (2,) float64, pixels of the picture a working pixel, in x and y
+    digest : SHA-256 of what the features come from: working pixels and mask
+    """
+
+    features: Features
+    step: np.ndarray
+    digest: bytes
+
+
 def match(image0, image1, config=MatchConfig()):
     """Find the objects that two pictures both show.
 
@@ -82,30 +97,40 @@ def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=No
     clustering.
     """
     clock = clock or _Clock()
-    images = [working_image(picture, config.max_pixels) for picture in (picture0, picture1)]
-    # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
-    swapped = _sort_key(images[0]) > _sort_key(images[1])
-    features = _features_of(images[::-1] if swapped else images, config)
+    threads = max(default_threads() // 2, 1)
+    with ThreadPoolExecutor(2) as pool:
+        described = pool.map(lambda p: describe_picture(p, config, threads), (picture0, picture1))
+    described0, described1 = described
     clock.lap("features")
-    candidates = match_features(*features, config.candidates, default_threads())
+    return match_described(described0, described1, config, find_clusters=find_clusters, clock=clock)
+
+
+def describe_picture(picture, config=MatchConfig(), n_threads=1):
+    """The DescribedPicture of a Picture: the part of a match that has nothing to do with the other one."""
+    image = working_image(picture, config.max_pixels)
+    features = extract_features(image.grey, config.features, image.mask, n_threads)
+    return DescribedPicture(features, image.step, _digest(image))
+
+
+def match_described(described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None):
+    """`match` for pictures already described, with the same features and max_pixels in the config."""
+    clock = clock or _Clock()
+    # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
+    swapped = described0.digest > described1.digest
+    first, second = (described1, described0) if swapped else (described0, described1)
+    candidates = match_features(first.features, second.features, config.candidates, default_threads())
     clock.lap("candidates")
     clustered = (find_clusters or cluster_candidates)(candidates, config)
     clock.lap("clustering")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
-    xy0, xy1 = (image.to_picture(xy) for image, xy in zip(images, points, strict=True))
-    tolerance = config.verification.tolerance * float(images[1].step.max())
+    xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
+    tolerance = config.verification.tolerance * float(described1.step.max())
     objects = tuple(
         describe_object(k, xy0[clustered.labels == k], xy1[clustered.labels == k], score, tolerance)
         for k, score in enumerate(clustered.scores)
     )
     clock.lap("objects")
     return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
-
-
-def _features_of(images, config):
-    threads = max(default_threads() // 2, 1)
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda i: extract_features(i.grey, config.features, i.mask, threads), images))
 
 
 def cluster_candidates(candidates: Candidates, config=MatchConfig()):
@@ -169,8 +194,12 @@ def _picture(image, name):
     return picture_of_array(image, name)
 
 
-def _sort_key(image):
-    return image.grey.shape, image.grey.tobytes(), b"" if image.mask is None else image.mask.tobytes()
+def _digest(image):
+    digest = hashlib.sha256(repr((image.grey.shape, image.mask is None)).encode())
+    digest.update(np.ascontiguousarray(image.grey))
+    if image.mask is not None:
+        digest.update(np.ascontiguousarray(image.mask))
+    return digest.digest()
 
 
 class _Clock:
