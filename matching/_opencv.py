@@ -12,6 +12,14 @@ import numpy as np
 # SIFT doubles the image first and halves the coordinates without moving the pixel grid back, so
 # every key point lies 1/4 pixel too far right and down, in 4.x and 5.x alike.
 SIFT_OFFSET = 0.25
+VERSION = cv2.__version__
+
+
+def set_threads(n):
+    """Let OpenCV use n threads; returns how many it used before."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(n)
+    return before
 
 
 def mser_points(grey, *, delta, min_area, max_area, max_variation):

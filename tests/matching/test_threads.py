@@ -1,6 +1,7 @@
 import pytest
 
-from matching.threads import default_threads, in_ranges
+from matching import _opencv
+from matching.threads import default_threads, in_ranges, limited_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -19,3 +20,20 @@ def test_errors_are_not_lost(n_threads):
 
 def test_at_least_one_thread():
     assert default_threads() >= 1
+
+
+def test_limited_threads_hold_inside_only():
+    before = default_threads(), _opencv.set_threads(3)
+    _opencv.set_threads(before[1])
+    with limited_threads(1):
+        assert default_threads() == 1
+        assert _opencv.set_threads(1) == 1
+    assert default_threads() == before[0]
+    assert _opencv.set_threads(before[1]) == before[1]
+
+
+def test_the_limit_ends_with_an_error():
+    with pytest.raises(ZeroDivisionError), limited_threads(1):
+        1 // 0  # noqa: B018
+    with limited_threads(2):
+        assert default_threads() == 2
