@@ -71,18 +71,29 @@ def gaussian_blur(image, sigma):
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
-def decode_deep(data):
+def read_deep(path):
     """A picture file as (h, w, 3 or 4) RGB(A) of its own depth, None if OpenCV can't read it.
 
     A TIFF comes turned as its orientation tag says, other kinds don't.
     """
+    level = cv2.utils.logging.getLogLevel()
+    cv2.utils.logging.setLogLevel(0)  # it would tell of damage on standard error, in several lines
     try:
-        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows names must be ASCII
+            image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
+    finally:
+        cv2.utils.logging.setLogLevel(level)
     if image is None or image.ndim != 3:
         return None
-    return image[:, :, [2, 1, 0, 3][: image.shape[2]]]
+    return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
+
+
+def luma(rgb):
+    """(h, w) uint8: 0.299 R + 0.587 G + 0.114 B of (h, w, 3) uint8."""
+    return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
 
 def resize_area(image, width, height):
@@ -110,11 +121,27 @@ def fit_affine(xy0, xy1, tolerance):
     return matrix
 
 
+def fit_fundamental(xy0, xy1, tolerance):
+    """Robust fundamental matrix (3, 3) with x1' F x0 = 0, and the share of the points that it explains;
+    (None, 0.0) where there is none.
+    """
+    if len(xy0) < 8:
+        return None, 0.0
+    matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, 2000)
+    if matrix is None or matrix.shape != (3, 3):
+        return None, 0.0
+    return matrix, float(inlier.mean())
+
+
 def fill_polygons(shape, polygons):
-    """(h, w) bool: the union of polygons, each (k, 2) pixels."""
+    """(h, w) bool: the union of polygons, each (k, 2) pixels; an array (n, k, 2) is quickest."""
     image = np.zeros(shape, np.uint8)
-    for polygon in polygons:
-        cv2.fillPoly(image, [np.rint(polygon).astype(np.int32)], 1)
+    if isinstance(polygons, np.ndarray):
+        corners = np.rint(polygons).astype(np.int32)
+    else:
+        corners = [np.rint(polygon).astype(np.int32) for polygon in polygons]
+    for polygon in corners:
+        cv2.fillPoly(image, [polygon], 1)
     return image.astype(bool)
 
 

@@ -1,4 +1,4 @@
-"""Pictures in: any file Pillow reads, or an array, as one record of 8-bit pixels.
+"""Pictures in: any file or array as one record of 8-bit pixels, and what the matching looks at.
 
 Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
 as displayed.
@@ -7,27 +7,17 @@ as displayed.
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from matching import _opencv
+from matching.decoding import decode
 from matching.errors import InputError
 
-MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
-EXIF_ORIENTATION = 0x0112
-TURNS = {  # EXIF orientation -> what shows the array upright
-    2: np.fliplr,
-    3: lambda a: np.rot90(a, 2),
-    4: np.flipud,
-    5: lambda a: np.swapaxes(a, 0, 1),
-    6: lambda a: np.rot90(a, -1),
-    7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
-    8: np.rot90,
-}
+SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
+BLOCK = 4_000_000  # values stretched at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +27,21 @@ class Picture:
     rgb : (h, w, 3) uint8
     mask : (h, w) bool, where features may lie, or None: everywhere
     path : where it came from, None for an array
+    orientation : EXIF orientation of the file (1 to 8), already applied to rgb and mask
     """
 
     rgb: np.ndarray
     mask: np.ndarray | None = None
     path: Path | None = None
+    orientation: int = 1
 
     @property
     def grey(self):
-        """(h, w) uint8 luma (ITU-R BT.601), transparent pixels set to the mean of the others."""
-        grey = self.rgb @ np.array([0.299, 0.587, 0.114], np.float32)
+        """(h, w) uint8 luma (ITU-R BT.601), masked pixels set to the mean of the others."""
+        grey = _opencv.luma(self.rgb)
         if self.mask is not None:
-            grey[~self.mask] = grey[self.mask].mean() if self.mask.any() else 0
-        return np.rint(grey).astype(np.uint8)
+            grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
+        return grey
 
     @property
     def width(self):
@@ -104,41 +96,11 @@ def read_picture(path):
 
     16-bit and float pictures are stretched from their 0.1 to their 99.9 percentile.
 
-    Raises InputError if the file is missing, no picture, damaged or larger than MAX_PIXELS.
+    Raises InputError if the file is missing, no picture, damaged or too large.
     """
-    path = Path(path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
-            with Image.open(path) as image:
-                if image.width * image.height > MAX_PIXELS:
-                    raise InputError(
-                        f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
-                        f" this one has {image.width * image.height / 1e6:.0f}"
-                    )
-                if _is_deep_colour(image):
-                    return _deep_picture(image, path)
-                return _picture_of(ImageOps.exif_transpose(image), path)
-    except InputError:
-        raise
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, not a picture") from None
-    except NotADirectoryError:
-        raise InputError(f"{path}: its folder is a file") from None
-    except PermissionError:
-        raise InputError(f"{path}: may not be read (permission denied)") from None
-    except UnidentifiedImageError:
-        return _unusual_picture(path)
-    except Image.DecompressionBombError:
-        raise InputError(f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
-    except OSError as error:
-        known = error.errno is not None
-        reason = f"can't be opened ({error.strerror})" if known else f"damaged picture ({_one_line(error)})"
-        raise InputError(f"{path}: {reason}") from None
-    except Exception as error:  # a damaged file can make a decoder raise nearly anything
-        raise InputError(f"{path}: damaged picture ({_one_line(error)})") from None
+    array, orientation = decode(path)
+    picture = picture_of_array(array, str(path))
+    return replace(picture, path=Path(path), orientation=orientation)
 
 
 def picture_of_array(array, name="image"):
@@ -147,6 +109,47 @@ def picture_of_array(array, name="image"):
 
     Raises InputError for any other shape or type.
     """
+    array, alpha = _channels(array, name)
+    mask = None if alpha is None else alpha >= _opaque(alpha.dtype) / 2
+    return Picture(_three_channels(_eight_bits(array)), _useful(mask))
+
+
+def with_mask(picture, mask, name="mask"):
+    """The picture with features only where `mask` is white, and where it was not masked before.
+
+    mask : a file or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None for no change.
+        White is half of the largest value of its type or more (of 1, where no value is above 1), in every
+        channel, and not transparent.
+
+    Raises InputError where it can't be read or has another size.
+    """
+    if mask is None:
+        return picture
+    if isinstance(mask, (str, Path)):
+        mask, name = decode(mask)[0], str(mask)
+    values, alpha = _channels(mask, name)
+    if values.shape[:2] != picture.rgb.shape[:2]:
+        raise InputError(
+            f"{name}: a mask must be as large as its picture, {picture.width} x {picture.height},"
+            f" got {values.shape[1]} x {values.shape[0]}"
+        )
+    white = _is_white(values)
+    for other in (_is_white(alpha), picture.mask):
+        if other is not None:
+            white &= other
+    return replace(picture, mask=_useful(white))
+
+
+def _is_white(values):
+    if values is None:
+        return None
+    full = _opaque(values.dtype) if values.max() > 1 else 1
+    white = values >= full / 2
+    return white.all(axis=2) if white.ndim == 3 else white
+
+
+def _channels(array, name):
+    """Colours (h, w) or (h, w, 3) of an array, and its alpha (h, w) or None."""
     array = np.asarray(array)
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
@@ -154,53 +157,12 @@ def picture_of_array(array, name="image"):
         raise InputError(f"{name}: the shape must be (h, w), (h, w, 3) or (h, w, 4), got {array.shape}")
     if array.dtype.kind not in "buif":
         raise InputError(f"{name}: the type must be a real number, got {array.dtype}")
-    mask = None
-    if array.ndim == 3 and array.shape[2] == 4:
-        array, alpha = array[:, :, :3], array[:, :, 3]
-        mask = alpha >= _opaque(array.dtype) / 2
-    rgb = _eight_bits(array)
-    return Picture(_three_channels(rgb), _useful(mask))
+    return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
 
 
 def _opaque(dtype):
     """The alpha value of an opaque pixel: the largest number of a whole type, 1 for floats and booleans."""
     return np.iinfo(dtype).max if dtype.kind in "ui" else 1
-
-
-def _picture_of(image, path):
-    if image.mode in ("I", "F") or image.mode.startswith("I;"):
-        return Picture(_three_channels(_eight_bits(np.asarray(image))), None, path)
-    if image.has_transparency_data:
-        rgba = np.asarray(image.convert("RGBA"))
-        return Picture(np.ascontiguousarray(rgba[:, :, :3]), _useful(rgba[:, :, 3] >= 128), path)
-    return Picture(np.asarray(image.convert("RGB")), None, path)
-
-
-def _unusual_picture(path):
-    """Kinds that OpenCV reads and Pillow does not: float RGB TIFF, Radiance HDR."""
-    data = path.read_bytes()
-    if not data:
-        raise InputError(f"{path}: is empty")
-    array = _opencv.decode_deep(data) if data.startswith((b"II*", b"MM", b"#?")) else None
-    if array is None:
-        raise InputError(f"{path}: is not a picture that can be read")
-    picture = picture_of_array(array, str(path))
-    return Picture(picture.rgb, picture.mask, path)
-
-
-def _is_deep_colour(image):
-    """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
-    return image.mode in ("RGB", "RGBA") and any(";16" in str(tile[3]) for tile in image.tile)
-
-
-def _deep_picture(image, path):
-    array = _opencv.decode_deep(path.read_bytes())
-    if array is None:
-        return _picture_of(ImageOps.exif_transpose(image), path)
-    if image.format != "TIFF":  # OpenCV turns these itself
-        array = TURNS.get(image.getexif().get(EXIF_ORIENTATION), lambda a: a)(array)
-    picture = picture_of_array(array, str(path))
-    return Picture(picture.rgb, picture.mask, path)
 
 
 def _useful(mask):
@@ -217,16 +179,31 @@ def _eight_bits(array):
     """
     if array.dtype == np.uint8:
         return array
-    array = array.astype(np.float32)
-    finite = np.isfinite(array)
-    if not finite.any():
-        return np.zeros(array.shape, np.uint8)
-    low, high = np.percentile(array[finite], [0.1, 99.9])
-    if high <= low:
-        low, high = array[finite].min(), array[finite].max()
-    stretched = (np.where(finite, array, low) - low) * (255 / max(high - low, 1e-30))
-    return np.rint(np.clip(stretched, 0, 255)).astype(np.uint8)
+    low, high = _range(array)
+    if array.dtype == np.uint16:
+        return _stretched(np.arange(2**16), low, high)[array]
+    eight = np.empty(array.shape, np.uint8)
+    rows = max(BLOCK * len(array) // array.size, 1)
+    for top in range(0, len(array), rows):
+        eight[top : top + rows] = _stretched(array[top : top + rows], low, high)
+    return eight
 
 
-def _one_line(error):
-    return " ".join(str(error).split()) or type(error).__name__
+def _stretched(values, low, high):
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+    values[~np.isfinite(values)] = low
+    with np.errstate(over="ignore"):  # of values near the largest there are: they become white
+        values -= low
+        values *= 255 / max(high - low, 1e-30)
+    return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
+
+
+def _range(array):
+    """The values that become black and white."""
+    step = math.ceil(math.sqrt(array.size / SAMPLE))
+    values = array[::step, ::step].astype(np.float64)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 0.0
+    low, high = np.percentile(values, [0.1, 99.9])
+    return (low, high) if high > low else (values.min(), values.max())

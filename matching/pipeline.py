@@ -16,7 +16,14 @@ from matching.candidates import Candidates, match_features
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
 from matching.geometry import acc_neighbors
-from matching.images import Picture, picture_of_array, read_picture, to_picture, working_image
+from matching.images import (
+    Picture,
+    picture_of_array,
+    read_picture,
+    to_picture,
+    with_mask,
+    working_image,
+)
 from matching.objects import MatchedObject, describe_object
 from matching.territory import drop_covered
 from matching.threads import default_threads
@@ -68,13 +75,14 @@ class DescribedPicture:
     digest: bytes
 
 
-def match(image0, image1, config=MatchConfig()):
+def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
     """Find the objects that two pictures both show.
 
     Parameters
     ----------
     image0, image1 : path, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
     config : MatchConfig
+    mask0, mask1 : path, or array of the image's size, white where features may lie; None: everywhere
 
     Returns
     -------
@@ -84,10 +92,13 @@ def match(image0, image1, config=MatchConfig()):
     Raises
     ------
     InputError
-        A ValueError: a file or array can't be used.
+        A ValueError: a file or array can't be used, or a mask has another size than its image.
     """
     clock = _Clock()
-    pictures = [_picture(image, f"image{k}") for k, image in enumerate((image0, image1))]
+    pictures = [
+        with_mask(_picture(image, f"image{k}"), mask, f"mask{k}")
+        for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
+    ]
     clock.lap("read")
     return match_pictures(*pictures, config, clock=clock)
 

@@ -9,9 +9,9 @@ import skimage.data
 import tifffile
 from PIL import Image, features
 
-from matching import images
+from matching import decoding, images
 from matching.errors import InputError
-from matching.images import Picture, picture_of_array, read_picture, working_image
+from matching.images import Picture, picture_of_array, read_picture, with_mask, working_image
 
 RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 GREY = RGB[:, :, 1].copy()
@@ -268,13 +268,13 @@ def test_a_path_through_a_file_is_not_called_a_damaged_picture(tmp_path):
 
 
 def test_too_many_pixels_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(images, "MAX_PIXELS", 60 * 90 - 1)
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 60 * 90 - 1)
     with pytest.raises(InputError, match=r"picture\.png: a picture may have at most"):
         read_picture(saved(tmp_path, RGB))
 
 
 def test_the_limit_told_is_the_limit_kept():
-    assert Image.MAX_IMAGE_PIXELS is None or images.MAX_PIXELS <= 2 * Image.MAX_IMAGE_PIXELS  # Pillow's own
+    assert Image.MAX_IMAGE_PIXELS is None or decoding.MAX_PIXELS <= 2 * Image.MAX_IMAGE_PIXELS  # Pillow's own
 
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "int32", "float32", "float64", "bool"])
@@ -367,3 +367,85 @@ def test_masks_shrink_with_the_picture():
 
 def test_long_thin_pictures_keep_a_pixel():
     assert working_image(picture_of_array(np.zeros((1, 50_000), np.uint8)), 100).grey.shape[0] == 1
+
+
+def halves():
+    """White left half (60, 90)."""
+    mask = np.zeros(GREY.shape, np.uint8)
+    mask[:, :45] = 255
+    return mask
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        halves(),
+        halves() > 0,
+        halves() // 255,
+        halves().astype(np.uint16) * 257,
+        halves() / 255,
+        np.dstack([halves()] * 3),
+        np.dstack([np.full_like(RGB, 255), halves()]),
+    ],
+    ids=["uint8", "bool", "0 and 1", "uint16", "float", "RGB", "alpha"],
+)
+def test_masks_of_any_kind(tmp_path, mask):
+    picture = picture_of_array(RGB)
+    assert np.array_equal(with_mask(picture, mask).mask, halves() > 0)
+    if mask.dtype.kind != "f":
+        path = tmp_path / "mask.png"
+        if mask.dtype == np.uint16:
+            cv2.imwrite(str(path), mask)
+        else:
+            saved(tmp_path, mask, "mask.png")
+        assert np.array_equal(with_mask(picture, path).mask, halves() > 0)
+        assert np.array_equal(with_mask(picture, str(path)).mask, halves() > 0)
+
+
+def test_a_mask_with_lossy_edges_and_one_that_is_flat():
+    picture = picture_of_array(RGB)
+    noisy = np.where(halves() > 0, 251, 4).astype(np.uint8)
+    assert np.array_equal(with_mask(picture, noisy).mask, halves() > 0)
+    assert with_mask(picture, np.full(GREY.shape, 65535, np.uint16)).mask is None
+    assert not with_mask(picture, np.zeros(GREY.shape, np.uint8)).mask.any()
+
+
+def test_masks_and_alpha_both_count():
+    alpha = np.zeros(GREY.shape, np.uint8)
+    alpha[:30] = 255
+    picture = with_mask(picture_of_array(np.dstack([RGB, alpha])), halves())
+    assert np.array_equal(picture.mask, (alpha > 0) & (halves() > 0))
+    assert with_mask(picture, None) is picture
+
+
+def test_masks_must_fit_their_picture(tmp_path):
+    picture = picture_of_array(RGB)
+    with pytest.raises(
+        InputError, match=r"mask0: a mask must be as large .*, 90 x 60, got 60 x 90"
+    ):
+        with_mask(picture, np.zeros((90, 60), np.uint8), "mask0")
+    with pytest.raises(InputError, match=r"mask\.png: a mask must be as large"):
+        with_mask(picture, saved(tmp_path, GREY[:30], "mask.png"))
+    with pytest.raises(InputError, match=r"none\.png: no such file"):
+        with_mask(picture, tmp_path / "none.png")
+
+
+def test_a_mask_lies_on_the_picture_as_displayed(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = read_picture(saved(tmp_path, RGB, exif=exif))
+    assert picture.orientation == 6
+    white = np.zeros((90, 60), np.uint8)
+    white[:20] = 255
+    assert with_mask(picture, white).mask[:20].all()
+    turned = saved(tmp_path, np.ascontiguousarray(np.rot90(white)), "mask.png", exif=exif)
+    assert np.array_equal(with_mask(picture, turned).mask, white > 0)
+
+
+def test_large_pictures_are_stretched_alike(monkeypatch):
+    deep = GREY.astype(np.float32)
+    whole = picture_of_array(deep).rgb
+    monkeypatch.setattr(images, "BLOCK", 500)
+    assert np.array_equal(picture_of_array(deep).rgb, whole)
+    monkeypatch.setattr(images, "SAMPLE", GREY.size // 4)
+    assert np.abs(picture_of_array(deep).rgb.astype(int) - whole).max() <= 4

@@ -1,0 +1,180 @@
+"""Picture files as arrays of their own depth: what Pillow reads, float TIFF and Radiance HDR by OpenCV, HEIC
+by pillow-heif where that is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, TiffImagePlugin, UnidentifiedImageError
+
+from matching import _opencv
+from matching.errors import InputError
+
+MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
+HEAD = 4096  # bytes that tell what a file is
+STRIP = 4_000_000  # pixels turned from Pillow's layout to an array's at a time
+ORIENTATION, WIDTH, HEIGHT = 0x0112, 256, 257  # TIFF tags
+TURNS = {  # EXIF orientation -> what shows the array upright
+    2: np.fliplr,
+    3: lambda a: np.rot90(a, 2),
+    4: np.flipud,
+    5: lambda a: np.swapaxes(a, 0, 1),
+    6: lambda a: np.rot90(a, -1),
+    7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
+    8: np.rot90,
+}
+HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)
+
+
+def decode(path):
+    """The picture in a file: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA of the file's own depth, turned as its
+    EXIF orientation says, and that orientation (1 to 8). Of several pages or frames, the first.
+
+    Raises InputError if the file is missing, no picture, damaged or larger than MAX_PIXELS.
+    """
+    path = Path(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
+            return _decode(path)
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, not a picture") from None
+    except NotADirectoryError:
+        raise InputError(f"{path}: its folder is a file") from None
+    except PermissionError:
+        raise InputError(f"{path}: may not be read (permission denied)") from None
+    except Image.DecompressionBombError:
+        raise InputError(f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
+    except OSError as error:
+        known = error.errno is not None
+        reason = f"can't be opened ({error.strerror})" if known else f"damaged picture ({_one_line(error)})"
+        raise InputError(f"{path}: {reason}") from None
+    except MemoryError:
+        raise InputError(f"{path}: there is not enough memory for this picture") from None
+    except Exception as error:  # a damaged file can make a decoder raise nearly anything
+        raise InputError(f"{path}: damaged picture ({_one_line(error)})") from None
+
+
+def stored_from_displayed(orientation, width, height):
+    """(3, 3) map from pixels of the displayed picture, width x height, to those of the file as stored.
+
+    >>> stored_from_displayed(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
+    array([ 0, 39, 1])
+    """
+    x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]
+    rows = {
+        2: (right, y),
+        3: (right, bottom),
+        4: (x, bottom),
+        5: (y, x),
+        6: (y, right),
+        7: (bottom, right),
+        8: (bottom, x),
+    }
+    return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
+
+
+def _decode(path):
+    try:
+        image = Image.open(path)
+    except UnidentifiedImageError:
+        return _unusual(path)
+    with image:
+        _check_size(path, image.width, image.height)
+        if _is_deep_colour(image) and (array := _opencv.read_deep(path)) is not None:
+            orientation = _orientation(image)
+            if image.format == "TIFF":  # OpenCV turns these itself
+                return array, orientation
+        else:
+            array, orientation = _array(image), _orientation(image)
+    return np.ascontiguousarray(TURNS.get(orientation, lambda a: a)(array)), orientation
+
+
+def _array(image):
+    """The pixels of a Pillow image, strip by strip: a conversion of the whole would be one more copy."""
+    mode = _array_mode(image)
+    step = max(STRIP // max(image.width, 1), 1)
+    array = None
+    for top in range(0, image.height, step):
+        strip = image.crop((0, top, image.width, min(top + step, image.height)))
+        part = np.asarray(strip if strip.mode == mode else strip.convert(mode))
+        if array is None:
+            array = np.empty((image.height, *part.shape[1:]), part.dtype)
+        array[top : top + step] = part
+    return array
+
+
+def _array_mode(image):
+    if image.mode in ("I", "F") or image.mode.startswith("I;"):
+        return image.mode
+    if image.has_transparency_data:
+        return "RGBA"
+    return "L" if image.mode in ("1", "L") else "RGB"
+
+
+def _orientation(image):
+    orientation = image.getexif().get(ORIENTATION, 1)
+    return orientation if orientation in TURNS else 1
+
+
+def _is_deep_colour(image):
+    """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
+    return image.mode in ("RGB", "RGBA") and any(";16" in str(tile[3]) for tile in image.tile)
+
+
+def _unusual(path):
+    """Kinds that Pillow does not read: HEIC; float RGB TIFF and Radiance HDR, which OpenCV does."""
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+        if not head:
+            raise InputError(f"{path}: is empty")
+        if HEIF.match(head):
+            return _heif(path), 1
+        array = None
+        if head.startswith((b"II*", b"MM", b"#?")):
+            _check_size(path, *_declared_size(head, file))
+            array = _opencv.read_deep(path)
+    if array is None:
+        raise InputError(f"{path}: is not a picture that can be read")
+    return array, 1
+
+
+def _heif(path):
+    try:
+        import pillow_heif
+    except ImportError:
+        raise InputError(f"{path}: HEIC needs the package pillow-heif (pip install pillow-heif)") from None
+    picture = pillow_heif.open_heif(path)
+    _check_size(path, *picture.size)
+    return _array(picture.to_pillow())  # libheif has turned it
+
+
+def _declared_size(head, file):
+    """Width and height in the header of a TIFF or Radiance file: OpenCV would try to make any size."""
+    if head.startswith(b"#?"):
+        height, width = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head).groups()
+        return int(width), int(height)
+    tags = TiffImagePlugin.ImageFileDirectory_v2(head[:8])
+    file.seek(tags.next)
+    tags.load(file)
+    return tags[WIDTH], tags[HEIGHT]
+
+
+def _check_size(path, width, height):
+    if width * height > MAX_PIXELS:
+        raise InputError(
+            f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
+            f" this one has {width * height / 1e6:.0f}"
+        )
+
+
+def _one_line(error):
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,127 @@
+"""Files of rarer kinds; the usual ones are read in test_images.py."""
+
+import struct
+import sys
+
+import numpy as np
+import pytest
+import skimage.data
+import tifffile
+from PIL import Image
+
+from matching import decoding
+from matching.decoding import decode, stored_from_displayed
+from matching.errors import InputError
+from matching.images import read_picture
+
+RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
+
+
+def test_first_page_of_a_tiff(tmp_path):
+    pages = [Image.fromarray(RGB), Image.fromarray(255 - RGB)]
+    pages[0].save(tmp_path / "a.tiff", save_all=True, append_images=pages[1:])
+    assert np.array_equal(decode(tmp_path / "a.tiff")[0], RGB)
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.float32])
+def test_first_page_of_a_deep_tiff(tmp_path, kind):
+    pages = np.stack([RGB, 255 - RGB]).astype(kind)
+    tifffile.imwrite(tmp_path / "a.tiff", pages, photometric="rgb")
+    array, _ = decode(tmp_path / "a.tiff")
+    assert array.dtype == kind
+    assert np.array_equal(array, RGB)
+
+
+@pytest.mark.parametrize("name", ["a.tiff", "a.jpg"])
+def test_cmyk(tmp_path, name):
+    options = {"quality": 95} if name == "a.jpg" else {}
+    Image.fromarray(RGB).convert("CMYK").save(tmp_path / name, **options)
+    array, _ = decode(tmp_path / name)
+    assert array.shape == RGB.shape
+    assert np.abs(array.astype(int) - RGB).mean() < 8
+
+
+@pytest.mark.parametrize("mode", ["YCbCr", "LAB"])
+def test_other_colour_spaces(tmp_path, mode):
+    image = Image.fromarray(RGB)
+    if mode == "LAB":
+        tifffile.imwrite(tmp_path / "a.tiff", np.asarray(image.convert("YCbCr")), photometric="cielab")
+    else:
+        image.convert(mode).save(tmp_path / "a.tiff")
+    assert decode(tmp_path / "a.tiff")[0].shape == RGB.shape
+
+
+def test_strips_make_the_whole_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "STRIP", 7 * 90)  # 60 rows are no multiple of 7
+    for name, image in (("a.png", Image.fromarray(RGB)), ("b.png", Image.fromarray(RGB).quantize(64))):
+        image.save(tmp_path / name)
+        assert np.array_equal(decode(tmp_path / name)[0], np.asarray(image.convert("RGB")))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_the_map_to_stored_pixels(tmp_path, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(RGB).save(tmp_path / "a.png", exif=exif)
+    shown, told = decode(tmp_path / "a.png")
+    assert told == orientation
+    h, w = shown.shape[:2]
+    y, x = np.mgrid[:h, :w].reshape(2, -1)
+    column, row, _ = stored_from_displayed(told, w, h) @ np.stack([x, y, np.ones_like(x)])
+    assert np.array_equal(RGB[row, column], shown[y, x])
+
+
+def test_orientations_that_do_not_exist_are_passed_over(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 77
+    Image.fromarray(RGB).save(tmp_path / "a.png", exif=exif)
+    array, orientation = decode(tmp_path / "a.png")
+    assert orientation == 1
+    assert np.array_equal(array, RGB)
+
+
+def test_heic(tmp_path):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif.from_pillow(Image.fromarray(np.tile(RGB, (4, 4, 1)))).save(tmp_path / "a.heic", quality=95)
+    picture = read_picture(tmp_path / "a.heic")
+    assert np.abs(picture.rgb.astype(int) - np.tile(RGB, (4, 4, 1))).mean() < 6
+
+
+HEIC_HEAD = struct.pack(">I", 24) + b"ftypheic" + bytes(12)
+
+
+def test_heic_without_its_package_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
+    with pytest.raises(InputError, match=r"a\.heic: HEIC needs the package pillow-heif"):
+        decode(tmp_path / "a.heic")
+
+
+def test_damaged_heic_is_told(tmp_path):
+    pytest.importorskip("pillow_heif")
+    (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
+    with pytest.raises(InputError, match=r"a\.heic: damaged picture"):
+        decode(tmp_path / "a.heic")
+
+
+def test_a_header_that_promises_too_much_is_told_before_the_pixels(tmp_path):
+    (tmp_path / "a.hdr").write_bytes(b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 50000 +X 40000\n" + bytes(99))
+    with pytest.raises(InputError, match="2000"):
+        decode(tmp_path / "a.hdr")
+    tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(np.float32), photometric="rgb")
+    data = (tmp_path / "a.tiff").read_bytes()
+    for tag in (256, 257):  # ImageWidth, ImageLength: SHORT with the value in place
+        at = data.index(struct.pack("<H", tag), 8)
+        data = data[: at + 2] + struct.pack("<HII", 4, 1, 60_000) + data[at + 12 :]
+    (tmp_path / "a.tiff").write_bytes(data)
+    with pytest.raises(InputError, match="3600"):
+        decode(tmp_path / "a.tiff")
+
+
+def test_opencv_tells_nothing_on_standard_error(tmp_path, capfd):
+    tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(np.float32), photometric="rgb")
+    data = (tmp_path / "a.tiff").read_bytes()
+    (tmp_path / "a.tiff").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError):
+        decode(tmp_path / "a.tiff")
+    assert capfd.readouterr().err == ""
