@@ -56,6 +56,29 @@ def _direction(y, x):
 
 
 @inner
+def _bilinear(pixels, offset, height, width, x, y):
+    """The image of a pyramid level at (x, y), its own pixels; the border goes on outside."""
+    x = min(max(x, 0.0), width - 1.001)
+    y = min(max(y, 0.0), height - 1.001)
+    x0, y0 = int(x), int(y)
+    fx, fy = np.float32(x - x0), np.float32(y - y0)
+    k = offset + y0 * width + x0
+    top = pixels[k] + fx * (pixels[k + 1] - pixels[k])
+    low = pixels[k + width] + fx * (pixels[k + width + 1] - pixels[k + width])
+    return top + fy * (low - top)
+
+
+@njit
+def sample(pixels, levels, xy, level):
+    """(n,) float32: the value at each point in its pyramid level."""
+    out = np.empty(len(xy), np.float32)
+    for f in range(len(xy)):
+        offset, height, width, step = levels[level[f]]
+        out[f] = _bilinear(pixels, int(offset), int(height), int(width), xy[f, 0] / step, xy[f, 1] / step)
+    return out
+
+
+@inner
 def _sample_patch(pixels, offset, height, width, step, cx, cy, a, b, c, d, patch):
     """Fill `patch` (s, s) by bilinear samples of one pyramid level on the grid A [-1, 1]^2 + centre (border
     included).
@@ -69,14 +92,7 @@ def _sample_patch(pixels, offset, height, width, step, cx, cy, a, b, c, d, patch
             u = first + unit * j
             x = (cx + a * u + b * v) / step
             y = (cy + c * u + d * v) / step
-            x = min(max(x, 0.0), width - 1.001)
-            y = min(max(y, 0.0), height - 1.001)
-            x0, y0 = int(x), int(y)
-            fx, fy = np.float32(x - x0), np.float32(y - y0)
-            k = offset + y0 * width + x0
-            top = pixels[k] + fx * (pixels[k + 1] - pixels[k])
-            low = pixels[k + width] + fx * (pixels[k + width + 1] - pixels[k + width])
-            patch[i, j] = top + fy * (low - top)
+            patch[i, j] = _bilinear(pixels, offset, height, width, x, y)
 
 
 @njit
@@ -243,46 +259,3 @@ def drop_near_duplicates(xy0, xy1, radius, most):
             if kept == most:
                 break
     return keep
-
-
-@njit
-def acc_nearest(x0, x1, forth, back, k, start, stop, nearest, distance):
-    """Rows start..stop of the k smallest ACC distances: nearest (m, k), distance (m, k), by (distance,
-    index).
-    """
-    m = len(x0)
-    row = np.empty(m, np.float32)
-    quarter = np.float32(0.25)
-    for i in range(start, stop):
-        ax, ay, bx, by = x0[i, 0], x0[i, 1], x1[i, 0], x1[i, 1]
-        f00, f01, f10, f11 = forth[i, 0, 0], forth[i, 0, 1], forth[i, 1, 0], forth[i, 1, 1]
-        g00, g01, g10, g11 = back[i, 0, 0], back[i, 0, 1], back[i, 1, 0], back[i, 1, 1]
-        for j in range(m):
-            ux, uy = x0[j, 0] - ax, x0[j, 1] - ay
-            vx, vy = x1[j, 0] - bx, x1[j, 1] - by
-            px, py = vx - (f00 * ux + f01 * uy), vy - (f10 * ux + f11 * uy)
-            qx, qy = ux - (g00 * vx + g01 * vy), uy - (g10 * vx + g11 * vy)
-            rx = vx - (forth[j, 0, 0] * ux + forth[j, 0, 1] * uy)
-            ry = vy - (forth[j, 1, 0] * ux + forth[j, 1, 1] * uy)
-            sx = ux - (back[j, 0, 0] * vx + back[j, 0, 1] * vy)
-            sy = uy - (back[j, 1, 0] * vx + back[j, 1, 1] * vy)
-            row[j] = quarter * (
-                math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
-                + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
-            )  # fmt: skip
-        row[i] = np.inf
-        for t in range(k):
-            distance[i, t] = np.inf
-            nearest[i, t] = -1
-        worst = np.float32(np.inf)
-        for j in range(m):
-            d = row[j]
-            if d < worst:
-                t = k - 1
-                while t > 0 and distance[i, t - 1] > d:
-                    distance[i, t] = distance[i, t - 1]
-                    nearest[i, t] = nearest[i, t - 1]
-                    t -= 1
-                distance[i, t] = d
-                nearest[i, t] = j
-                worst = distance[i, k - 1]

@@ -115,13 +115,8 @@ def _equal_shares(available, total):
 
 
 def _best(features0, features1, most, config, n_threads):
-    found, squared = nearest_descriptors(
-        features0.descriptors, features1.descriptors, config.per_feature, n_threads
-    )
-    i = np.repeat(np.arange(len(found)), found.shape[1])
-    j, squared = found.ravel(), squared.ravel()
-    ok = (j >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
-    i, j, squared = i[ok], j[ok], squared[ok]
+    pairs = [_near_pairs(features0, features1, bright, config, n_threads) for bright in (False, True)]
+    i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.lexsort((j, i, squared))
     i, j, squared = i[order], j[order], squared[order]
     keep = _kernels.drop_near_duplicates(features0.xy[i], features1.xy[j], config.duplicate_radius, most)
@@ -131,3 +126,14 @@ def _best(features0, features1, most, config, n_threads):
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
         features0.cell[i] * MAX_CELLS + features1.cell[j],
     )  # fmt: skip
+
+
+def _near_pairs(features0, features1, bright, config, n_threads):
+    """Pairs of bright, or of dark, features with near descriptors: rows (p,) of either, squared distance."""
+    rows0, rows1 = (np.flatnonzero(f.bright == bright) for f in (features0, features1))
+    found, squared = nearest_descriptors(
+        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads
+    )
+    ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
+    row, rank = np.nonzero(ok)
+    return rows0[row], rows1[found[row, rank]], squared[row, rank]

@@ -45,6 +45,7 @@ class Features:
         orientation
     descriptors : (n, 128) float32 whole numbers, Euclidean norm about DESCRIPTOR_NORM
     kind : (n,) int8, index into KINDS
+    bright : (n,) bool, brighter than what is around it, or darker; only like is matched with like
     cell : (n,) int64, the cell of a montage that it lies in, 0 in an ordinary picture
     """
 
@@ -52,6 +53,7 @@ class Features:
     frames: np.ndarray
     descriptors: np.ndarray
     kind: np.ndarray
+    bright: np.ndarray
     cell: np.ndarray
 
     def __len__(self):
@@ -61,21 +63,23 @@ class Features:
         return Features(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def mser_ellipses(grey, config):
-    """Centres (n, 2) and upright frames (n, 2, 2) of the MSER regions: ellipses of the regions' second
-    moments.
+def mser_ellipses(grey, config, bright):
+    """Centres (n, 2) and upright frames (n, 2, 2) of the bright or the dark MSER regions: ellipses of the
+    regions' second moments.
 
     A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the
     root of the moment matrix.
     """
-    points, lengths = _opencv.mser_points(
+    blocks = _opencv.mser_points(
         grey,
+        bright=bright,
         delta=config.mser_delta,
         min_area=config.mser_min_area,
         max_area=max(int(config.mser_max_area * grey.size), config.mser_min_area),
         max_variation=config.mser_max_variation,
     )
-    mean_x, mean_y, xx, xy, yy, _ = _kernels.region_moments(points, lengths).T
+    moments = [_kernels.region_moments(points, lengths) for points, lengths in blocks]
+    mean_x, mean_y, xx, xy, yy, _ = np.concatenate(moments).T if moments else np.empty((6, 0))
     # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)).
     # A pixel is a square, not a point: + 1/12.
     xx, yy = xx + 1 / 12, yy + 1 / 12
@@ -140,25 +144,41 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     detectors = {"mser": _mser_frames, "sift": _sift_frames}
     parts = []
     for kind in config.regions:
-        xy, frames, window = detectors[kind](grey, pyramid, config, n_threads)
+        xy, frames, bright, window = detectors[kind](grey, pyramid, config, n_threads)
         cell = montage_cells(grey, xy, config.montage)
         descriptors = describe(pyramid, xy, frames * window, n_threads)
-        parts.append(Features(xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), cell))
+        kinds = np.full(len(xy), KINDS.index(kind), np.int8)
+        parts.append(Features(xy, frames, descriptors, kinds, bright, cell))
     features = Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))
     return features if mask is None else features[_on(mask, features.xy)]
 
 
 def _mser_frames(grey, pyramid, config, n_threads):
-    """Centres, frames turned to the dominant orientations, and the window a frame is described in."""
-    xy, frames = mser_ellipses(grey, config)
+    """Centres, frames turned to the dominant orientations, whether bright, and the window a frame is
+    described in.
+    """
+    sides = [mser_ellipses(grey, config, bright) for bright in (True, False)]
+    xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
+    bright = np.arange(len(xy)) < len(sides[0][0])
     angles = orientations(pyramid, xy, frames * config.mser_window, config.mser_orientations, n_threads)
     which, turn = np.nonzero(~np.isnan(angles))
-    return xy[which], frames[which] @ rotation(angles[which, turn]), config.mser_window
+    turned = frames[which] @ rotation(angles[which, turn])
+    return xy[which], turned, bright[which], config.mser_window
 
 
 def _sift_frames(grey, pyramid, config, n_threads):
     xy, sigma, angle, _ = _opencv.sift_keypoints(grey, contrast_threshold=config.sift_contrast)
-    return xy, sigma[:, None, None] * rotation(angle), config.sift_window
+    return xy, sigma[:, None, None] * rotation(angle), _is_bright(pyramid, xy, sigma), config.sift_window
+
+
+def _is_bright(pyramid, xy, sigma):
+    """(n,) bool: whether a smoothed image is higher at a key point than one smoothed twice as wide, the sign
+    of the difference of Gaussians that the key point is an extremum of.
+    """
+    level = np.abs(np.log(sigma)[:, None] - np.log(pyramid.blur)).argmin(axis=1)
+    wider = np.minimum(level + 2, len(pyramid.blur) - 1)
+    near, far = (_kernels.sample(pyramid.pixels, pyramid.levels, xy, l) for l in (level, wider))
+    return near > far
 
 
 def orientations(pyramid, xy, windows, most, n_threads=1):

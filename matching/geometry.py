@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from gdl_core import KnnGraph
-from matching import _kernels
+from matching import _motion_kernels
 from matching.threads import in_ranges
 
 
@@ -50,11 +50,11 @@ def acc_neighbors(candidates, n_neighbors, n_threads=2):
     first.
     """
     m = len(candidates)
-    forth, back = candidates.maps, candidates.inverse_maps
+    maps = (candidates.maps.reshape(m, 4), candidates.inverse_maps.reshape(m, 4))
+    table = np.concatenate([candidates.xy0, candidates.xy1, *maps], axis=1).astype(np.float32)
+    table = np.ascontiguousarray(table.T)  # (12, m)
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
-    arrays = [np.ascontiguousarray(a, np.float32) for a in (candidates.xy0, candidates.xy1, forth, back)]
-    in_ranges(
-        lambda a, b: _kernels.acc_nearest(*arrays, n_neighbors, a, b, nearest, distance), m, n_threads, 256
-    )
+    shared = table, n_neighbors
+    in_ranges(lambda a, b: _motion_kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
     return KnnGraph(nearest, distance)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching import _motion_kernels
+
 
 @dataclass(frozen=True)
 class VerificationConfig:
@@ -72,18 +74,9 @@ def affine_residuals(x, y, near, scale, at=None, iterations=5):
     with Cauchy weights 1 / (1 + (r / s)^2), s the larger of `scale` and the median residual.
     """
     from_, to = (x, y) if at is None else at
-    u, v = x[near] - from_[:, None], y[near] - to[:, None]  # (q, k, 2)
-    spread = np.sqrt((u**2).sum(axis=2).mean(axis=1))[:, None, None] + 1e-9
-    design = np.concatenate([u / spread, np.ones((*near.shape, 1))], axis=2)  # (q, k, 3)
-    ridge = np.diag([1e-2, 1e-2, 1e-6])  # neighbours in one line leave the map across it open
-    weight = np.ones(near.shape)
-    for _ in range(iterations):
-        weighted = np.swapaxes(design * weight[:, :, None], 1, 2)
-        fitted = np.linalg.solve(weighted @ design + ridge, weighted @ v)  # (q, 3, 2)
-        residual = np.linalg.norm(v - design @ fitted, axis=2)
-        s = np.maximum(scale, np.median(residual, axis=1))[:, None]
-        weight = 1 / (1 + (residual / s) ** 2)
-    return np.linalg.norm(fitted[:, 2], axis=1)
+    residuals = np.empty(len(near))
+    _motion_kernels.affine_residuals(x, y, near, from_, to, float(scale), iterations, residuals)
+    return residuals
 
 
 def agreeing(candidates, members, others, reach, config=VerificationConfig()):

@@ -54,7 +54,11 @@ def test_region_moments_are_numpys():
 def test_ellipses_of_a_drawn_ellipse(axes, angle, invert):
     centre = (120.3, 98.6)
     grey = drawn_ellipse(centre, axes, angle)
-    xy, frames = mser_ellipses(255 - grey if invert else grey, FeatureConfig(mser_max_area=0.5))
+    if invert:
+        grey = 255 - grey
+    config = FeatureConfig(mser_max_area=0.5)
+    assert len(mser_ellipses(grey, config, bright=invert)[0]) == 0
+    xy, frames = mser_ellipses(grey, config, bright=not invert)
     assert len(xy) >= 1
     assert np.abs(xy - centre).max() < 0.5
     for frame in frames:
@@ -74,24 +78,43 @@ def test_thin_and_empty_images_have_no_regions():
         assert features.frames.shape == (0, 2, 2)
 
 
+def region_lengths(grey, **areas):
+    """Pixels of all regions, dark and bright."""
+    shared = dict(delta=3, max_variation=0.4, **areas)
+    blocks = [b for bright in (False, True) for b in _opencv.mser_points(grey, bright=bright, **shared)]
+    assert all(len(points) == lengths.sum() for points, lengths in blocks)
+    return np.concatenate([lengths for _, lengths in blocks])
+
+
+def test_key_points_know_whether_they_are_bright():
+    grey = np.full((200, 400), 120.0)
+    y, x = np.mgrid[:200, :400]
+    grey += 80 * np.exp(-((x - 100) ** 2 + (y - 100) ** 2) / 128)
+    grey -= 80 * np.exp(-((x - 300) ** 2 + (y - 100) ** 2) / 128)
+    features = extract_features(np.rint(grey).astype(np.uint8), FeatureConfig(regions=("sift",)))
+    left = features.xy[:, 0] < 200
+    centre = np.abs(features.xy - np.where(left, 100, 300)[:, None] * [1, 0] - [0, 100]).max(axis=1) < 3
+    assert left[centre].any()
+    assert not left[centre].all()
+    assert (features.bright[centre] == left[centre]).all()
+
+
 # What OpenCV 4.14 and 5.0 find; 5.0 hides most of it unless told otherwise.
 @pytest.mark.parametrize(("name", "n_regions"), [("camera", 737), ("coffee", 863), ("astronaut", 1728)])
 def test_number_of_regions(name, n_regions):
     grey = grey_photograph(name)
-    _, lengths = _opencv.mser_points(grey, delta=3, min_area=30, max_area=14400, max_variation=0.4)
+    lengths = region_lengths(grey, min_area=30, max_area=14400)
     assert len(lengths) == pytest.approx(n_regions, rel=0.03)
 
 
 @pytest.mark.parametrize(("name", "n_regions"), [("camera", 417), ("coffee", 570), ("astronaut", 813)])
 def test_number_of_regions_with_default_settings(name, n_regions):
-    xy, frames = mser_ellipses(grey_photograph(name), FeatureConfig())
-    assert len(xy) == len(frames) == pytest.approx(n_regions, rel=0.03)
+    found = [mser_ellipses(grey_photograph(name), FeatureConfig(), bright)[0] for bright in (False, True)]
+    assert sum(map(len, found)) == pytest.approx(n_regions, rel=0.03)
 
 
 def test_regions_are_as_large_as_asked_for():
-    _, lengths = _opencv.mser_points(
-        grey_photograph("camera"), delta=3, min_area=100, max_area=2000, max_variation=0.4
-    )
+    lengths = region_lengths(grey_photograph("camera"), min_area=100, max_area=2000)
     assert len(lengths) > 100
     assert lengths.min() >= 100
     assert lengths.max() <= 2000

@@ -111,3 +111,32 @@ def test_a_point_is_not_its_own_neighbour_where_points_coincide():
     near = verification.nearest_others(x, 6)
     assert near.shape == (12, 6)
     assert not (near == np.arange(12)[:, None]).any()
+
+
+def affine_residuals_by_definition(x, y, near, scale, from_, to, iterations=5):
+    """Each correspondence by itself, in NumPy's words."""
+    out = []
+    for i, j in enumerate(near):
+        u, v = x[j] - from_[i], y[j] - to[i]  # (k, 2)
+        design = np.column_stack([u / (np.sqrt((u**2).sum(axis=1).mean()) + 1e-9), np.ones(len(u))])
+        weight = np.ones(len(u))
+        for _ in range(iterations):
+            normal = design.T @ np.diag(weight) @ design + np.diag([1e-2, 1e-2, 1e-6])
+            fitted = np.linalg.solve(normal, design.T @ np.diag(weight) @ v)  # (3, 2)
+            residual = np.linalg.norm(v - design @ fitted, axis=1)
+            weight = 1 / (1 + (residual / max(scale, np.median(residual))) ** 2)
+        out.append(np.linalg.norm(fitted[2]))
+    return np.array(out)
+
+
+@pytest.mark.parametrize("k", [3, 5, 10])
+def test_affine_residuals_are_those_of_the_definition(k):
+    rng = np.random.default_rng(k)
+    x = rng.uniform(0, 100, (60, 2))
+    y = x @ rng.normal(size=(2, 2)) + rng.normal(scale=3, size=(60, 2))
+    x[10:20] = np.linspace(0, 50, 10)[:, None]  # in one line
+    near = neighbors(x, k)
+    own = rng.uniform(0, 100, (2, 60, 2))
+    for from_, to in ((x, y), own):
+        fast = affine_residuals(x, y, near, 2.0, (from_, to))
+        assert np.allclose(fast, affine_residuals_by_definition(x, y, near, 2.0, from_, to), atol=1e-8)

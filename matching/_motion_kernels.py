@@ -1,0 +1,132 @@
+"""Compiled loops over the motions of correspondences; what they compute is said where they are called."""
+
+import math
+
+import numpy as np
+
+from gdl_core._jit import inner, njit
+
+
+@njit
+def acc_nearest(table, k, start, stop, nearest, distance):
+    """Rows start..stop of the k smallest ACC distances: nearest (m, k), distance (m, k), by (distance,
+    index).
+
+    table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
+        quantity, so that the compiler makes vector instructions of the loop over j
+    """
+    m = table.shape[1]
+    row = np.empty(m, np.float32)
+    quarter = np.float32(0.25)
+    x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
+    f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
+    g00, g01, g10, g11 = table[8], table[9], table[10], table[11]
+    for i in range(start, stop):
+        for j in range(m):
+            ux, uy = x0[j] - x0[i], y0[j] - y0[i]
+            vx, vy = x1[j] - x1[i], y1[j] - y1[i]
+            px, py = vx - (f00[i] * ux + f01[i] * uy), vy - (f10[i] * ux + f11[i] * uy)
+            qx, qy = ux - (g00[i] * vx + g01[i] * vy), uy - (g10[i] * vx + g11[i] * vy)
+            rx, ry = vx - (f00[j] * ux + f01[j] * uy), vy - (f10[j] * ux + f11[j] * uy)
+            sx, sy = ux - (g00[j] * vx + g01[j] * vy), uy - (g10[j] * vx + g11[j] * vy)
+            row[j] = quarter * (
+                math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
+                + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
+            )  # fmt: skip
+        row[i] = np.inf
+        _smallest(row, k, nearest[i], distance[i])
+
+
+@inner
+def _smallest(row, k, index, value):
+    """The k smallest of `row` and where they stand, by (value, index)."""
+    for t in range(k):
+        value[t] = np.inf
+        index[t] = -1
+    worst = np.float32(np.inf)
+    for j in range(len(row)):
+        d = row[j]
+        if d < worst:
+            t = k - 1
+            while t > 0 and value[t - 1] > d:
+                value[t], index[t] = value[t - 1], index[t - 1]
+                t -= 1
+            value[t], index[t] = d, j
+            worst = value[k - 1]
+
+
+@njit
+def affine_residuals(x, y, near, from_, to, scale, iterations, out):
+    """out (q,): how far from to[r] the affine map takes from_[r] that is fitted to x[near[r]], y[near[r]]."""
+    k = near.shape[1]
+    weight, residual = np.empty(k), np.empty(k)
+    u, v = np.empty((k, 2)), np.empty((k, 2))
+    normal, right, fitted = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
+    for r in range(len(near)):
+        spread = 0.0
+        for n in range(k):
+            for c in range(2):
+                u[n, c] = x[near[r, n], c] - from_[r, c]
+                v[n, c] = y[near[r, n], c] - to[r, c]
+                spread += u[n, c] * u[n, c]
+        u /= math.sqrt(spread / k) + 1e-9
+        weight[:] = 1.0
+        for _ in range(iterations):
+            _normal_equations(u, v, weight, normal, right)
+            _solve_symmetric(normal, right, fitted)
+            for n in range(k):
+                a = v[n, 0] - (u[n, 0] * fitted[0, 0] + u[n, 1] * fitted[1, 0] + fitted[2, 0])
+                b = v[n, 1] - (u[n, 0] * fitted[0, 1] + u[n, 1] * fitted[1, 1] + fitted[2, 1])
+                residual[n] = math.sqrt(a * a + b * b)
+            s = max(scale, _median(residual))
+            for n in range(k):
+                weight[n] = 1.0 / (1.0 + (residual[n] / s) ** 2)
+        out[r] = math.sqrt(fitted[2, 0] ** 2 + fitted[2, 1] ** 2)
+
+
+@inner
+def _normal_equations(u, v, weight, normal, right):
+    """D^T W D + ridge and D^T W v of the design D = [u | 1]."""
+    normal[:] = 0.0
+    right[:] = 0.0
+    for n in range(len(u)):
+        w, a, b = weight[n], u[n, 0], u[n, 1]
+        normal[0, 0] += w * a * a
+        normal[0, 1] += w * a * b
+        normal[0, 2] += w * a
+        normal[1, 1] += w * b * b
+        normal[1, 2] += w * b
+        normal[2, 2] += w
+        for c in range(2):
+            right[0, c] += w * a * v[n, c]
+            right[1, c] += w * b * v[n, c]
+            right[2, c] += w * v[n, c]
+    # neighbours in one line leave the map across it open
+    normal[0, 0] += 1e-2
+    normal[1, 1] += 1e-2
+    normal[2, 2] += 1e-6
+
+
+@inner
+def _solve_symmetric(m, right, out):
+    """out (3, 2) of m out = right, m (3, 3) positive definite, its upper triangle given: m = L L^T."""
+    l00 = math.sqrt(m[0, 0])
+    l10, l20 = m[0, 1] / l00, m[0, 2] / l00
+    l11 = math.sqrt(m[1, 1] - l10 * l10)
+    l21 = (m[1, 2] - l20 * l10) / l11
+    l22 = math.sqrt(m[2, 2] - l20 * l20 - l21 * l21)
+    for c in range(2):
+        a = right[0, c] / l00
+        b = (right[1, c] - l10 * a) / l11
+        d = (right[2, c] - l20 * a - l21 * b) / l22
+        out[2, c] = d / l22
+        out[1, c] = (b - l21 * out[2, c]) / l11
+        out[0, c] = (a - l10 * out[1, c] - l20 * out[2, c]) / l00
+
+
+@inner
+def _median(values):
+    """The median of a few numbers."""
+    s = np.sort(values)
+    half = len(s) // 2
+    return s[half] if len(s) % 2 else (s[half - 1] + s[half]) / 2
