@@ -36,12 +36,23 @@ def make_folder(path):
     return path
 
 
-def write_results(folder, pictures, result, config, *, figure=True):
-    """Write matches.npz, matches.json and, with `figure`, matches.png into a folder that exists."""
+def write_results(folder, pictures, result, config, *, figure=True, warp=False, exports=()):
+    """Write matches.npz, matches.json, with `figure` matches.png, and what else is asked for into a folder
+    that exists.
+
+    warp : pictures of each object's matches and of the object warped onto the other picture
+    exports : of `matching.exchange.FORMATS`
+    """
     write_whole(folder / "matches.npz", npz_bytes(result))
     write_whole(folder / "matches.json", json.dumps(summary(pictures, result, config), indent=1).encode())
     if figure:
         write_whole(folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result)))
+    if exports:
+        from matching.exchange import exported
+
+        for name in exports:
+            for file, content in exported(name, pictures, result).items():
+                write_whole(folder / file, content)
 
 
 def write_whole(path, data):

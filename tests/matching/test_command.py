@@ -258,6 +258,8 @@ HOSTILE_OPTIONS = [
     ("--method", "magic"),
     ("--regions", "mser,harris"),
     ("--regions", ""),
+    ("--export", "ply"),
+    ("--export", "csv,"),
 ]
 
 
@@ -425,6 +427,49 @@ def test_settings(gdl_match, tmp_path, options):
         assert [parameters["clustering"][key] for key in keys] == [20, 1, 5.0, 4]
 
 
+def test_exports(gdl_match, tmp_path, pictures):
+    pytest.importorskip("h5py")
+    options = ("--quiet", "--no-figure", "--export", "csv,hloc", "--export", "colmap", "--export", "csv")
+    assert gdl_match("first.png", "second.png", "--out", "out", *options)[0] == 0
+    files = ["database.db", "features.h5", "matches.csv", "matches.h5", "matches.json", "matches.npz"]
+    assert listed(tmp_path / "out") == [*files, "pairs.txt"]
+    kept = (arrays(tmp_path / "out")["cluster"] >= 0).sum()
+    assert len((tmp_path / "out" / "matches.csv").read_text().splitlines()) == kept + 1
+
+
+def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, monkeypatch):
+    status, output, error = gdl_match("coffee.png", "coffee.png", "--export", "colmap")
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
+    assert status == 2
+    assert error.splitlines() == [
+        "gdl-match: error: export to hloc needs the package h5py (pip install h5py)"
+    ]
+    assert not listed(tmp_path)
+
+
+def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
+    white = np.zeros((440, 440), np.uint8)
+    white[220:, :220] = 255  # the astronaut's place in the second picture
+    Image.fromarray(white).save(tmp_path / "mask.gif")
+    options = ("--out", "out", "--quiet", "--no-figure", "--mask1", tmp_path / "mask.gif")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    data = arrays(tmp_path / "out")
+    assert data["cluster"].max() == 0
+    column, row = np.rint(data["xy1"]).astype(int).T
+    assert white[row, column].all()
+
+
+def test_a_mask_of_another_size(gdl_match, tmp_path):
+    status, _, error = gdl_match("first.png", "second.png", "--mask0", "second.png")
+    assert status == 2
+    assert len(error.splitlines()) == 1
+    assert "second.png: a mask must be as large as its picture, 440 x 220, got 440 x 440" in error
+    assert not listed(tmp_path)
+
+
 def test_version(gdl_match):
     assert gdl_match("--version") == (0, f"gdl-match {__version__}\n", "")
 
@@ -435,6 +480,7 @@ def test_help_names_every_option(gdl_match):
     promised = (
         "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
         " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
+        " --mask0 --mask1 --warp --export"
     )
     for option in promised.split():
         assert re.search(rf"(?<!\S){option}\b", output), option
