@@ -126,6 +126,7 @@ def config_of(arguments):
 
 
 def whole_number(text):
+    """The number that an option's text says, 1 or more."""
     """The value of an option that counts something."""
     try:
         number = int(text)
