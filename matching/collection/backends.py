@@ -1,0 +1,137 @@
+"""Where the work runs: processes of this machine (joblib) or an existing Dask cluster.
+
+A backend is a generator function: it takes function, tasks, gives the function's result for each task as
+they come, in any order, and a Lost for a task whose worker died each time it was tried. Every task begins
+with its number. The function is one of `matching.collection.work`: a failure that it can name comes back as
+a result.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from matching.collection.cache import programs
+from matching.errors import InputError
+
+AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
+CONNECT = 15  # seconds
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A task that no worker survived: its number, and what to say."""
+
+    id: int
+    error: str
+
+
+@contextmanager
+def local_backend(jobs):
+    """The backend of `jobs` processes on this machine; one job runs in this process."""
+    yield partial(_run_local, jobs)
+
+
+def _run_local(jobs, function, tasks):
+    waiting = {task[0]: task for task in tasks}
+    while waiting:
+        try:
+            for record in _parallel(jobs, function, waiting.values()):
+                del waiting[record.id]
+                yield record
+        except TerminatedWorkerError:
+            # Killed for memory, or a decoder crashed: those that were out, at most twice as many as jobs,
+            # run again, each in a process of its own.
+            for task in list(waiting.values())[: 2 * jobs]:
+                del waiting[task[0]]
+                yield _run_alone(function, task)
+
+
+def _parallel(jobs, function, tasks):
+    pool = Parallel(
+        n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+    )
+    return pool(delayed(function)(*task) for task in list(tasks))
+
+
+def _run_alone(function, task):
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(function, *task).result()
+        except TerminatedWorkerError:
+            return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
+
+
+@contextmanager
+def dask_backend(address):
+    """The backend of the Dask cluster whose scheduler is at `address`.
+
+    Dask gives the tasks of a lost worker to others. Raises InputError where there is no such scheduler, or a
+    worker has another version of this program.
+    """
+    if find_spec("distributed") is None:
+        raise InputError("--scheduler needs dask.distributed: pip install gdl-match[dask]")
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT, set_as_default=False)
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"--scheduler {address}: no Dask scheduler answers there ({reason})") from None
+    with client:
+        _check_workers(client, address)
+        yield partial(_run_on_cluster, client)
+
+
+def _check_workers(client, address):
+    try:
+        client.wait_for_workers(1, timeout=CONNECT)
+        found = client.run(programs)
+    except TimeoutError:
+        raise InputError(f"--scheduler {address}: the cluster has no workers") from None
+    except ModuleNotFoundError as error:
+        raise InputError(f"--scheduler {address}: a worker lacks this program ({error})") from None
+    for worker, there in found.items():
+        if there != programs():
+            raise InputError(
+                f"--scheduler {address}: worker {worker} has other programs than this process:"
+                f" gdl-match {there[0]}, OpenCV {there[2]}, Pillow {there[3]}"
+                f" against {programs()[0]}, {programs()[2]}, {programs()[3]}, or other sources"
+            )
+
+
+def _run_on_cluster(client, function, tasks):
+    from distributed import as_completed
+    from distributed.scheduler import KilledWorker
+
+    tasks = iter(tasks)
+    room = AHEAD * max(sum(client.nthreads().values()), 1)
+    out = {}
+
+    def send():
+        for task in tasks:
+            future = client.submit(function, *task, pure=False)
+            out[future.key] = task
+            return [future]
+        return []
+
+    stream = as_completed([future for _ in range(room) for future in send()])
+    for future in stream:
+        number = out.pop(future.key)[0]
+        if future.cancelled():
+            raise InputError("the Dask scheduler was lost; run the same command again to go on")
+        try:
+            record = future.result()
+        except KilledWorker:
+            record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
+        future.release()
+        for new in send():
+            stream.add(new)
+        yield record

@@ -1,0 +1,163 @@
+"""Described pictures on disk, so that each picture is described once.
+
+An entry's key says what its features come from: the file's content, the settings of the features, and the
+programs that computed them. Entries are written beside their place and renamed, so that two writers or a
+crash leave whole entries only; a damaged one counts as missing. The entries used least recently go when
+they take more room than allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass, fields
+from functools import cache as computed_once
+from pathlib import Path
+
+import numpy as np
+import PIL
+
+import matching
+from matching import _opencv
+from matching.features import Features
+from matching.pipeline import DescribedPicture
+
+SUFFIX = ".npz"
+FULL = 0.9  # share of the allowed room that is left taken when entries go
+ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+SOURCES = ("features", "images", "decoding", "montage", "pipeline", "_kernels", "_opencv")  # make features
+DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.error, NotImplementedError)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedPicture:
+    """What is kept of a picture.
+
+    described : DescribedPicture
+    width, height : pixels of the picture as displayed
+    """
+
+    described: DescribedPicture
+    width: int
+    height: int
+
+
+def content_digest(path):
+    """SHA-256 of a file's bytes, as 64 hexadecimal digits; None if it can't be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def entry_key(content, config):
+    """The key of the features of a file with this `content_digest` under a MatchConfig."""
+    described_by = (content, config.features, config.max_pixels, programs())
+    return hashlib.sha256(repr(described_by).encode()).hexdigest()
+
+
+@computed_once
+def programs():
+    """What features depend on besides picture and settings: versions, and the modules that make them."""
+    source = hashlib.sha256()
+    for name in SOURCES:
+        path = Path(matching.__file__).with_name(f"{name}.py")
+        source.update(path.read_bytes() if path.is_file() else b"-")
+    return matching.__version__, source.hexdigest(), _opencv.VERSION, PIL.__version__
+
+
+@dataclass(frozen=True)
+class FeatureCache:
+    """Entries in the files of a folder that exists.
+
+    folder : of the entries
+    limit : bytes that they may take together
+    """
+
+    folder: Path
+    limit: int
+
+    def get(self, key):
+        """The CachedPicture of a key, None if there is none."""
+        path = self._path(key)
+        try:
+            entry = _read(path)
+            os.utime(path)  # used now
+            return entry
+        except FileNotFoundError:
+            return None
+        except DAMAGED:
+            path.unlink(missing_ok=True)
+            return None
+
+    def put(self, key, entry):
+        """Keep a CachedPicture; without an error where the disk is full or can't be written."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            file = tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False)  # noqa: SIM115
+            try:
+                with file:
+                    np.savez(file, **_arrays(entry))
+                if Path(file.name).stat().st_size <= self.limit:
+                    Path(file.name).replace(path)
+            finally:
+                Path(file.name).unlink(missing_ok=True)
+            self._make_room()
+        except OSError:
+            return  # it is described again when needed
+
+    def size(self):
+        """Bytes that the entries take."""
+        return sum(size for _, size, _ in self._entries())
+
+    def _path(self, key):
+        return self.folder / key[:2] / f"{key}{SUFFIX}"
+
+    def _make_room(self):
+        entries = sorted(self._entries(), key=lambda entry: entry[0])  # used least recently first
+        taken = sum(size for _, size, _ in entries)
+        if taken <= self.limit:
+            return
+        for _, size, path in entries:
+            if taken <= FULL * self.limit:
+                break
+            path.unlink(missing_ok=True)
+            taken -= size
+
+    def _entries(self):
+        """(time of last use, bytes, path) of each entry; on the way, unfinished files of the past go."""
+        for path in self.folder.glob("??/*"):
+            try:
+                status = path.stat()
+                if path.suffix == SUFFIX:
+                    yield status.st_mtime_ns, status.st_size, path
+                elif path.suffix == ".part" and status.st_mtime < time.time() - ABANDONED:
+                    path.unlink(missing_ok=True)
+            except FileNotFoundError:  # another process made room
+                continue
+
+
+def _arrays(entry):
+    features = {f.name: getattr(entry.described.features, f.name) for f in fields(Features)}
+    # whole numbers up to DESCRIPTOR_NORM: half the room of float32, and the same values
+    features["descriptors"] = features["descriptors"].astype(np.uint16)
+    return {
+        **features,
+        "step": entry.described.step,
+        "digest": np.frombuffer(entry.described.digest, np.uint8),
+        "size": np.array([entry.width, entry.height]),
+    }
+
+
+def _read(path):
+    with np.load(path, allow_pickle=False) as data:
+        arrays = {f.name: data[f.name] for f in fields(Features)}
+        arrays["descriptors"] = arrays["descriptors"].astype(np.float32)
+        described = DescribedPicture(Features(**arrays), data["step"], data["digest"].tobytes())
+        width, height = (int(n) for n in data["size"])
+    return CachedPicture(described, width, height)

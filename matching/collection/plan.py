@@ -1,0 +1,132 @@
+"""Which pairs of pictures a collection has: from a list, all of a folder, or queries against a gallery."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+from PIL import Image
+
+from matching.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Pictures, and which of them to match: pairs, or every query with every picture of a gallery.
+
+    paths : absolute paths of the pictures, each once
+    listed : (i, j) rows of `paths`, each pair once
+    queries, gallery : rows of `paths`; empty where the pairs are listed
+    """
+
+    paths: tuple[str, ...]
+    listed: tuple[tuple[int, int], ...] = ()
+    queries: tuple[int, ...] = ()
+    gallery: tuple[int, ...] = ()
+
+    def pairs(self):
+        """All pairs (i, j), one by one: a large gallery has more than fit a list."""
+        yield from self.listed
+        yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
+
+
+def plan_of_list(path):
+    """The pairs of a list: two paths a line, with a tab, a comma or blanks between them.
+
+    Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
+    where they are found there, else from the current folder. Empty lines and lines that begin with # are
+    passed over.
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a UTF-8 text"
+        raise InputError(f"{path}: the list of pairs can't be read ({reason})") from None
+    named = []
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            names = _names(line)
+            if len(names) != 2:
+                raise InputError(f"{path}: line {number} must name two pictures, has {len(names)}")
+            named.append(tuple(_located(name, path.parent) for name in names))
+    if not named:
+        raise InputError(f"{path}: the list has no pairs")
+    return _plan(named)
+
+
+def plan_of_folder(folder, recursive=False):
+    """All pairs of the pictures in a folder, in the order of their names."""
+    paths = pictures_in(folder, recursive)
+    if len(paths) < 2:
+        raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
+    return _plan(combinations(paths, 2))
+
+
+def plan_of_gallery(queries, gallery, recursive=False):
+    """Every picture of a folder with every picture of another one; a picture is not matched with itself."""
+    sides = [pictures_in(folder, recursive) for folder in (queries, gallery)]
+    rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
+    plan = Plan(tuple(rows), (), *(tuple(rows[path] for path in side) for side in sides))
+    if len(rows) < 2:
+        raise InputError("--query and --gallery: there is no pair of different pictures")
+    return plan
+
+
+def pictures_in(folder, recursive=False):
+    """Absolute paths of the files in a folder with the suffix of a picture, sorted; hidden ones are passed
+    over. A file's path gives that file.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        return [_absolute(folder)]
+    try:
+        found = sorted(folder.rglob("*") if recursive else folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
+    inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
+    paths = [_absolute(path) for path in inside if path.suffix.lower() in picture_suffixes()]
+    paths = [path for path in paths if not Path(path).is_dir()]
+    if not paths:
+        raise InputError(f"{folder}: the folder has no pictures")
+    return paths
+
+
+@cache
+def picture_suffixes():
+    """Suffixes of files that can be read as pictures, lower case, with the dot."""
+    kinds = Image.registered_extensions()
+    return frozenset(suffix for suffix, kind in kinds.items() if kind in Image.OPEN) | {".hdr"}
+
+
+def _names(line):
+    if "\t" in line:
+        return [name.strip() for name in line.split("\t") if name.strip()]
+    if "," in line:
+        return [name.strip() for name in next(csv.reader([line], skipinitialspace=True)) if name.strip()]
+    try:
+        return shlex.split(line)
+    except ValueError:  # an apostrophe, not a quote
+        return line.split()
+
+
+def _located(name, folder):
+    beside = folder / name
+    return _absolute(beside if beside.exists() or not Path(name).exists() else name)
+
+
+def _absolute(path):
+    return os.path.abspath(path)  # noqa: PTH100 a link keeps its name
+
+
+def _plan(named):
+    """The plan of pairs of paths, rows numbered as the paths come first."""
+    rows, pairs = {}, {}
+    for pair in named:
+        pairs[tuple(rows.setdefault(path, len(rows)) for path in pair)] = None
+    return Plan(tuple(rows), tuple(pairs))

@@ -1,0 +1,153 @@
+"""Running a collection: describe every picture once, match every pair, go on where an earlier run stopped."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from matching.collection.backends import Lost, dask_backend, local_backend
+from matching.collection.cache import content_digest, programs
+from matching.collection.records import ImageRecord, PairRecord
+from matching.collection.shortlist import GalleryIndex, best, fingerprint, require_index
+from matching.collection.store import open_store
+from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
+from matching.config import MatchConfig
+from matching.threads import default_threads
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Counts of a finished database; `done` of the work of this run.
+
+    images, failed_images, pairs, failed_pairs, pairs_with_objects, objects : rows
+    described, matched : pictures and pairs that this run worked on
+    internal_errors : pictures and pairs that failed through an error of the program
+    """
+
+    images: int
+    failed_images: int
+    pairs: int
+    failed_pairs: int
+    pairs_with_objects: int
+    objects: int
+    described: int
+    matched: int
+    internal_errors: int
+
+
+def match_collection(
+    plan, db, config=MatchConfig(), *, cache, jobs=None, scheduler=None, shortlist=None, progress=None
+):
+    """Match all pairs of a Plan into a database; what it holds already is not done again.
+
+    Parameters
+    ----------
+    plan : Plan
+    db : path of the database, made if missing
+    config : MatchConfig, the same for all runs on one database
+    cache : FeatureCache
+    jobs : processes on this machine; None: one a processor
+    scheduler : address of a Dask scheduler whose workers see the same files, instead of `jobs`
+    shortlist : pictures of the gallery that are matched with each query; None: all
+    progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    InputError
+        The database has other settings, or the cluster can't be reached. A picture that can't be used never
+        raises: it is recorded with its reason, and so are its pairs.
+    """
+    if shortlist is not None:
+        require_index()
+    progress = progress or (lambda items, **_: items)
+    settings = Settings(config, cache)
+    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
+    with open_store(db, config) as store, backend as run:
+        numbers = store.add_images(plan.paths)
+        store.forget_changed(_contents(store))
+        if shortlist is None:
+            store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
+        n_described = _describe(store, run, settings, progress)
+        if shortlist is not None:
+            _add_shortlist(store, plan, numbers, shortlist, settings, progress)
+        store.fail_pairs_of_failed_images()
+        n_matched = _match(store, run, settings, progress)
+        return _summary(store, n_described, n_matched)
+
+
+def _contents(store):
+    """Picture number -> content of its file now, for pictures that an earlier run has dealt with."""
+    rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
+    with ThreadPoolExecutor(4) as pool:
+        contents = pool.map(content_digest, (path for _, path in rows))
+        return {number: content for (number, _), content in zip(rows, contents, strict=True)}
+
+
+def _describe(store, run, settings, progress):
+    rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
+    path_of = dict(rows)
+    tasks = ((number, path, settings) for number, path in rows)
+    for record in progress(run(describe_file, tasks), total=len(rows), desc="pictures"):
+        if isinstance(record, Lost):
+            content = content_digest(path_of[record.id])
+            record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
+        store.record_image(record)
+    return len(rows)
+
+
+def _match(store, run, settings, progress):
+    rows = store.rows(
+        "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs"
+        " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+        " WHERE pairs.status = 'pending' ORDER BY pairs.id"
+    )
+    tasks = ((number, Source(p0, c0), Source(p1, c1), settings) for number, p0, c0, p1, c1 in rows)
+    for record in progress(run(match_files, tasks), total=len(rows), desc="pairs"):
+        if isinstance(record, Lost):
+            record = PairRecord(record.id, error=record.error)
+        store.record_pair(record)
+    return len(rows)
+
+
+def _add_shortlist(store, plan, numbers, n, settings, progress):
+    sources = {
+        number: Source(path, content)
+        for number, path, content in store.rows(
+            "SELECT id, path, sha256 FROM images WHERE status = 'described'"
+        )
+    }
+    queries, gallery = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
+    gallery = [number for number in gallery if number in sources]
+    contents = ([sources[k].content if k in sources else None for k in side] for side in (queries, gallery))
+    known_as = fingerprint(n, *contents, programs())
+    if store.has_shortlist(known_as):
+        return
+
+    def descriptors(number):
+        return described(sources[number], settings).described.features.descriptors
+
+    index = GalleryIndex(map(descriptors, progress(gallery, total=len(gallery), desc="index")))
+    pairs = []
+    for query in progress(queries, total=len(queries), desc="shortlist"):
+        if query in sources:
+            itself = [k for k, number in enumerate(gallery) if number == query]
+            chosen = best(index.scores(descriptors(query)), n, itself)
+            pairs += [(query, gallery[k]) for k in chosen]
+    store.add_pairs(pairs, known_as)
+
+
+def _summary(store, described, matched):
+    counts = store.rows(
+        "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
+        " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
+        " SELECT total(n_objects > 0), total(n_objects) FROM pairs"
+    )
+    internal = sum(
+        store.value(f"SELECT count(*) FROM {table} WHERE substr(error, 1, ?) = ?", (len(INTERNAL), INTERNAL))
+        for table in ("images", "pairs")
+    )
+    return Summary(*(int(n) for row in counts for n in row), described, matched, internal)

@@ -1,0 +1,105 @@
+"""The two kinds of work: describe a picture, match a pair. Each call is on its own and can be repeated.
+
+They run in any process on any machine that sees the files. Nothing a picture holds makes them raise: what
+can't be done comes back as a record with its reason.
+"""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection.records import ImageRecord, PairRecord, pair_record
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.images import read_picture
+from matching.pipeline import describe_picture, match_described
+from matching.threads import limited_threads
+
+INTERNAL = "internal error: "  # begins the reason where the program is to blame
+KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all work of a collection shares.
+
+    config : MatchConfig
+    cache : FeatureCache
+    """
+
+    config: MatchConfig
+    cache: FeatureCache
+
+
+@dataclass(frozen=True)
+class Source:
+    """A picture's file.
+
+    path : where it is
+    content : its `content_digest` when it was described
+    """
+
+    path: str
+    content: str
+
+
+def describe_file(number, path, settings):
+    """The ImageRecord of a picture; its features are in the cache afterwards."""
+    content = content_digest(path)
+    try:
+        with limited_threads(1):
+            entry = described(Source(path, content), settings)
+    except InputError as error:
+        return ImageRecord(number, content, error=_one_line(error))
+    except Exception:
+        return ImageRecord(number, content, error=INTERNAL + traceback.format_exc())
+    return ImageRecord(number, content, entry.width, entry.height, len(entry.described.features))
+
+
+def match_files(number, source0, source1, settings):
+    """The PairRecord of two pictures."""
+    try:
+        with limited_threads(1):
+            entries = [described(source, settings) for source in (source0, source1)]
+            result = match_described(*(entry.described for entry in entries), settings.config)
+    except InputError as error:
+        return PairRecord(number, error=_one_line(error))
+    except Exception:
+        return PairRecord(number, error=INTERNAL + traceback.format_exc())
+    return pair_record(number, result)
+
+
+def described(source, settings):
+    """The CachedPicture of a Source: from memory, from the cache, or described now and kept in both.
+
+    Raises InputError where the file can't be used or is another one than it was.
+    """
+    return _described(source, settings.config, settings.cache)
+
+
+@lru_cache(maxsize=KEPT_IN_MEMORY)
+def _described(source, config, cache):
+    if source.content is None:
+        read_picture(source.path)  # says why
+        raise InputError(f"{source.path}: can't be read")
+    key = entry_key(source.content, config)
+    entry = cache.get(key)
+    if entry is None:
+        entry = _describe(Path(source.path), config)
+        if content_digest(source.path) != source.content:
+            raise InputError(f"{source.path}: the file changed during the run")
+        cache.put(key, entry)
+    return entry
+
+
+def _describe(path, config):
+    picture = read_picture(path)
+    return CachedPicture(describe_picture(picture, config), picture.width, picture.height)
+
+
+def _one_line(error):
+    return " ".join(str(error).split())

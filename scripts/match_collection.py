@@ -1,0 +1,8 @@
+"""Match many pairs of pictures into one database; the same as the command gdl-match-collection."""
+
+import sys
+
+from matching.collection.command import main
+
+if __name__ == "__main__":
+    sys.exit(main())
