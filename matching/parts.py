@@ -25,7 +25,7 @@ class PartsConfig:
     min_close: int = 4  # close neighbours that a correspondence must have
     n_neighbors: int = 8
     tolerance: float = 12.0  # pixels of ACC distance
-    slope: float = 0.2  # ACC distance a pixel of gap, where that is more
+    slope: float = 0.3  # ACC distance a pixel of gap, where that is more
     reach: float = 100.0  # pixels, largest gap
     min_matches: int = 8  # in a part
     growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
