@@ -191,6 +191,16 @@ def dilate(mask, radius):
     return cv2.dilate(mask.astype(np.uint8), disc).astype(bool)
 
 
+def mix_channels(rgb, mix, offset):
+    """(h, w, 3) uint8: each pixel p of a picture as mix p + offset, rounded; mix is (3, 3)."""
+    return cv2.transform(rgb, np.column_stack([mix, np.full(3, offset)]).astype(np.float32))
+
+
+def blend(image, other, weight):
+    """(h, w, 3) uint8: `image`, with `weight` of the way to `other`."""
+    return cv2.addWeighted(image, 1 - weight, other, weight, 0)
+
+
 def draw_line(image, start, end, colour, thickness):
     """Draw an antialiased line into (h, w, 3) uint8, in place; ends in pixels."""
     cv2.line(image, *_subpixel(start, end), colour, thickness, cv2.LINE_AA, 4)
@@ -217,9 +227,11 @@ def draw_label(image, text, centre, colour, ink, scale):
     cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)
 
 
-def encode_png(rgb):
-    """PNG file content of an (h, w, 3) uint8 RGB picture."""
-    ok, data = cv2.imencode(".png", rgb[:, :, ::-1], [cv2.IMWRITE_PNG_COMPRESSION, 4])
+def encode_png(rgb, *, overwrite=False):
+    """PNG file content of an (h, w, 3) uint8 RGB picture, which `overwrite` allows to change on the way."""
+    if overwrite:
+        cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR, rgb)
+    ok, data = cv2.imencode(".png", rgb if overwrite else rgb[:, :, ::-1])
     if not ok:
         raise RuntimeError(f"OpenCV could not encode a picture of shape {rgb.shape}")
     return data.tobytes()

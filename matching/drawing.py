@@ -22,6 +22,8 @@ COLOURS = (
 )
 GOLDEN = (5**0.5 - 1) / 2
 FADE = 0.55  # how far the pictures go towards mid grey, so that the colours stand out
+MID_GREY = 110
+STRIP = 512  # rows of a large canvas drawn at a time
 LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
 LINE_STRENGTH = 0.6
 
@@ -37,14 +39,7 @@ def draw_matches(picture0, picture1, result):
     unit = (
         max(max(picture0.rgb.shape[:2]), max(picture1.rgb.shape[:2])) / 960
     )  # drawing sizes for a 960 pixel picture
-    lines = canvas.copy()
-    for found in result.objects:
-        own = np.flatnonzero(result.cluster == found.id)
-        for i in own[spread(result.xy0[own], LINES_AN_OBJECT)]:
-            _opencv.draw_line(
-                lines, result.xy0[i], result.xy1[i] + shift, colour(found.id), max(round(unit), 1)
-            )
-    canvas = np.rint(canvas + LINE_STRENGTH * (lines.astype(np.float32) - canvas)).astype(np.uint8)
+    _draw_lines(canvas, result, shift, max(round(unit), 1))
     for found in result.objects:
         for xy, move in ((result.xy0, (0, 0)), (result.xy1, shift)):
             for point in xy[result.cluster == found.id]:
@@ -82,14 +77,39 @@ def spread(xy, most):
     return np.array(chosen)
 
 
+def faded(rgb, strength=FADE):
+    """(h, w, 3) uint8: half way to grey, then `strength` of the way to mid grey."""
+    keep = (1 - strength) / 2
+    return _opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
+
+
+def _draw_lines(canvas, result, shift, thickness):
+    """Draw lines across, half transparent, in place and in strips: a copy of a large canvas takes room."""
+    lines = [
+        (result.xy0[i], result.xy1[i] + shift, colour(found.id))
+        for found in result.objects
+        for i in _lined(result, found)
+    ]
+    for top in range(0, len(canvas), STRIP):
+        strip = canvas[top : top + STRIP]
+        drawn = strip.copy()
+        for start, end, tint in lines:
+            _opencv.draw_line(drawn, start - (0, top), end - (0, top), tint, thickness)
+        strip[:] = _opencv.blend(strip, drawn, LINE_STRENGTH)
+
+
+def _lined(result, found):
+    own = np.flatnonzero(result.cluster == found.id)
+    return own[spread(result.xy0[own], LINES_AN_OBJECT)]
+
+
 def _side_by_side(rgb0, rgb1):
     """A canvas with both pictures, faded, and the shift (2,) of the second."""
     margin = max(rgb0.shape[1] + rgb1.shape[1], 100) // 100
     shift = rgb0.shape[1] + margin
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
     for rgb, x in ((rgb0, 0), (rgb1, shift)):
-        # towards grey, and towards the middle
-        luma = rgb.mean(axis=2, keepdims=True)
-        faded = (rgb + luma) / 2 * (1 - FADE) + 110 * FADE
-        canvas[: rgb.shape[0], x : x + rgb.shape[1]] = np.rint(faded)
+        for top in range(0, len(rgb), STRIP):
+            part = rgb[top : top + STRIP]
+            canvas[top : top + len(part), x : x + rgb.shape[1]] = faded(part)
     return canvas, np.array([shift, 0])

@@ -46,7 +46,9 @@ def write_results(folder, pictures, result, config, *, figure=True, warp=False, 
     write_whole(folder / "matches.npz", npz_bytes(result))
     write_whole(folder / "matches.json", json.dumps(summary(pictures, result, config), indent=1).encode())
     if figure:
-        write_whole(folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result)))
+        write_whole(
+            folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
+        )
     if exports:
         from matching.exchange import exported
 
