@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 
 import matching
+from matching.config import MatchConfig
 from matching.errors import InputError
 
 SCHEMA = "1"
@@ -94,6 +95,25 @@ def _check(made_with, config, path):
     if made_with["config"] != wanted["config"]:
         name = _first_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
         raise InputError(f"{path}: the database was made with other settings ({name}); give another --db")
+
+
+def config_of_store(store):
+    """The MatchConfig that a database was made with."""
+    made_with = json.loads(store.value("SELECT value FROM settings WHERE name = 'config'"))
+    return _with_values(MatchConfig(), made_with)
+
+
+def _with_values(record, values):
+    """A record with values that JSON has kept: lists were tuples, dictionaries are records."""
+    kept = {
+        name: _with_values(getattr(record, name), value)
+        if isinstance(value, dict)
+        else tuple(value)
+        if isinstance(value, list)
+        else value
+        for name, value in values.items()
+    }
+    return replace(record, **kept)
 
 
 def _first_difference(made, wanted, prefix=""):

@@ -1,0 +1,161 @@
+"""The report of a collection: its pairs with objects, the best first, each to be looked at closely."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from matching.collection.store import config_of_store, open_store
+from matching.collection.work import Settings, Source, described
+from matching.errors import InputError
+from matching.html.page import candidates_data, embedded, objects_data, render
+from matching.images import read_picture
+from matching.objects import MatchedObject
+from matching.output import write_whole
+from matching.pipeline import Clustered, match_described
+
+REJECTED = 400  # candidates a pair, beside the kept ones
+BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
+LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded picture
+GREY = 128  # of a picture whose file is gone
+
+
+def write_collection_report(db, path, most, cache, progress=None):
+    """Write a page about a database to a file, which is complete or not there at all.
+
+    db : path of the database
+    most : pairs that are shown, the best ones with objects
+    cache : FeatureCache, from which the rejected candidates come; pictures are described again where it lacks
+        them, and pairs whose pictures are gone are shown without
+    progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
+
+    Raises InputError where the database can't be read or the file can't be written.
+    """
+    progress = progress or (lambda items, **_: items)
+    with open_store(db) as store:
+        settings = Settings(config_of_store(store), cache)
+        rows = store.rows(
+            "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
+            " WHERE n_objects > 0 ORDER BY score DESC, id LIMIT ?",
+            (most,),
+        )
+        numbers = sorted({number for row in rows for number in row[1:3]})
+        images = {
+            number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
+            for number in numbers
+        }
+        names = _short_names({number: row[0] for number, row in images.items()})
+        pairs = [
+            _pair_data(store, row, images, settings) for row in progress(rows, total=len(rows), desc="report")
+        ]
+        page = render(
+            "collection.html",
+            {"pictures": _pictures(images, names), "pairs": pairs},
+            name=Path(db).name,
+            pairs=[_card(row, names) for row in rows],
+            failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
+            **_counts(store),
+        )
+    write_whole(Path(path), page.encode())
+
+
+def _counts(store):
+    names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
+    (values,) = store.rows(
+        "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
+        " total(status = 'pending') FROM pairs"
+    )
+    return dict(zip(names, map(int, values), strict=True))
+
+
+def _card(row, names):
+    _, image0, image1, score, n_objects, n_matches, _ = row
+    return {
+        "names": (names[image0], names[image1]),
+        "score": score,
+        "n_objects": n_objects,
+        "n_matches": n_matches,
+    }
+
+
+def _short_names(paths):
+    """Paths without the folders that all have in common."""
+    common = Path(paths[min(paths)]).parent if paths else Path()
+    while not all(Path(path).is_relative_to(common) for path in paths.values()):
+        common = common.parent
+    return {number: Path(path).relative_to(common).as_posix() for number, path in paths.items()}
+
+
+def _pictures(images, names):
+    longest = LONGEST
+    while longest > SHORTEST and sum(_pixels(*row[2:], longest) for row in images.values()) > BUDGET:
+        longest = max(int(longest * 0.9), SHORTEST)
+    return {
+        number: {"src": _source(path, longest), "name": names[number], "width": width, "height": height}
+        for number, (path, _, width, height) in images.items()
+    }
+
+
+def _pixels(width, height, longest):
+    return width * height * min(longest / max(width, height), 1) ** 2
+
+
+def _source(path, longest):
+    try:
+        return embedded(read_picture(path).rgb, longest)
+    except InputError:
+        return embedded(np.full((1, 1, 3), GREY, np.uint8), longest)
+
+
+def _pair_data(store, row, images, settings):
+    number, image0, image1, *_, n_candidates = row
+    columns = np.array(
+        store.rows(
+            "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate",
+            (number,),
+        )
+    )
+    kept, cluster = columns[:, 0].astype(int), columns[:, 1].astype(int)
+    xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
+    try:
+        sources = (Source(*images[k][:2]) for k in (image0, image1))
+        xy0, xy1, score = _all_candidates(sources, settings)
+        cluster = _scattered(cluster, kept, n_candidates)
+    except InputError:
+        pass  # the file is gone, or another one: the kept matches alone are shown
+    candidates, rows = candidates_data(xy0, xy1, cluster, score, REJECTED)
+    return {
+        "pair": number,
+        "images": [image0, image1],
+        "objects": objects_data(_objects(store, number), cluster[rows], xy0[rows]),
+        "candidates": candidates,
+        "n_rejected": int((cluster < 0).sum()),
+    }
+
+
+def _all_candidates(sources, settings):
+    entries = [described(source, settings).described for source in sources]
+
+    def all_outliers(candidates, config):
+        return Clustered(np.full(len(candidates), -1), np.empty(0))
+
+    result = match_described(*entries, settings.config, find_clusters=all_outliers)
+    return result.xy0, result.xy1, result.score
+
+
+def _scattered(values, rows, n):
+    out = np.full(n, -1)
+    out[rows] = values
+    return out
+
+
+def _objects(store, number):
+    query = (
+        "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
+        " FROM objects WHERE pair = ? ORDER BY object"
+    )
+    for k, n, score, outline0, outline1, transform, kind, error in store.rows(query, (number,)):
+        shapes = (np.array(json.loads(text)) for text in (outline0, outline1, transform))
+        yield MatchedObject(k, n, score, *shapes, kind, error)
