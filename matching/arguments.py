@@ -70,6 +70,7 @@ def _add_input_and_output(group):
         help="also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt),"
         " csv (matches.csv); several with commas",
     )
+    add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
     add("--no-figure", action="store_true", help="don't draw matches.png")
     add("--quiet", action="store_true", help="no progress on standard error")
 

@@ -59,6 +59,10 @@ def _run(arguments, demo_pair, rivals):
         warp=arguments.warp,
         exports=tuple(dict.fromkeys(arguments.export)),
     )
+    if arguments.html:
+        from matching.html import write_pair_report
+
+        write_pair_report(folder / "matches.html", pictures, result)
     print(table(result))
     tell(f"written to {folder}")
     return FOUND if result.objects else NONE_FOUND

@@ -54,7 +54,7 @@ def write_collection_report(db, path, most, cache, progress=None):
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
             name=Path(db).name,
-            pairs=[_card(row, names) for row in rows],
+            pairs=[_card(row, images, names) for row in rows],
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             **_counts(store),
         )
@@ -70,9 +70,11 @@ def _counts(store):
     return dict(zip(names, map(int, values), strict=True))
 
 
-def _card(row, names):
+def _card(row, images, names):
     _, image0, image1, score, n_objects, n_matches, _ = row
+    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
     return {
+        "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
         "names": (names[image0], names[image1]),
         "score": score,
         "n_objects": n_objects,

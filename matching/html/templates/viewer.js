@@ -38,6 +38,7 @@ class Viewer {
   layOut() {
     const ratios = this.pair.pictures.map((p) => Math.min(Math.max(p.width / p.height, 0.4), 4));
     this.find(".panes").style.gridTemplateColumns = ratios.map((r) => `${r}fr`).join(" ");
+    ratios.forEach((r, side) => this.root.querySelectorAll(".pane")[side].style.setProperty("--ratio", r));
     this.both.style.maxWidth = `calc(${(ratios[0] + ratios[1]).toFixed(3)} * 72vh + 12px)`;
   }
 
@@ -203,9 +204,12 @@ class Viewer {
     if (this.find("[name=lines]").checked) {
       for (const object of this.pair.objects) {
         if (singled !== null && object.id !== singled) continue;
-        this.paintLines(pen, object.lines, object.colour, singled === null ? 0.45 : 0.85);
+        // they begin with those farthest from each other, so that a few of them show where the object lies
+        const few = singled === null ? Math.max(Math.round(60 / this.pair.objects.length), 4) : Infinity;
+        this.paintLines(pen, object.lines.slice(0, few), object.colour, singled === null ? 0.6 : 0.85);
       }
     }
+    this.panes.forEach((pane, side) => this.paintNumbers(pen, pane, side, singled));
     if (this.near !== null) {
       const cluster = this.pair.candidates.cluster[this.near];
       this.paintLines(pen, [this.near], cluster < 0 ? "#ffffff" : this.object(cluster).colour, 1, true);
@@ -235,10 +239,11 @@ class Viewer {
       }
     }
     pen.globalAlpha = 1;
-    this.paintNumbers(pen, pane, side, singled);
   }
 
+  /* The objects' numbers, moved aside where they would hide each other. */
   paintNumbers(pen, pane, side, singled) {
+    const placed = [], { dx, dy } = this.offset(pane);
     pen.font = "700 14px system-ui, sans-serif";
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -246,6 +251,11 @@ class Viewer {
       if (singled !== null && singled !== object.id) continue;
       const xs = object.outlines[side].map((p) => p[0]), ys = object.outlines[side].map((p) => p[1]);
       const at = pane.toStage((Math.min(...xs) + Math.max(...xs)) / 2, (Math.min(...ys) + Math.max(...ys)) / 2);
+      if (!pane.holds(at)) continue;
+      at.x += dx;
+      at.y += dy;
+      while (placed.some((p) => Math.abs(p.x - at.x) < 28 && Math.abs(p.y - at.y) < 24)) at.x += 14;
+      placed.push(at);
       const width = Math.max(pen.measureText(String(object.id)).width + 10, 22);
       pen.fillStyle = object.colour;
       pen.strokeStyle = "#000";
@@ -258,13 +268,15 @@ class Viewer {
     }
   }
 
+  /* Where a pane's stage stands in the canvas over both. */
+  offset(pane) {
+    const frame = this.both.getBoundingClientRect(), box = pane.stage.getBoundingClientRect();
+    return { dx: box.left - frame.left, dy: box.top - frame.top };
+  }
+
   /* Lines from one picture to the other, in front of a dark rim so that they can be seen on any ground. */
   paintLines(pen, rows, colour, alpha, strong = false) {
-    const frame = this.both.getBoundingClientRect();
-    const ends = this.panes.map((pane) => {
-      const box = pane.stage.getBoundingClientRect();
-      return { pane, dx: box.left - frame.left, dy: box.top - frame.top };
-    });
+    const ends = this.panes.map((pane) => ({ pane, ...this.offset(pane) }));
     pen.globalAlpha = alpha;
     for (const row of rows) {
       const points = ends.map(({ pane }, side) => this.place(pane, side, row));
