@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from matching import _kernels
+from matching import _candidate_kernels
 from matching.features import DESCRIPTOR_NORM, KINDS
 from matching.montage import MAX_CELLS
 from matching.threads import in_ranges
@@ -80,7 +80,7 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
 
     def search(start, stop):
         similarity = descriptors0[start:stop] @ descriptors1.T
-        _kernels.best_in_row(similarity, norm1, start, width, found, score)
+        _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
 
     in_ranges(search, n0, n_threads, block)
     return found, score + norm0[:, None]
@@ -119,7 +119,9 @@ def _best(features0, features1, most, config, n_threads):
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.lexsort((j, i, squared))
     i, j, squared = i[order], j[order], squared[order]
-    keep = _kernels.drop_near_duplicates(features0.xy[i], features1.xy[j], config.duplicate_radius, most)
+    keep = _candidate_kernels.drop_near_duplicates(
+        features0.xy[i], features1.xy[j], config.duplicate_radius, most
+    )
     i, j, squared = i[keep], j[keep], squared[keep]
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],

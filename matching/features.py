@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from matching import _kernels, _opencv
+from matching import _feature_kernels, _opencv
 from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
@@ -78,7 +78,7 @@ def mser_ellipses(grey, config, bright):
         max_area=max(int(config.mser_max_area * grey.size), config.mser_min_area),
         max_variation=config.mser_max_variation,
     )
-    moments = [_kernels.region_moments(points, lengths) for points, lengths in blocks]
+    moments = [_feature_kernels.region_moments(points, lengths) for points, lengths in blocks]
     mean_x, mean_y, xx, xy, yy, _ = np.concatenate(moments).T if moments else np.empty((6, 0))
     # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)).
     # A pixel is a square, not a point: + 1/12.
@@ -177,7 +177,7 @@ def _is_bright(pyramid, xy, sigma):
     """
     level = np.abs(np.log(sigma)[:, None] - np.log(pyramid.blur)).argmin(axis=1)
     wider = np.minimum(level + 2, len(pyramid.blur) - 1)
-    near, far = (_kernels.sample(pyramid.pixels, pyramid.levels, xy, l) for l in (level, wider))
+    near, far = (_feature_kernels.sample(pyramid.pixels, pyramid.levels, xy, l) for l in (level, wider))
     return near > far
 
 
@@ -191,7 +191,9 @@ def orientations(pyramid, xy, windows, most, n_threads=1):
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8
-    in_ranges(lambda a, b: _kernels.dominant_orientations(*shared, a, b, angles), len(xy), n_threads, 512)
+    in_ranges(
+        lambda a, b: _feature_kernels.dominant_orientations(*shared, a, b, angles), len(xy), n_threads, 512
+    )
     return angles
 
 
@@ -204,7 +206,7 @@ def describe(pyramid, xy, windows, n_threads=1):
     """
     out = np.empty((len(xy), 128), np.float32)
     shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows)
-    in_ranges(lambda a, b: _kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
+    in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
     return out
 
 

@@ -28,7 +28,7 @@ from matching.pipeline import DescribedPicture
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go
 ABANDONED = 3600  # seconds after which an unfinished file is nobody's
-SOURCES = ("features", "images", "decoding", "montage", "pipeline", "_kernels", "_opencv")  # make features
+SOURCES = ("features", "images", "decoding", "montage", "pipeline", "_feature_kernels", "_opencv")  # make features
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.error, NotImplementedError)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import record
 
-from matching import _kernels
+from matching import _candidate_kernels
 from matching.candidates import CandidateConfig, Candidates, match_features, nearest_descriptors
 from matching.features import DESCRIPTOR_NORM, KINDS, Features
 
@@ -70,7 +70,7 @@ def literal_thinning(xy0, xy1, radius, most):
 def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radius, most):
     rng = np.random.default_rng(seed)
     xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
-    found = _kernels.drop_near_duplicates(xy0, xy1, radius, most)
+    found = _candidate_kernels.drop_near_duplicates(xy0, xy1, radius, most)
     assert np.array_equal(found, literal_thinning(xy0, xy1, radius, most))
 
 

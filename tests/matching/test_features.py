@@ -6,7 +6,7 @@ import skimage.data
 from planting import similarity
 from skimage.transform import AffineTransform, warp
 
-from matching import _kernels, _opencv
+from matching import _feature_kernels, _opencv
 from matching.features import (
     DESCRIPTOR_NORM,
     KINDS,
@@ -39,7 +39,7 @@ def drawn_ellipse(centre, axes, angle, shape=(200, 240), dark=60, light=200, fin
 def test_region_moments_are_numpys():
     rng = np.random.default_rng(0)
     regions = [rng.integers(0, 4000, (n, 2)).astype(np.int32) for n in (1, 2, 30, 5000)]
-    found = _kernels.region_moments(np.concatenate(regions), np.array([len(r) for r in regions]))
+    found = _feature_kernels.region_moments(np.concatenate(regions), np.array([len(r) for r in regions]))
     for row, region in zip(found, regions, strict=True):
         x, y = region.T.astype(float)
         assert np.allclose(row[:2], [x.mean(), y.mean()])
@@ -263,9 +263,17 @@ def test_masked_places_give_no_features(camera):
     assert len(extract_features(grey, mask=np.zeros(grey.shape, bool))) == 0
 
 
-def test_directions_are_those_of_the_arc_tangent():
-    direction = _kernels._direction.py_func  # a part of kernels has no wrapper of its own
-    y, x = np.random.default_rng(0).normal(size=(2, 500))
-    got = [direction(float(b), float(a)) for b, a in zip(y, x, strict=True)]
-    assert np.abs(got - np.arctan2(y, x) * 4 / np.pi).max() < 3e-6
-    assert [direction(b, a) for b, a in [(0.0, 0.0), (0.0, 2.0), (3.0, 0.0), (0.0, -1.0)]] == [0, 0, 2, 4]
+def test_gradients_of_a_patch():
+    patch = np.random.default_rng(0).normal(size=(22, 22)).astype(np.float32)
+    patch[:4, :4] = 1.0  # flat
+    patch[10:13, 5:8] = [[0, 0, 0], [3, 0, 1], [0, 0, 0]]  # straight to the left
+    weight = np.linspace(0.5, 1.5, 20).astype(np.float32)
+    magnitude, direction = np.empty((2, 20, 20), np.float32)
+    _feature_kernels._gradients.py_func(
+        patch, weight, magnitude, direction
+    )  # parts of kernels have no wrapper
+    x, y = patch[1:-1, 2:] - patch[1:-1, :-2], patch[2:, 1:-1] - patch[:-2, 1:-1]
+    assert np.allclose(magnitude, np.hypot(x, y) * np.outer(weight, weight), rtol=1e-6)
+    assert np.abs(direction - np.arctan2(y, x) * 4 / np.pi).max() < 4e-6
+    assert magnitude[0, 0] == direction[0, 0] == 0
+    assert direction[10, 5] == 4
