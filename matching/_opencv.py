@@ -116,6 +116,20 @@ def resize_area(image, width, height):
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
+def resize(image, factor):
+    """`image` enlarged by a factor, or made smaller, bicubic; (0, 0) stays the centre of a pixel."""
+    if factor == 1:
+        return image
+    size = tuple(max(round(n * factor), 1) for n in image.shape[1::-1])
+    return cv2.resize(image, size, interpolation=cv2.INTER_CUBIC if factor > 1 else cv2.INTER_AREA)
+
+
+def sample(image, xy):
+    """(h, w, 3) uint8: `image` at the pixels xy (h, w, 2), bicubic, its edge beyond its edges."""
+    x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
+    return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+
+
 def fit_homography(xy0, xy1, tolerance):
     """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random
     state.
@@ -166,11 +180,14 @@ def outer_contours(mask):
     return [c[:, 0, :].astype(float) for c in sorted(contours, key=cv2.contourArea, reverse=True)]
 
 
-def close_and_open(mask, radius):
-    """A mask without holes and notches narrower than 2 radius + 1 pixels, nor spurs that thin."""
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    closed = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, disc)
-    return cv2.morphologyEx(closed, cv2.MORPH_OPEN, disc).astype(bool)
+def fill_notches(mask, radius):
+    """A mask without holes and notches narrower than 2 radius + 1 pixels."""
+    return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _disc(radius)).astype(bool)
+
+
+def cut_spurs(mask, radius):
+    """A mask without spurs and islands narrower than 2 radius + 1 pixels."""
+    return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(radius)).astype(bool)
 
 
 def simplify_polygon(polygon, tolerance):
@@ -187,8 +204,7 @@ def convex_hull(xy):
 
 def dilate(mask, radius):
     """A mask grown by `radius` pixels."""
-    disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
-    return cv2.dilate(mask.astype(np.uint8), disc).astype(bool)
+    return cv2.dilate(mask.astype(np.uint8), _disc(radius)).astype(bool)
 
 
 def mix_channels(rgb, mix, offset):
@@ -239,3 +255,7 @@ def encode_png(rgb, *, overwrite=False):
 
 def _subpixel(*points):
     return tuple(tuple(round(c * 16) for c in p) for p in points)
+
+
+def _disc(radius):
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))

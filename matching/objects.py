@@ -10,6 +10,12 @@ from scipy.spatial import Delaunay, QhullError
 from matching import _opencv
 
 OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
+NOTCH, SPUR = (
+    10,
+    4,
+)  # half the width of notches that are filled and of spurs that are cut off, of these pixels
+SIDES = (0.2, 0.3, 0.45, np.inf)  # longest sides of triangles inside an outline, in sizes of the object
+COVERED = 0.95  # least share of the matches inside an outline
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +102,10 @@ def outlines(xy0, xy1):
     if triangles is None:
         return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
     side = np.max([_longest_side(xy, triangles) for xy in (xy0 / _size(xy0), xy1 / _size(xy1))], axis=0)
-    for limit in (0.1, 0.15, 0.2, 0.3, 0.45, np.inf):
+    for limit in SIDES:
         kept = triangles[side <= limit]
-        if len(np.unique(kept)) >= 0.95 * len(xy0):
-            traced = [_trace(xy, kept, 0.9) for xy in (xy0, xy1)]
+        if len(np.unique(kept)) >= COVERED * len(xy0):
+            traced = [_trace(xy, kept) for xy in (xy0, xy1)]
             if all(t is not None for t in traced):
                 return tuple(traced)
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
@@ -114,21 +120,27 @@ def _longest_side(xy, triangles):
     return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
 
 
-def _trace(xy, triangles, share):
-    """The outer boundary of triangles, smoothed; None where the largest piece holds less than `share` of
+def _trace(xy, triangles):
+    """The outer boundary of triangles, smoothed; None where the largest piece holds less than COVERED of
     the points.
     """
     low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
-    margin = 12
+    margin = NOTCH + 4
     drawn = (xy - low) * scale + margin
     shape = tuple(int(n) for n in np.ceil(drawn.max(axis=0))[::-1] + margin + 1)
-    mask = _opencv.close_and_open(_opencv.fill_polygons(shape, drawn[triangles]), 4)
-    contours = _opencv.outer_contours(mask)
-    if not contours:
+    filled = _opencv.fill_polygons(shape, drawn[triangles])
+    piece = _largest(_opencv.cut_spurs(_opencv.fill_notches(filled, NOTCH), SPUR))
+    if piece is None:
         return None
-    inside = _opencv.fill_polygons(shape, contours[:1])
-    inside = _opencv.dilate(inside, 3)
+    # cutting spurs off may have opened a bay: once more, or the boundary touches itself
+    piece = _largest(_opencv.fill_notches(_opencv.fill_polygons(shape, [piece]), NOTCH))
+    inside = _opencv.dilate(_opencv.fill_polygons(shape, [piece]), 3)
     at = np.rint(drawn).astype(int)
-    if inside[at[:, 1], at[:, 0]].mean() < share:
+    if inside[at[:, 1], at[:, 0]].mean() < COVERED:
         return None
-    return (_opencv.simplify_polygon(contours[0], 2.0) - margin) / scale + low
+    return (_opencv.simplify_polygon(piece, 2.0) - margin) / scale + low
+
+
+def _largest(mask):
+    contours = _opencv.outer_contours(mask)
+    return contours[0] if contours else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import tempfile
 import zipfile
@@ -43,18 +44,41 @@ def write_results(folder, pictures, result, config, *, figure=True, warp=False, 
     warp : pictures of each object's matches and of the object warped onto the other picture
     exports : of `matching.exchange.FORMATS`
     """
+    deformations = _deformations(result) if warp else {}
     write_whole(folder / "matches.npz", npz_bytes(result))
-    write_whole(folder / "matches.json", json.dumps(summary(pictures, result, config), indent=1).encode())
+    told = summary(pictures, result, config, deformations)
+    write_whole(folder / "matches.json", json.dumps(told, indent=1).encode())
     if figure:
+        # the drawing is no longer needed once it is a file
         write_whole(
             folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
         )
+    if warp:
+        _write_warps(folder, pictures, result, deformations)
     if exports:
         from matching.exchange import exported
 
         for name in exports:
             for file, content in exported(name, pictures, result).items():
                 write_whole(folder / file, content)
+
+
+def _deformations(result):
+    from matching.deformation import object_deformation
+
+    return {found.id: object_deformation(result, found.id) for found in result.objects}
+
+
+def _write_warps(folder, pictures, result, deformations):
+    from matching.warping import FILES, draw_object
+
+    for found in result.objects:
+        for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
+            write_whole(folder / f"{name}.png", _opencv.encode_png(rgb, overwrite=True))
+    for old in folder.glob("object*-*.png"):  # of an earlier run that found more objects
+        number = FILES.fullmatch(old.stem)
+        if number and int(number[1]) >= len(result.objects):
+            old.unlink()
 
 
 def write_whole(path, data):
@@ -94,8 +118,8 @@ def npz_bytes(result):
     return buffer.getvalue()
 
 
-def summary(pictures, result, config):
-    """What matches.json holds, as a dictionary."""
+def summary(pictures, result, config, deformations=None):
+    """What matches.json holds, as a dictionary; tells deformations (object's id -> Deformation) if given."""
     return {
         "version": __version__,
         "images": [
@@ -116,9 +140,25 @@ def summary(pictures, result, config):
                 "transform_error": round(o.transform_error, 4),
                 "outline0": np.round(o.outline0, 2).tolist(),
                 "outline1": np.round(o.outline1, 2).tolist(),
+                **_deformation_summary((deformations or {}).get(o.id)),
             }
             for o in result.objects
         ],
+    }
+
+
+def _deformation_summary(deformation):
+    if deformation is None:
+        return {}
+    return {
+        "deformation": {
+            name: {
+                "smoothing": round(m.smoothing, 2) if math.isfinite(m.smoothing) else None,
+                "hold_out_error": round(m.error, 4),
+                "transform_error": round(m.base_error, 4),
+            }
+            for name, m in (("forward", deformation.forward), ("backward", deformation.backward))
+        }
     }
 
 

@@ -135,3 +135,31 @@ def test_points_far_from_the_others_do_not_stretch_the_outline():
     outline0, outline1 = outlines(xy0, xy0)
     assert outline0.max() < 300
     assert outline1.max() < 300
+
+
+def crossings(polygon):
+    """Pairs of sides that cross, neighbours aside."""
+    start, stop = polygon, np.roll(polygon, -1, axis=0)
+    side = lambda a, b, c: np.cross(np.append(b - a, 0), np.append(c - a, 0))[2]  # noqa: E731
+    n, found = len(polygon), 0
+    for i in range(n):
+        for j in range(i + 2, n - (i == 0)):
+            a, b, c, d = start[i], stop[i], start[j], stop[j]
+            found += side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outlines_do_not_cross_themselves(seed):
+    rng = np.random.default_rng(seed)
+    clumps = rng.uniform(0, 200, (9, 2))  # matches in clumps leave holes and bays between them
+    xy0 = (clumps[rng.integers(0, 9, 150)] + rng.normal(0, 14, (150, 2))).clip(0, 220)
+    for outline in outlines(xy0, xy0 @ similarity(0.4, 1.7).T):
+        assert crossings(outline) == 0
+
+
+def test_a_hole_without_matches_belongs_to_the_object():
+    xy0 = points(3000)
+    ring = xy0[np.linalg.norm(xy0 - 100, axis=1) > 50]
+    for outline in outlines(ring, ring):
+        assert area(outline) > 0.9 * 200**2

@@ -217,3 +217,18 @@ def test_lines_are_spread_over_an_object():
     np.fill_diagonal(gaps, np.inf)
     assert gaps.min() > 8
     assert list(spread(xy[:5], 30)) == [0, 1, 2, 3, 4]
+
+
+def test_warped_objects_replace_those_of_an_earlier_run(pictures, result, tmp_path):
+    for name in ("object7-warp01.png", "object12-picks.png", "object-mine.png", "object3-other.png"):
+        (tmp_path / name).write_bytes(b"old")
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, warp=True)
+    drawn = [f"object{k}-{what}.png" for k in range(3) for what in ("picks", "warp01", "warp10")]
+    kept = ["object-mine.png", "object3-other.png"]
+    found = sorted(p.name for p in tmp_path.iterdir())
+    assert found == sorted([*drawn, *kept, "matches.json", "matches.npz"])
+    for entry in strict((tmp_path / "matches.json").read_text())["objects"]:
+        for way in ("forward", "backward"):
+            told = entry["deformation"][way]
+            assert told["smoothing"] is None  # the objects were shifted
+            assert told["hold_out_error"] == told["transform_error"] < 0.1
