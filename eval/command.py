@@ -9,7 +9,12 @@ RIVALS = ("acc", "graph-shift", "spectral-matching", "ransac", "hdbscan", "avera
 
 
 def main(argv=None):
-    """Run the command line and return its exit status."""
+    """Run the command line and return its exit status. `gdl-match serve` runs the web page."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] == ["serve"]:
+        from matching.serve.command import main as serve
+
+        return serve(argv[1:])
     return cli.main(argv, demo_pair=demo_pair, rivals={name: _finder(name) for name in RIVALS})
 
 

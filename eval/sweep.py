@@ -7,7 +7,6 @@ a line each, so a run that was stopped goes on where it was.
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from eval import journal as journals
 from eval import methods, trials
 from eval.trials import PairSettings
 from matching import __version__
@@ -91,7 +91,7 @@ def run(
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results = parallel(delayed(_measured)(s, numbers, photographs, plan.names) for s, numbers in todo.items())
     for settings, rows in tqdm(results, total=len(todo), desc="pairs", disable=quiet):
-        append_to_journal(journal, mark, settings, rows)
+        journals.append_entry(journal, mark, pair=vars(settings), rows=rows)
         done.setdefault(settings, {}).update(rows)
     return list(_rows(plan, done, photographs))
 
@@ -142,26 +142,9 @@ def fingerprint(plan: Plan, photographs: Photographs) -> str:
 
 
 def read_journal(path: Path, mark: str) -> dict[PairSettings, dict[int, dict[str, dict]]]:
-    """The finished pairs of a journal that carry the mark. A torn last line is cut off the file."""
-    if not path.exists():
-        return {}
-    text = path.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if len(whole) < len(text):
-        os.truncate(path, len(whole))
+    """The finished pairs of a journal that carry the mark."""
     done: dict[PairSettings, dict[int, dict[str, dict]]] = {}
-    for line in whole.splitlines():
-        entry = json.loads(line)
-        if entry["mark"] == mark:
-            rows = {int(n): by_method for n, by_method in entry["rows"].items()}
-            done.setdefault(PairSettings(**entry["pair"]), {}).update(rows)
+    for entry in journals.read_entries(path, mark):
+        rows = {int(n): by_method for n, by_method in entry["rows"].items()}
+        done.setdefault(PairSettings(**entry["pair"]), {}).update(rows)
     return done
-
-
-def append_to_journal(path: Path, mark: str, settings: PairSettings, rows: dict) -> None:
-    """One line in one write, on the disk when the call returns."""
-    entry = {"mark": mark, "pair": vars(settings), "rows": rows}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab", buffering=0) as file:
-        file.write(json.dumps(entry).encode() + b"\n")
-        os.fsync(file.fileno())

@@ -1,0 +1,116 @@
+"""The image-clustering experiments: GDL and its rivals on image sets with known classes.
+
+Writes runs.csv (a row for each method and value of its parameter), clustering.csv (the best of them) and
+clustering.md. Without data the sets are those that installed packages ship. A run that was stopped goes on
+where it was.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from eval import baselines, datasets, image_report
+from eval.baselines import METHODS
+from eval.image_runs import COLUMNS, Plan, Subject, run
+from eval.tables import read_csv, write_csv, write_text
+
+NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs")
+SIGMAS = (20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = argument_parser().parse_args(argv)
+    try:
+        if not args.report:
+            measure(args)
+        write_report(args.out)
+    except (ValueError, OSError) as error:
+        print(f"cluster_images.py: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("cluster_images.py: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data", help=f"folder of <set>.npz, or with clustering/ that has them (default: ${datasets.FOLDER})"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("clustering"), help="folder of the results (default: clustering)"
+    )
+    parser.add_argument("--datasets", nargs="+", metavar="SET", help="default: all that the folder has")
+    parser.add_argument(
+        "--fetch",
+        nargs="+",
+        default=[],
+        metavar="SET",
+        help=f"download as well: {', '.join(datasets.FETCHED)}",
+    )
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="default: all that are installed")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each (default 2)")
+    parser.add_argument(
+        "--budget", type=float, default=300, help="seconds for one method on one set (default 300)"
+    )
+    parser.add_argument("--quick", action="store_true", help="one value of each method's parameter")
+    parser.add_argument(
+        "--noise", metavar="SET", help="also cluster this set with noise up to 160 grey levels"
+    )
+    parser.add_argument("--noise-seeds", type=int, default=3, help="draws of the noise (default 3)")
+    parser.add_argument("--seed", type=int, default=0, help="of the methods' random choices (default 0)")
+    parser.add_argument(
+        "--report", action="store_true", help="only make the tables again from clustering.csv"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    return parser
+
+
+def measure(args: argparse.Namespace) -> None:
+    for name, least in (("jobs", 1), ("budget", 1e-3), ("noise_seeds", 1)):
+        if not getattr(args, name) >= least:
+            raise ValueError(
+                f"--{name.replace('_', '-')} must be at least {least:g}, got {getattr(args, name)}"
+            )
+    methods = chosen_methods(args.methods)
+    folder = datasets.find_folder(args.data)
+    names = args.datasets or [*datasets.available(folder), *args.fetch]
+    for name in [*names, *([args.noise] if args.noise else [])]:
+        datasets.check_name(name, folder, args.fetch)
+    plan = Plan(tuple(map(Subject, names)), methods, args.budget, args.seed, quick=args.quick)
+    journal = args.out / "runs.jsonl"
+    rows = run(plan, folder, journal, args.jobs, quiet=args.quiet)
+    planned = {name: len(plan.values(name)) for name in methods}
+    write_csv(args.out / "runs.csv", COLUMNS, rows)
+    write_csv(args.out / "clustering.csv", image_report.COLUMNS, image_report.best_rows(rows, planned))
+    if args.noise:
+        subjects = tuple(Subject(args.noise, s, i) for i in range(args.noise_seeds) for s in SIGMAS)
+        kept = tuple(name for name in methods if name in NOISE_METHODS)
+        noisy = Plan((Subject(args.noise), *subjects), kept, args.budget, args.seed, quick=args.quick)
+        write_csv(args.out / "noise.csv", COLUMNS, run(noisy, folder, journal, args.jobs, quiet=args.quiet))
+
+
+def chosen_methods(names: list[str] | None) -> tuple[str, ...]:
+    """The methods named, in their order; all that are installed by default, with a word on the others."""
+    baselines.check_names(tuple(names or ()))
+    chosen = [name for name in METHODS if not names or name in names]
+    missing = {name: METHODS[name].package[1] for name in chosen if not METHODS[name].is_installed()}
+    if names and missing:
+        name, package = next(iter(missing.items()))
+        raise ValueError(f"{name} needs {package}: pip install gdl-match[images]")
+    for name, package in missing.items():
+        print(f"cluster_images.py: without {name}, which needs {package}", file=sys.stderr)
+    return tuple(name for name in chosen if name not in missing)
+
+
+def write_report(out: Path) -> None:
+    text = image_report.report(read_csv(out / "clustering.csv"))
+    write_text(out / "clustering.md", text)
+    print(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
