@@ -158,6 +158,15 @@ def _objects(store, number):
         "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
         " FROM objects WHERE pair = ? ORDER BY object"
     )
-    for k, n, score, outline0, outline1, transform, kind, error in store.rows(query, (number,)):
-        shapes = (np.array(json.loads(text)) for text in (outline0, outline1, transform))
-        yield MatchedObject(k, n, score, *shapes, kind, error)
+    for k, n, score, *shapes, kind, error in store.rows(query, (number,)):
+        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
+        yield MatchedObject(
+            id=k,
+            n_matches=n,
+            score=score,
+            outline0=outline0,
+            outline1=outline1,
+            transform=transform,
+            transform_kind=kind,
+            transform_error=error,
+        )

@@ -1,0 +1,1 @@
+"""A local web page: two pictures in, the objects that both show out."""

@@ -1,0 +1,90 @@
+"""`gdl-match serve`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.util import find_spec
+
+from matching.arguments import LineParser, whole_number
+from matching.cli import BAD_INPUT
+from matching.errors import InputError
+
+DESCRIPTION = """\
+Serve a web page on this machine: drop two pictures, see the objects that both show. Uploads are deleted as
+soon as they are read, results after a quarter of an hour. There is no log-in: give --host only in a network
+that you trust."""
+
+
+def main(argv=None):
+    """Run the server until it is interrupted; returns the exit status."""
+    try:
+        return _serve(_parser().parse_args(argv))
+    except InputError as error:
+        print(f"gdl-match serve: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser():
+    parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
+    for option, default, text in (
+        ("--max-upload", 50, "megabytes of both pictures together"),
+        ("--max-pixels", 25, "megapixels of a picture"),
+        ("--jobs", 1, "matches at a time"),
+        ("--queue", 8, "matches that may wait"),
+    ):
+        parser.add_argument(
+            option, type=whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
+        )
+    return parser
+
+
+def _port(text):
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _serve(arguments):
+    for name in ("fastapi", "uvicorn", "python_multipart"):
+        if find_spec(name) is None:
+            raise InputError("the page needs FastAPI: pip install gdl-match[serve]")
+    import uvicorn
+
+    from matching.serve.app import LOOPBACK, create_app
+    from matching.serve.limits import Limits
+
+    limits = Limits(
+        upload=arguments.max_upload * 10**6,
+        pixels=arguments.max_pixels * 10**6,
+        jobs=arguments.jobs,
+        queue=arguments.queue,
+    )
+    app = create_app(limits, LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",))
+    config = uvicorn.Config(app, arguments.host, arguments.port, log_level="warning", server_header=False)
+    socket = _bound(config, arguments)
+    host, port = socket.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
+    uvicorn.Server(config).run([socket])
+    return 0
+
+
+def _bound(config, arguments):
+    """The socket, bound: uvicorn itself would end the process with a log message of several lines."""
+    import socket
+
+    try:
+        family = socket.AF_INET6 if ":" in arguments.host else socket.AF_INET
+        bound = socket.socket(family)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((arguments.host, arguments.port))
+        return bound
+    except OSError as error:
+        bound.close()
+        raise InputError(
+            f"--host {arguments.host} --port {arguments.port}: {error.strerror or error}"
+        ) from None

@@ -1,0 +1,154 @@
+"use strict";
+const $ = (selector) => document.querySelector(selector);
+const drops = [...document.querySelectorAll(".drop")];
+const inputs = drops.map((drop) => drop.querySelector("input"));
+const stages = {
+  read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
+  clustering: "Clustering the matches", objects: "Describing the objects", files: "Writing the results",
+};
+let limits = { upload: Infinity };
+let current = null;  // the match that is shown, so that it can be deleted when the next one comes
+
+fetch("/limits").then((answer) => answer.json()).then((told) => {
+  limits = told;
+  $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
+  $("#keep").textContent = `${Math.round(told.keep_seconds / 60)} minutes later`;
+});
+
+function show(selector, visible) { $(selector).hidden = !visible; }
+
+function say(text) { $("#said").textContent = text; }
+
+function fail(text) {
+  show("#progress", false);
+  $("#error").textContent = text;
+  show("#error", true);
+}
+
+function fill(k) {
+  const file = inputs[k].files[0], drop = drops[k], image = drop.querySelector("img");
+  if (image.src) URL.revokeObjectURL(image.src);
+  image.hidden = !file;
+  drop.classList.toggle("filled", Boolean(file));
+  drop.querySelector(".name").textContent = file ? file.name : "";
+  if (file) {
+    image.src = URL.createObjectURL(file);
+    image.onerror = () => { image.hidden = true; };  // not a picture, or a kind that only the program reads
+  }
+  $("button.main").disabled = !inputs.every((input) => input.files.length);
+}
+
+inputs.forEach((input, k) => input.addEventListener("change", () => fill(k)));
+
+/* Two files dropped anywhere fill both places; one fills the place it is dropped on, or the first free one. */
+window.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  drops.forEach((drop) => drop.classList.toggle("over", drop.contains(event.target)));
+});
+window.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) drops.forEach((drop) => drop.classList.remove("over"));
+});
+window.addEventListener("drop", (event) => {
+  event.preventDefault();
+  drops.forEach((drop) => drop.classList.remove("over"));
+  const files = [...event.dataTransfer.files].slice(0, 2);
+  const under = drops.findIndex((drop) => drop.contains(event.target));
+  const free = inputs.findIndex((input) => !input.files.length);
+  const first = files.length === 2 ? 0 : under >= 0 ? under : Math.max(free, 0);
+  files.forEach((file, i) => {
+    const holder = new DataTransfer();
+    holder.items.add(file);
+    inputs[first + i].files = holder.files;
+    fill(first + i);
+  });
+});
+
+$("#pictures").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const files = inputs.map((input) => input.files[0]);
+  show("#error", false);
+  show("#result", false);
+  if (files.reduce((sum, file) => sum + file.size, 0) > limits.upload) {
+    fail(`Both pictures together may have at most ${limits.upload / 1e6} MB.`);
+    return;
+  }
+  $("button.main").disabled = true;
+  try {
+    await forgetCurrent();
+    const match = await upload(files);
+    current = match.id;
+    await follow(match);
+  } catch (error) {
+    fail(error.message);
+  } finally {
+    $("button.main").disabled = false;
+  }
+});
+
+async function forgetCurrent() {
+  if (current) await fetch(`/matches/${current}`, { method: "DELETE" }).catch(() => {});
+  current = null;
+}
+
+/* XMLHttpRequest, because fetch can't tell how far an upload is. */
+function upload(files) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest(), form = new FormData();
+    files.forEach((file, k) => form.append(`image${k}`, file));
+    request.open("POST", "/matches");
+    request.responseType = "json";
+    request.upload.onprogress = (event) => progress("Uploading", 15 * event.loaded / event.total);
+    request.onload = () => (request.status === 202
+      ? resolve(request.response)
+      : reject(new Error(sentence(request.response?.error ?? `The server answered ${request.status}`))));
+    request.onerror = () => reject(new Error("The server can't be reached."));
+    progress("Uploading", 0);
+    request.send(form);
+  });
+}
+
+async function follow(match) {
+  for (let wait = 150; ; wait = Math.min(wait * 1.2, 1000)) {
+    if (match.state === "waiting") progress(`Waiting, ${match.before} before this one`, 15);
+    if (match.state === "running") progress(stages[match.stage], 15 + 85 * match.done / match.of);
+    if (match.state === "failed") throw new Error(sentence(match.error));
+    if (match.state === "done") return finish(match);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+    const answer = await fetch(`/matches/${match.id}`);
+    match = await answer.json();
+    if (!answer.ok) throw new Error(sentence(match.error));
+  }
+}
+
+function progress(text, percent) {
+  show("#progress", true);
+  if ($("#stage").textContent !== text) { $("#stage").textContent = text; say(text); }
+  $("#bar").value = percent;
+}
+
+function finish(match) {
+  show("#progress", false);
+  const link = (name, text, download) => {
+    const a = document.createElement("a");
+    a.className = "button";
+    a.href = `/matches/${match.id}/${name}`;
+    a.textContent = text;
+    if (download) a.download = name; else { a.target = "_blank"; a.rel = "noopener"; }
+    return a;
+  };
+  const texts = {
+    "matches.html": "Report", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)", "matches.png": "Picture (PNG)",
+  };
+  $("#told").textContent = sentence(match.told).replace(/\.$/, "");
+  $("#files").replaceChildren(
+    link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
+  $("#report").src = `/matches/${match.id}/matches.html`;
+  show("#result", true);
+  say(match.told);
+  $("#told").focus();
+}
+
+function sentence(text) {
+  const end = /[.!?]$/.test(text) ? "" : ".";
+  return text.charAt(0).toUpperCase() + text.slice(1) + end;
+}
