@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 import zipfile
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache as computed_once
 from pathlib import Path
@@ -28,7 +29,15 @@ from matching.pipeline import DescribedPicture
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go
 ABANDONED = 3600  # seconds after which an unfinished file is nobody's
-SOURCES = ("features", "images", "decoding", "montage", "pipeline", "_feature_kernels", "_opencv")  # make features
+SOURCES = (  # modules that make features
+    "features",
+    "images",
+    "decoding",
+    "montage",
+    "pipeline",
+    "_feature_kernels",
+    "_opencv",
+)
 DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.error, NotImplementedError)
 
 
@@ -91,7 +100,8 @@ class FeatureCache:
         except FileNotFoundError:
             return None
         except DAMAGED:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
             return None
 
     def put(self, key, entry):
@@ -155,7 +165,8 @@ def _arrays(entry):
 
 
 def _read(path):
-    with np.load(path, allow_pickle=False) as data:
+    # opened here: np.load leaves a file open that it finds damaged
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {f.name: data[f.name] for f in fields(Features)}
         arrays["descriptors"] = arrays["descriptors"].astype(np.float32)
         described = DescribedPicture(Features(**arrays), data["step"], data["digest"].tobytes())

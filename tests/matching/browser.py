@@ -1,0 +1,38 @@
+"""A real browser for the tests that need one: Chromium of the system, driven by Playwright."""
+
+import shutil
+from contextlib import contextmanager
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def require_browser():
+    """The path of a browser; skips the test where there is none, or no Playwright."""
+    pytest.importorskip("playwright", reason="the browser tests need Playwright")
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)})")
+    return found
+
+
+@contextmanager
+def browser_page(**context):
+    """A page of a new browser context (colour scheme, viewport, ...); its `complaints` are what the console
+    or an uncaught error said."""
+    path = require_browser()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # no sandbox: it can't be had for root in a container, and these pages are ours
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            page = browser.new_context(**context).new_page()
+            page.complaints = []
+            page.on("console", lambda m: m.type in ("error", "warning") and page.complaints.append(m.text))
+            page.on("pageerror", lambda error: page.complaints.append(str(error)))
+            page.set_default_timeout(20_000)
+            yield page
+        finally:
+            browser.close()

@@ -1,0 +1,160 @@
+import os
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from matching import MatchConfig
+from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.features import DESCRIPTOR_NORM, Features
+from matching.images import read_picture
+from matching.pipeline import DescribedPicture, describe_picture
+
+
+@pytest.fixture(scope="module")
+def entry(folder):
+    picture = read_picture(folder / "c.jpg")
+    return CachedPicture(describe_picture(picture), picture.width, picture.height)
+
+
+def made_up(rng, n):
+    """An entry of n features with any values that features can have."""
+    columns = {
+        "xy": rng.normal(size=(n, 2)) * 1e3,
+        "frames": rng.normal(size=(n, 2, 2)),
+        "descriptors": rng.integers(0, DESCRIPTOR_NORM + 1, (n, 128)).astype(np.float32),
+        "cell": rng.integers(0, 9, n),
+    }
+    flags = {f.name: rng.integers(0, 2, n).astype(np.int8) for f in fields(Features)}
+    described = DescribedPicture(Features(**{**flags, **columns}), np.array([1.5, 1 / 3]), rng.bytes(32))
+    return CachedPicture(described, 640, 480)
+
+
+def equal(a, b):
+    columns = all(
+        np.array_equal(getattr(a.described.features, f.name), getattr(b.described.features, f.name))
+        and getattr(a.described.features, f.name).dtype == getattr(b.described.features, f.name).dtype
+        for f in fields(Features)
+    )
+    others = np.array_equal(a.described.step, b.described.step) and a.described.digest == b.described.digest
+    return columns and others and (a.width, a.height) == (b.width, b.height)
+
+
+def test_an_entry_comes_back_bit_by_bit(tmp_path, entry):
+    cache = FeatureCache(tmp_path, 10**9)
+    assert cache.get("ab12") is None
+    cache.put("ab12", entry)
+    assert equal(cache.get("ab12"), entry)
+    for n in (0, 1, 50):
+        other = made_up(np.random.default_rng(n), n)
+        cache.put(f"cd{n}", other)
+        assert equal(cache.get(f"cd{n}"), other)
+
+
+def test_the_key_follows_content_and_settings_of_features(folder):
+    config = MatchConfig()
+    content = content_digest(folder / "c.jpg")
+    assert content == content_digest(str(folder / "c.jpg"))
+    assert content_digest(folder / "missing.jpg") is None
+    key = entry_key(content, config)
+    assert key == entry_key(content, replace(config, clustering=replace(config.clustering, n_clusters=7)))
+    others = {
+        entry_key("0" * 64, config),
+        entry_key(content, replace(config, max_pixels=1000)),
+        entry_key(content, replace(config, features=replace(config.features, mser_delta=5))),
+    }
+    assert key not in others
+    assert len(others) == 3
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-50], lambda b: b"", lambda b: b[:2000] + b"x" + b[2001:]])
+def test_a_damaged_entry_counts_as_missing(tmp_path, entry, damage):
+    cache = FeatureCache(tmp_path, 10**9)
+    cache.put("ab", entry)
+    (path,) = tmp_path.glob("*/*.npz")
+    path.write_bytes(damage(path.read_bytes()))
+    assert cache.get("ab") is None
+    assert not path.exists()
+    cache.put("ab", entry)
+    assert equal(cache.get("ab"), entry)
+
+
+def test_the_entries_used_least_recently_go(tmp_path):
+    entry = made_up(np.random.default_rng(0), 100)
+    probe = FeatureCache(tmp_path, 10**9)
+    probe.put("probe", entry)
+    size = probe.size()
+    cache = FeatureCache(tmp_path / "limited", 4 * size)
+    cache.folder.mkdir()
+    for k in range(4):
+        cache.put(f"a{k}", entry)
+    for k, age in enumerate((40, 30, 20, 10)):  # seconds
+        os.utime(cache._path(f"a{k}"), (time.time() - age,) * 2)
+    assert cache.get("a0") is not None  # used now
+    cache.put("bb", entry)
+    kept = [name for name in ("a0", "a1", "a2", "a3", "bb") if cache.get(name) is not None]
+    assert kept == ["a0", "a3", "bb"]  # down to nine tenths of the room
+    assert cache.size() <= cache.limit
+
+
+def test_an_entry_larger_than_the_cache_is_not_kept(tmp_path, entry):
+    cache = FeatureCache(tmp_path, 1000)
+    cache.put("ab", entry)
+    assert cache.get("ab") is None
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+def test_what_a_crash_left_goes_after_a_while(tmp_path, entry):
+    (tmp_path / "ab").mkdir()
+    old, new = tmp_path / "ab/old.part", tmp_path / "ab/new.part"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (time.time() - 7200,) * 2)
+    FeatureCache(tmp_path, 10**9).put("ab12", entry)
+    assert not old.exists()
+    assert new.exists()  # another process may be writing it
+
+
+def test_a_cache_that_can_not_be_written_is_no_error(tmp_path, entry):
+    (tmp_path / "file").touch()
+    cache = FeatureCache(tmp_path / "file", 10**9)
+    cache.put("ab", entry)
+    assert cache.get("ab") is None
+
+
+WRITER = """
+import sys
+import numpy as np
+from pathlib import Path
+from matching.collection.cache import CachedPicture, FeatureCache
+from matching.features import Features
+from matching.pipeline import DescribedPicture
+from dataclasses import fields
+
+folder, value = Path(sys.argv[1]), int(sys.argv[2])
+cache = FeatureCache(folder, 300_000)
+n = 100
+for k in range(60):
+    key = f"{k % 7:02d}"
+    columns = {f.name: np.full(n, k % 7, np.int8) for f in fields(Features)}
+    columns["xy"] = np.full((n, 2), float(k % 7))
+    columns["descriptors"] = np.full((n, 128), k % 7, np.float32)
+    cache.put(key, CachedPicture(DescribedPicture(Features(**columns), np.ones(2), b"x"), k % 7, 1))
+    entry = cache.get(key)
+    assert entry is None or (entry.width == k % 7 and (entry.described.features.xy == k % 7).all())
+"""
+
+
+def test_several_writers_at_once(tmp_path):
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(tmp_path), str(k)], stderr=subprocess.PIPE, text=True
+        )
+        for k in range(3)
+    ]
+    assert [run.communicate(timeout=120)[1] for run in runs] == [""] * 3
+    assert not list(tmp_path.rglob("*.part"))
+    assert FeatureCache(tmp_path, 300_000).size() <= 300_000

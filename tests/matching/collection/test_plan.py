@@ -1,0 +1,83 @@
+from pathlib import Path
+
+import pytest
+
+from matching import InputError
+from matching.collection.plan import pictures_in, plan_of_folder, plan_of_gallery, plan_of_list
+
+
+def named(plan):
+    return [tuple(Path(plan.paths[k]).name for k in pair) for pair in plan.pairs()]
+
+
+def test_a_folder_gives_every_pair_once_in_the_order_of_names(folder):
+    plan = plan_of_folder(folder)
+    names = ["a first.png", "b second.png", "c.jpg", "d plain.png", "e damaged.jpg", "f text.png"]
+    assert [Path(p).name for p in plan.paths] == names
+    assert named(plan) == [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
+
+
+def test_subfolders_only_when_asked(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / ".git").mkdir()
+    for name in ("x.png", "in/y.PNG", ".git/z.png"):
+        (tmp_path / name).touch()
+    assert pictures_in(tmp_path) == [str(tmp_path / "x.png")]
+    assert pictures_in(tmp_path, recursive=True) == [str(tmp_path / "in/y.PNG"), str(tmp_path / "x.png")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["a.png\tb c.png", "a.png, b c.png", '"a.png","b c.png"', "a.png 'b c.png'", "  a.png   b\\ c.png"],
+)
+def test_ways_to_write_a_pair(tmp_path, line):
+    (tmp_path / "list").write_text(f"# pairs\n\n{line}\n")
+    assert named(plan_of_list(tmp_path / "list")) == [("a.png", "b c.png")]
+
+
+def test_relative_paths_count_from_the_list_then_from_here(tmp_path, monkeypatch):
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists/near.png").touch()
+    (tmp_path / "here.png").touch()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lists/pairs").write_text("near.png here.png\nnear.png nowhere.png\n")
+    plan = plan_of_list("lists/pairs")
+    assert plan.paths == tuple(str(tmp_path / p) for p in ("lists/near.png", "here.png", "lists/nowhere.png"))
+
+
+def test_a_pair_listed_twice_is_one_and_its_reverse_another(tmp_path):
+    (tmp_path / "list").write_text("a b\nb a\na b\na a\n")
+    assert plan_of_list(tmp_path / "list").listed == ((0, 1), (1, 0), (0, 0))
+
+
+def test_queries_meet_the_whole_gallery_but_not_themselves(folder, tmp_path):
+    (tmp_path / "q.png").touch()
+    assert len(named(plan_of_gallery(tmp_path, folder))) == 6
+    both = named(plan_of_gallery(folder, folder))
+    assert len(both) == 30
+    assert all(a != b for a, b in both)
+    assert len(named(plan_of_gallery(folder / "c.jpg", folder))) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("a\n", "line 1 must name two pictures, has 1"), ("# none\n", "has no pairs")]
+)
+def test_bad_lists(tmp_path, text, reason):
+    (tmp_path / "list").write_text(text)
+    with pytest.raises(InputError, match=reason):
+        plan_of_list(tmp_path / "list")
+
+
+def test_bad_folders(tmp_path, folder):
+    with pytest.raises(InputError, match="can't be read"):
+        plan_of_folder(tmp_path / "missing")
+    with pytest.raises(InputError, match="has no pictures"):
+        plan_of_folder(tmp_path)
+    with pytest.raises(InputError, match="at least 2 pictures"):
+        plan_of_folder(folder / "c.jpg")
+    with pytest.raises(InputError, match="no pair of different pictures"):
+        plan_of_gallery(folder / "c.jpg", folder / "c.jpg")
+    with pytest.raises(InputError, match="can't be read"):
+        plan_of_list(tmp_path / "missing")
+    with pytest.raises(InputError, match="not a UTF-8 text"):
+        plan_of_list(folder / "c.jpg")

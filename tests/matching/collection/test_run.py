@@ -1,0 +1,171 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from database import content, rows
+from PIL import Image
+
+from matching import InputError, match
+from matching.collection import FeatureCache, match_collection, plan_of_folder, plan_of_list, work
+from matching.collection.backends import Lost, local_backend
+from matching.collection.records import PairRecord
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
+
+
+@pytest.fixture(scope="module")
+def done(folder, cache, tmp_path_factory):
+    """The database of an undisturbed run over the folder, and its summary."""
+    db = tmp_path_factory.mktemp("done") / "c.db"
+    return db, match_collection(plan_of_folder(folder), db, cache=cache, jobs=1)
+
+
+def test_every_result_equals_a_single_match(done, folder):
+    db, _ = done
+    pairs = rows(db, "SELECT pair, path0, path1, n_objects, score FROM results WHERE status = 'matched'")
+    assert len(pairs) == 6
+    for pair, path0, path1, n_objects, score in pairs:
+        result = match(path0, path1)
+        kept = np.flatnonzero(result.cluster >= 0)
+        columns = np.column_stack(
+            [kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]]
+        )
+        query = (
+            "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate"
+        )
+        assert np.array_equal(np.array(rows(db, query, pair)).reshape(-1, 7), columns)
+        assert n_objects == len(result.objects)
+        assert score == max((o.score for o in result.objects), default=0)
+        query = "SELECT score, transform, outline0, outline1 FROM objects WHERE pair = ? ORDER BY object"
+        for o, (score, *shapes) in zip(result.objects, rows(db, query, pair), strict=True):
+            assert score == o.score
+            for text, array in zip(shapes, (o.transform, o.outline0, o.outline1), strict=True):
+                assert np.array_equal(np.array(json.loads(text)), array)
+    assert max(n for *_, n, _ in pairs) == 2
+
+
+def test_failed_pictures_are_recorded_and_stop_nothing(done, folder):
+    db, summary = done
+    failed = dict(rows(db, "SELECT path, error FROM images WHERE status = 'failed'"))
+    assert sorted(Path(path).name for path in failed) == ["e damaged.jpg", "f text.png"]
+    for path, error in failed.items():
+        assert error.startswith(path)
+        assert "\n" not in error
+    assert (summary.images, summary.failed_images, summary.pairs, summary.failed_pairs) == (6, 2, 15, 9)
+    assert (summary.described, summary.matched, summary.internal_errors) == (6, 6, 0)
+    assert rows(
+        db, "SELECT count(*) FROM pairs WHERE status = 'failed' AND error LIKE '%damaged.jpg: %'"
+    ) == [(5,)]
+
+
+def test_a_finished_collection_is_not_done_again(done, folder, cache):
+    db, _ = done
+    before = content(db)
+    again = match_collection(plan_of_folder(folder), db, cache=cache, jobs=1)
+    assert (again.described, again.matched) == (0, 0)
+    assert content(db) == before
+
+
+def test_a_cache_too_small_for_anything_changes_nothing(done, folder, tmp_path):
+    match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=FeatureCache(tmp_path, 100), jobs=1)
+    assert content(tmp_path / "c.db") == content(done[0])
+
+
+def command(folder, db, cache, *arguments):
+    return [
+        sys.executable,
+        str(SCRIPT),
+        *map(str, ("--all", folder, "--db", db, "--cache", cache, *arguments)),
+    ]
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path):
+    db, rng, jobs = tmp_path / "c.db", random.Random(0), 2
+    for wait in (0.6, 2.5 + rng.uniform(0, 1), 3.5 + rng.uniform(0, 2)):
+        run = subprocess.Popen(
+            command(folder, db, tmp_path / "cache", "--jobs", jobs, "--quiet"), stdout=subprocess.DEVNULL
+        )
+        time.sleep(wait)
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    run = subprocess.run(
+        command(folder, db, tmp_path / "cache", "--jobs", jobs), capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert content(db) == content(done[0])
+
+
+def test_two_runs_at_once_on_one_database_and_cache(done, folder, tmp_path):
+    one = command(folder, tmp_path / "c.db", tmp_path / "cache", "--jobs", 1)
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    runs = [subprocess.Popen(one, **pipes) for _ in range(2)]
+    errors = [run.communicate(timeout=200)[1] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], errors
+    assert content(tmp_path / "c.db") == content(done[0])
+
+
+def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
+    for name in ("a first.png", "c.jpg"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    plan = plan_of_folder(tmp_path)
+    match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
+    assert rows(tmp_path / "c.db", "SELECT n_objects FROM pairs") == [(1,)]
+    Image.fromarray(np.zeros((50, 50), np.uint8)).save(tmp_path / "c.jpg")
+    summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.described, summary.matched) == (1, 1)
+    assert rows(tmp_path / "c.db", "SELECT n_objects, n_matches FROM pairs") == [(0, 0)]
+    (tmp_path / "c.jpg").unlink()
+    summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.failed_images, summary.failed_pairs) == (1, 1)
+
+
+def test_a_picture_may_meet_itself_and_its_pair_backwards(tmp_path, folder, cache):
+    names = [("c.jpg", "c.jpg"), ("a first.png", "c.jpg"), ("c.jpg", "a first.png")]
+    (tmp_path / "list").write_text("".join(f"{folder / a}\t{folder / b}\n" for a, b in names))
+    match_collection(plan_of_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
+    there, back = (
+        rows(tmp_path / "c.db", f"SELECT {columns} FROM matches WHERE pair = {pair}")
+        for pair, columns in ((1, "object, x0, y0, x1, y1"), (2, "object, x1, y1, x0, y0"))
+    )
+    assert there == back != []
+    assert rows(tmp_path / "c.db", "SELECT n_objects FROM pairs") == [(1,)] * 3
+
+
+def test_an_error_of_the_program_is_recorded_with_its_traceback(tmp_path, folder, cache, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(work, "match_described", broken)
+    summary = match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
+    assert summary.internal_errors == 6
+    (error,) = rows(tmp_path / "c.db", "SELECT DISTINCT error FROM pairs WHERE error LIKE 'internal%'")[0]
+    assert "Traceback" in error
+    assert "ZeroDivisionError: planted" in error
+
+
+def die_on_three(number, text):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return PairRecord(number, len(text))
+
+
+def test_a_task_that_kills_its_process_is_lost_alone():
+    with local_backend(2) as run:
+        records = {record.id: record for record in run(die_on_three, ((k, "x" * k) for k in range(8)))}
+    assert sorted(records) == list(range(8))
+    assert isinstance(records.pop(3), Lost)
+    assert all(record.n_candidates == k for k, record in records.items())
+
+
+def test_other_settings_want_another_database(done, folder, cache):
+    from matching import MatchConfig
+
+    with pytest.raises(InputError, match="made with other settings"):
+        match_collection(plan_of_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)

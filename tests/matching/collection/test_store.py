@@ -1,0 +1,158 @@
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from matching import InputError, MatchConfig
+from matching.collection.records import ImageRecord, PairRecord, pair_record
+from matching.collection.store import config_of_store, open_store
+from matching.objects import describe_object
+from matching.pipeline import MatchResult
+
+
+@pytest.fixture
+def db(tmp_path):
+    return tmp_path / "c.db"
+
+
+def result():
+    rng = np.random.default_rng(1)
+    cluster = np.repeat([0, -1, 1], [30, 10, 20])
+    xy0 = rng.uniform(0, 1, (60, 2)) * 100
+    xy1 = xy0 + 1 / 3
+    objects = tuple(describe_object(k, xy0[cluster == k], xy1[cluster == k], 50.1 - k) for k in (0, 1))
+    return MatchResult(xy0, xy1, cluster, rng.uniform(size=60), objects, {"candidates": 0.25})
+
+
+def fill(store):
+    numbers = store.add_images(["/a", "/b", "/c"])
+    store.add_pairs([(0, 1), (0, 2), (1, 2)])
+    for number in numbers[:2]:
+        store.record_image(ImageRecord(number, "5" * 64, 100, 90, 1000))
+    store.record_image(ImageRecord(2, None, error="/c: no such file"))
+    return store
+
+
+def test_numbers_follow_the_order_of_the_plan(db):
+    with open_store(db, MatchConfig()) as store:
+        assert store.add_images(["/b", "/a"]) == [0, 1]
+        assert store.add_images(["/a", "/c", "/b"]) == [1, 2, 0]
+        store.add_pairs([(1, 0), (1, 0), (0, 1)])
+        store.add_pairs([(2, 0), (1, 0)])
+        assert store.rows("SELECT id, image0, image1 FROM pairs ORDER BY id") == [
+            (0, 1, 0),
+            (1, 0, 1),
+            (2, 2, 0),
+        ]
+
+
+def test_a_result_is_kept_to_the_last_bit(db):
+    made = result()
+    with open_store(db, MatchConfig()) as store:
+        fill(store).record_pair(pair_record(0, made))
+        rows = np.array(store.rows("SELECT candidate, object, x0, y0, x1, y1, score FROM matches"))
+        objects = store.rows("SELECT object, n_matches, score, transform, transform_error FROM objects")
+        pair = store.rows("SELECT status, n_candidates, n_matches, n_objects, score FROM pairs WHERE id = 0")
+    kept = made.cluster >= 0
+    assert np.array_equal(rows[:, 0], np.flatnonzero(kept))
+    assert np.array_equal(rows[:, 1], made.cluster[kept])
+    assert np.array_equal(rows[:, 2:6], np.hstack([made.xy0, made.xy1])[kept])
+    assert np.array_equal(rows[:, 6], made.score[kept])
+    assert pair == [("matched", 60, 50, 2, 50.1)]
+    for row, o in zip(objects, made.objects, strict=True):
+        assert row[:3] == (o.id, o.n_matches, o.score)
+        assert row[3] == str(o.transform.tolist())
+        assert row[4] == o.transform_error
+
+
+def test_a_pair_is_written_once_whoever_comes_first(db):
+    with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
+        fill(one).record_pair(pair_record(0, result()))
+        other.record_pair(PairRecord(0, 5))
+        other.record_pair(PairRecord(0, error="late"))
+        assert other.rows("SELECT status, n_candidates FROM pairs WHERE id = 0") == [("matched", 60)]
+
+
+def test_pairs_of_failed_pictures_fail_with_their_reason(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store).fail_pairs_of_failed_images()
+        assert store.rows("SELECT id, status, error FROM pairs") == [
+            (0, "pending", None),
+            (1, "failed", "/c: no such file"),
+            (2, "failed", "/c: no such file"),
+        ]
+
+
+def test_a_changed_picture_starts_again_with_all_its_pairs(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store).record_pair(pair_record(0, result()))
+        store.record_pair(pair_record(1, result()))
+        store.fail_pairs_of_failed_images()
+        assert store.forget_changed({0: "5" * 64, 1: "5" * 64, 2: None}) == 0
+        assert store.forget_changed({0: "5" * 64, 1: "6" * 64, 2: None}) == 1
+        assert store.rows("SELECT id, status, n_objects FROM pairs") == [
+            (0, "pending", None), (1, "matched", 2), (2, "pending", None),
+        ]  # fmt: skip
+        assert store.rows("SELECT DISTINCT pair FROM matches") == [(1,)]
+        assert store.rows("SELECT status FROM images") == [("described",), ("pending",), ("failed",)]
+        assert store.forget_changed({2: "7" * 64}) == 1  # it is there now
+
+
+def test_foreign_keys_are_on_and_the_checks_hold(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store)
+        for statement in (
+            "INSERT INTO pairs (id, image0, image1) VALUES (9, 0, 77)",
+            "INSERT INTO matches VALUES (0, 0, 0, 1, 1, 1, 1, 0.5)",
+            "UPDATE pairs SET status = 'failed' WHERE id = 0",
+            "UPDATE images SET status = 'described' WHERE id = 2",
+        ):
+            with pytest.raises(sqlite3.IntegrityError):
+                store.cursor(statement)
+        store.record_pair(pair_record(0, result()))
+        store.cursor("DELETE FROM pairs WHERE id = 0")
+        assert store.value("SELECT count(*) FROM matches") == store.value("SELECT count(*) FROM objects") == 0
+        assert store.rows("PRAGMA foreign_key_check") == []
+
+
+def test_other_settings_and_versions_are_told_by_name(db):
+    config = MatchConfig()
+    other = replace(config, clustering=replace(config.clustering, n_clusters=7))
+    with open_store(db, config) as store:
+        assert config_of_store(store) == config
+    with pytest.raises(InputError, match=r"clustering.n_clusters is 50, not 7"), open_store(db, other):
+        pass
+    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
+        raw.execute("UPDATE settings SET value = '0.0.1' WHERE name = 'version'")
+    with pytest.raises(InputError, match=r"made by version 0.0.1"), open_store(db, config):
+        pass
+    with open_store(db) as store:  # to look at it is fine
+        assert store.value("SELECT count(*) FROM pairs") == 0
+
+
+@pytest.mark.parametrize("config", [MatchConfig(), MatchConfig.paper()], ids=["default", "paper"])
+def test_settings_come_back_from_the_database(tmp_path, config):
+    for k, settings in enumerate((config, replace(config, features=replace(config.features, montage=None)))):
+        with open_store(tmp_path / f"{k}.db", settings) as store:
+            assert config_of_store(store) == settings
+
+
+def test_files_that_are_no_such_database(tmp_path):
+    text, other, folder = tmp_path / "text.db", tmp_path / "other.db", tmp_path / "folder"
+    text.write_text("not a database, but long enough to have the header of one" * 20)
+    with closing(sqlite3.connect(other)) as raw:
+        raw.execute("CREATE TABLE images (id INTEGER)")
+    folder.mkdir()
+    before = text.read_bytes()
+    for path in (text, other):
+        with pytest.raises(InputError, match=r"is not a database of"), open_store(path, MatchConfig()):
+            pass
+    assert text.read_bytes() == before
+    for path in (folder, tmp_path / "missing/c.db"):
+        with pytest.raises(InputError, match=r"can't be"), open_store(path, MatchConfig()):
+            pass
+    with pytest.raises(InputError, match="no such database"), open_store(tmp_path / "none.db"):
+        pass
+    assert not (tmp_path / "none.db").exists()
