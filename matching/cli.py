@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from matching.arguments import config_of, parser
@@ -34,7 +36,6 @@ def _run(arguments, demo_pair, rivals):
     if demo == (arguments.image1 is not None) or (demo and arguments.image0 is not None):
         raise InputError(f"two pictures are needed{', or --demo' if demo_pair else ''}; see gdl-match --help")
     from matching.output import make_folder, write_results
-    from matching.pipeline import match_pictures
 
     tell = (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
     if demo:
@@ -45,6 +46,10 @@ def _run(arguments, demo_pair, rivals):
         folder = make_folder(arguments.out or Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match"))
     for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
+    from matching.pipeline import (
+        match_pictures,  # only now: what can't be read is told without waiting for it
+    )
+
     config = config_of(arguments)
     result = match_pictures(*pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
@@ -85,12 +90,31 @@ def _pictures(arguments, paths):
     from matching.images import read_picture, with_mask
 
     masks = arguments.mask0, arguments.mask1
-    pictures = [with_mask(read_picture(path), mask) for path, mask in zip(paths, masks, strict=True)]
+    with _silent_decoders():
+        pictures = [with_mask(read_picture(path), mask) for path, mask in zip(paths, masks, strict=True)]
     if arguments.export:
         from matching.exchange import check_formats
 
         check_formats(arguments.export, pictures)
     return pictures
+
+
+@contextmanager
+def _silent_decoders():
+    """Keeps what libtiff tells of damage off standard error: it writes there by itself, several lines."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    sys.stderr.flush()
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 def _write_demo(folder, demo_pair):

@@ -437,6 +437,27 @@ def test_exports(gdl_match, tmp_path, pictures):
     assert len((tmp_path / "out" / "matches.csv").read_text().splitlines()) == kept + 1
 
 
+def test_warp_draws_each_object(gdl_match, tmp_path):
+    options = ("--out", "out", "--quiet", "--no-figure", "--warp")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    drawn = [f"object{k}-{what}.png" for k in range(2) for what in ("picks", "warp01", "warp10")]
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz", *drawn]
+    for entry in json.loads((tmp_path / "out" / "matches.json").read_text())["objects"]:
+        assert entry["deformation"]["backward"]["hold_out_error"] < 1
+
+
+def test_decoders_are_kept_off_standard_error(pictures, capfd):
+    image = Image.open(pictures / "first.png")
+    image.save(pictures / "zip.tiff", compression="tiff_deflate")
+    content = bytearray((pictures / "zip.tiff").read_bytes())
+    content[2000:2100] = bytes(100)
+    (pictures / "zip.tiff").write_bytes(content)
+    assert command.main([str(pictures / name) for name in ("zip.tiff", "first.png")]) == 2
+    told = capfd.readouterr().err.splitlines()  # libtiff would add a line of its own
+    assert len(told) == 1
+    assert "zip.tiff: damaged picture" in told[0]
+
+
 def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, monkeypatch):
     status, output, error = gdl_match("coffee.png", "coffee.png", "--export", "colmap")
     assert (status, output) == (2, "")
