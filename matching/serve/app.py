@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from matching._version import __version__
@@ -61,6 +62,7 @@ def create_app(limits=None, hosts=LOOPBACK):
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(Refusal, _refuse)
+    app.add_exception_handler(HTTPException, _refuse_as_told)
     _add_page(app, limits)
     _add_matches(app, jobs, limits)
     return app
@@ -69,6 +71,10 @@ def create_app(limits=None, hosts=LOOPBACK):
 async def _refuse(request, refusal):
     await drain(request)
     return JSONResponse({"error": refusal.reason}, refusal.status, refusal.headers)
+
+
+async def _refuse_as_told(request, error):
+    return await _refuse(request, Refusal(error.status_code, error.detail, error.headers))
 
 
 def _add_page(app, limits):

@@ -13,7 +13,6 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from PIL import Image, UnidentifiedImageError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
 from matching.serve.limits import Refusal
@@ -28,14 +27,12 @@ DRAINED = 100_000_000  # bytes of a refused upload that are read all the same, s
 async def receive(request, folder, limits):
     """Write the two uploads of a request to folder/upload0 and upload1; returns their names.
 
-    Raises Refusal.
+    Raises Refusal or HTTPException.
     """
-    try:
-        form = await Request(request.scope, _limited(request, limits.upload)).form(
-            max_files=len(FIELDS), max_fields=len(FIELDS)
-        )
-    except MultiPartException as error:
-        raise Refusal(400, f"the upload can't be understood: {error.message}") from None
+    limited = Request(request.scope, _limited(request, limits.upload))
+    form = await limited.form(
+        max_files=len(FIELDS), max_fields=len(FIELDS)
+    )  # HTTPException 400 if it is none
     try:
         files = [form.get(field) for field in FIELDS]
         if not all(isinstance(file, UploadFile) and file.filename for file in files):

@@ -1,0 +1,349 @@
+"""The page's server, asked as a browser or anything else would ask it."""
+
+import asyncio
+import io
+import json
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import browser_page
+from PIL import Image
+from planting import object_pair
+
+pytest.importorskip("fastapi", reason="the page needs FastAPI")
+httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
+
+from matching import match  # noqa: E402
+from matching.serve.limits import Limits, Refusal  # noqa: E402
+from matching.serve.uploads import check_picture, shown_name  # noqa: E402
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
+
+
+def png(array):
+    buffer = io.BytesIO()
+    Image.fromarray(array).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def bomb(side=14200):
+    """A PNG of 202 megapixels in a few hundred kilobytes."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    packer = zlib.compressobj(9)
+    rows = b"".join(packer.compress(bytes(side + 1)) for _ in range(side)) + packer.flush()
+    header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return [png(picture) for picture in object_pair()]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """The address of a server that takes at most 4 MB, with a queue of 4."""
+    process = subprocess.Popen(
+        [sys.executable, str(SCRIPT), "serve", "--port", "0", "--max-upload", "4", "--queue", "4"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = process.stdout.readline()
+        assert line, process.stderr.read()
+        yield Server(line.split()[0].rstrip("/"), process)
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+    assert "Traceback" not in errors
+
+
+class Server:
+    def __init__(self, address, process):
+        self.address, self.process = address, process
+
+    def post(self, *files, **options):
+        named = {
+            f"image{k}": file if isinstance(file, tuple) else (f"p{k}.png", file)
+            for k, file in enumerate(files)
+        }
+        return httpx.post(f"{self.address}/matches", files=named, timeout=60, **options)
+
+    def get(self, path, **options):
+        return httpx.get(self.address + path, timeout=60, **options)
+
+    def wait(self, number, seconds=90):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            status = self.get(f"/matches/{number}").json()
+            if status["state"] in ("done", "failed"):
+                return status
+            time.sleep(0.1)
+        raise AssertionError(status)
+
+    def memory(self):
+        """Megabytes that the server's own process holds, and the most that it ever held."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        return [int(re.search(rf"{name}:\s+(\d+) kB", text)[1]) / 1000 for name in ("VmRSS", "VmHWM")]
+
+
+def test_two_pictures_become_results(server, pictures, tmp_path):
+    answer = server.post(("../../a b.png", pictures[0]), ("<b>.png", pictures[1]))
+    assert answer.status_code == 202
+    number = answer.json()["id"]
+    status = server.wait(number)
+    assert status["state"] == "done"
+    assert status["told"].startswith("2 objects in both")
+    assert status["files"] == ["matches.html", "matches.json", "matches.npz", "matches.png"]
+    summary = server.get(f"/matches/{number}/matches.json").json()
+    assert [image["path"] for image in summary["images"]] == ["a b.png", "<b>.png"]
+    page = server.get(f"/matches/{number}/matches.html")
+    assert "&lt;b&gt;.png" in page.text
+    assert "<b>.png" not in page.text
+    assert "sandbox" in page.headers["content-security-policy"]
+    with np.load(io.BytesIO(server.get(f"/matches/{number}/matches.npz").content)) as data:
+        expected = match(*object_pair())
+        assert all(np.array_equal(data[name], getattr(expected, name)) for name in ("xy0", "xy1", "cluster"))
+    figure = server.get(f"/matches/{number}/matches.png")
+    assert figure.headers["content-disposition"].startswith("attachment")
+    assert Image.open(io.BytesIO(figure.content)).height == 440
+    assert server.get(f"/matches/{number}/upload0").status_code == 404
+    assert server.get(f"/matches/{number}/..%2f..%2fupload0").status_code == 404
+    assert httpx.delete(f"{server.address}/matches/{number}").status_code == 204
+    assert server.get(f"/matches/{number}").status_code == 404
+
+
+def test_uploads_are_gone_after_the_match(server, pictures):
+    number = server.post(*pictures).json()["id"]
+    server.wait(number)
+    (folder,) = Path(tempfile.gettempdir()).glob(f"gdl-match-*/{number}")
+    assert not list(folder.glob("upload*"))
+    assert (folder / "matches.npz").exists()
+    httpx.delete(f"{server.address}/matches/{number}")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "status", "reason"),
+    [
+        (b"just a text", 415, "p0.png: is not a picture of a kind that is taken"),
+        (b"", 415, "p0.png: is not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", 415, "is not a picture of a kind"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>", 415, "is not a picture"),
+        (png(np.zeros((5001, 5000), np.uint8)), 413, "at most 25 megapixels, this one has 25.0"),
+    ],
+    ids=["text", "empty", "eps", "svg", "large"],
+)
+def test_what_is_not_taken_is_told_why(server, pictures, first, status, reason):
+    answer = server.post(first, pictures[1])
+    assert answer.status_code == status
+    assert reason in answer.json()["error"]
+
+
+def test_a_bomb_is_refused_by_its_header(server, pictures):
+    server.post(b"warm", pictures[1])
+    before = server.memory()[1]
+    for _ in range(3):
+        answer = server.post(bomb(), pictures[1])
+        assert answer.status_code == 413
+        assert "at most 25 megapixels" in answer.json()["error"]
+    assert server.memory()[1] < before + 60  # MB; the picture would be 202
+
+
+def test_a_damaged_picture_fails_alone(server, pictures):
+    number = server.post(pictures[0][: len(pictures[0]) // 2], pictures[1]).json()["id"]
+    status = server.wait(number)
+    assert status["state"] == "failed"
+    assert re.match(r"p0\.png: (damaged|.*truncated)", status["error"])
+    assert server.wait(server.post(*pictures).json()["id"])["state"] == "done"
+
+
+def test_too_many_bytes_are_refused(server, pictures):
+    large = b"\xff\xd8\xff" + bytes(5_000_000)
+    answer = server.post(large, pictures[1])
+    assert (answer.status_code, answer.json()["error"]) == (
+        413,
+        "both pictures together may have at most 4 MB",
+    )
+
+    def without_a_length():
+        head = b'--x\r\nContent-Disposition: form-data; name="image0"; filename="a"\r\n\r\n'
+        yield head
+        for _ in range(60):
+            yield bytes(100_000)
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(f"{server.address}/matches", content=without_a_length(), headers=headers, timeout=60)
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("content", "headers"),
+    [
+        (b"", {}),
+        (b"not multipart", {"Content-Type": "multipart/form-data; boundary=x"}),
+        (b"{}", {"Content-Type": "application/json"}),
+        (b"image0=a&image1=b", {"Content-Type": "application/x-www-form-urlencoded"}),
+        (b"", {"Content-Type": "multipart/form-data"}),
+    ],
+)
+def test_other_requests_are_bad_requests(server, content, headers):
+    answer = httpx.post(f"{server.address}/matches", content=content, headers=headers, timeout=60)
+    assert answer.status_code == 400
+    assert "error" in answer.json()
+
+
+def test_fifty_at_once_get_clear_answers(server, pictures):
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: server.post(*pictures), range(50)))
+    codes = [answer.status_code for answer in answers]
+    assert set(codes) <= {202, 503}
+    assert 4 <= codes.count(202) <= 10
+    for answer in answers:
+        if answer.status_code == 503:
+            assert "the server is busy" in answer.json()["error"]
+            assert int(answer.headers["retry-after"]) > 0
+    taken = [answer.json()["id"] for answer in answers if answer.status_code == 202]
+    assert all(server.wait(number)["state"] == "done" for number in taken)
+    assert server.memory()[1] < 400
+    assert server.get("/").status_code == 200
+
+
+def test_other_sites_can_not_reach_it(server, pictures):
+    assert server.get("/", headers={"Host": "evil.example"}).status_code == 400
+    assert server.post(*pictures, headers={"Origin": "http://evil.example"}).status_code == 403
+    answer = server.post(*pictures, headers={"Origin": server.address})
+    assert answer.status_code == 202
+    server.wait(answer.json()["id"])
+    headers = server.get("/").headers
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert server.get("/docs").status_code == server.get("/openapi.json").status_code == 404
+
+
+def test_it_listens_on_this_machine_alone(server):
+    assert server.address.startswith("http://127.0.0.1:")
+    table = Path(f"/proc/{server.process.pid}/net/tcp").read_text()
+    port = f"{int(server.address.rsplit(':', 1)[1]):04X}"
+    listening = [line.split()[1] for line in table.splitlines() if f":{port} 00000000:0000 0A" in line]
+    assert listening == [f"0100007F:{port}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--port", "70000"], "must be a whole number from 0 to 65535, got '70000'"),
+        (["--port", "x"], "must be a whole number from 0 to 65535, got 'x'"),
+        (["--queue", "0"], "must be a whole number"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8765: "),
+        (["picture.jpg"], "unrecognized arguments: picture.jpg"),
+    ],
+)
+def test_bad_options(arguments, reason):
+    run = subprocess.run([sys.executable, str(SCRIPT), "serve", *arguments], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr.startswith("gdl-match serve: error: ")
+    assert reason in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_names_are_only_shown():
+    assert [shown_name(n) for n in ("../a", "C:\\x\\b.png", "a\nb", "/", "x" * 200)] == [
+        "a", "b.png", "ab", "picture", "x" * 80,
+    ]  # fmt: skip
+
+
+def test_headers_of_any_kind_are_answered(tmp_path):
+    rng = np.random.default_rng(0)
+    start = png(np.zeros((9, 9, 3), np.uint8))
+    for k in range(200):
+        data = bytearray(start)
+        for at in rng.integers(0, 60, 5):
+            data[at] = rng.integers(256)
+        path = tmp_path / f"{k}"
+        path.write_bytes(data)
+        try:
+            check_picture(path, "p", Limits())
+        except Refusal as refusal:
+            assert refusal.status in (413, 415)
+
+
+def test_results_are_deleted_after_a_while(pictures):
+    from matching.serve.jobs import Jobs
+
+    async def run():
+        async with Jobs(Limits(keep_seconds=0.3, match_seconds=60)).running() as jobs:
+            async with jobs.slot() as job:
+                for k, picture in enumerate(pictures):
+                    (job.folder / f"upload{k}").write_bytes(picture)
+                job.names = ["a", "b"]
+            while job.state != "done":
+                await asyncio.sleep(0.05)
+            assert (job.folder / "matches.npz").exists()
+            await asyncio.sleep(1.0)
+            with pytest.raises(Refusal, match="there is no such match"):
+                jobs.find(job.id)
+            assert not job.folder.exists()
+            root = job.folder.parent
+        assert not root.exists()
+
+    asyncio.run(run())
+
+
+def test_a_match_that_takes_too_long_is_stopped(pictures):
+    from matching.serve.jobs import Jobs
+
+    async def run():
+        async with Jobs(Limits(match_seconds=0.05)).running() as jobs:
+            async with jobs.slot() as job:
+                for k, picture in enumerate(pictures):
+                    (job.folder / f"upload{k}").write_bytes(picture)
+                job.names = ["a", "b"]
+            while job.ended is None:
+                await asyncio.sleep(0.05)
+            assert jobs.status(job)["error"] == "the match took more than 0.05 s and was stopped"
+            assert not list(job.folder.glob("upload*"))
+
+    asyncio.run(run())
+
+
+def test_the_page_in_a_browser(server, pictures, tmp_path):
+    for k, picture in enumerate(pictures):
+        (tmp_path / f"p{k}.png").write_bytes(picture)
+    (tmp_path / "text.png").write_text("no picture")
+    with browser_page(viewport={"width": 1000, "height": 900}) as page:
+        page.goto(server.address)
+        button = page.get_by_role("button", name="Find common objects")
+        assert button.is_disabled()
+        inputs = page.locator("input[type=file]")
+        inputs.nth(0).set_input_files(tmp_path / "p0.png")
+        inputs.nth(1).set_input_files(tmp_path / "text.png")
+        button.click()
+        alert = page.get_by_role("alert")
+        alert.wait_for()
+        assert "is not a picture of a kind that is taken" in alert.inner_text()
+        page.complaints.clear()  # the browser logs the 415 and the preview that is none
+        inputs.nth(1).set_input_files(tmp_path / "p1.png")
+        button.click()
+        page.locator("#result").wait_for(timeout=60_000)
+        assert page.locator("#told").inner_text().startswith("2 objects in both")
+        report = page.frame_locator("#report")
+        report.get_by_role("button", name="Object 1").click()
+        assert "Object 1 singled out" in report.locator(".told").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Objects (JSON)").click()
+        assert len(json.loads(Path(download.value.path()).read_text())["objects"]) == 2
+        assert page.complaints == []
