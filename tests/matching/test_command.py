@@ -450,7 +450,7 @@ def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     Image.open(pictures / "first.png").save("zip.tiff", compression="tiff_deflate")
     content = bytearray(Path("zip.tiff").read_bytes())
-    content[1000:30_000] = bytes(29_000)
+    content[8:2000] = bytes(1992)
     Path("zip.tiff").write_bytes(content)
     assert command.main(["zip.tiff", str(pictures / "first.png")]) == 2
     told = capfd.readouterr().err.splitlines()  # libtiff would add a line of its own
