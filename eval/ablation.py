@@ -41,6 +41,9 @@ def variants() -> dict[str, MatchConfig]:
         "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
         "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
         "default without seams": replace(default, features=no_seams),
+        "default without seams and repeats": replace(
+            default, features=no_seams, repeats=replace(default.repeats, covered_share=2.0)
+        ),
     }
 
 

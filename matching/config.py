@@ -8,6 +8,7 @@ from matching.candidates import CandidateConfig
 from matching.clustering import ClusteringConfig
 from matching.features import FeatureConfig
 from matching.parts import PartsConfig
+from matching.repeats import RepeatsConfig
 from matching.verification import VerificationConfig
 
 
@@ -27,6 +28,7 @@ class MatchConfig:
     clustering: ClusteringConfig = ClusteringConfig()
     verification: VerificationConfig = VerificationConfig()
     parts: PartsConfig = PartsConfig()
+    repeats: RepeatsConfig = RepeatsConfig()
     whole_objects: bool = True
 
     @classmethod

@@ -111,7 +111,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
     """Join parts that one smooth map explains, the best pair first, until none is left."""
     parts = list(parts)
     cost = {
-        (a, b): _seam(candidates, parts[a], parts[b], config) for a in range(len(parts)) for b in range(a)
+        (a, b): seam_cost(candidates, parts[a], parts[b], config) for a in range(len(parts)) for b in range(a)
     }
     while cost:
         a, b = min(cost, key=lambda pair: (cost[pair], pair))
@@ -122,7 +122,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
         cost = {pair: c for pair, c in cost.items() if a not in pair}
         for pair in cost:
             if b in pair:
-                cost[pair] = _seam(candidates, parts[pair[0]], parts[pair[1]], config)
+                cost[pair] = seam_cost(candidates, parts[pair[0]], parts[pair[1]], config)
     return [p for p in parts if len(p)]
 
 
@@ -132,7 +132,7 @@ def is_wide(xy, least):
     return low > 0 and low >= least**2 * high
 
 
-def _seam(candidates, one, other, config):
+def seam_cost(candidates, one, other, config):
     """Median over the closest pairs across of the ACC distance over what is allowed; infinite where there
     are too few.
     """

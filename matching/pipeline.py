@@ -25,6 +25,7 @@ from matching.images import (
     working_image,
 )
 from matching.objects import MatchedObject, describe_object
+from matching.repeats import split_at_repeats
 from matching.territory import drop_covered
 from matching.threads import default_threads
 from matching.verification import verify_cluster
@@ -174,6 +175,7 @@ def whole_objects(candidates, knn, labels, scores, config):
     found.sort(key=lambda part: (-len(part), part[0]))
     found = [part for part in found if _is_wide(candidates, part, config.parts.min_width)]
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
+    found = split_at_repeats(candidates, found, config.repeats, config.parts)
     labels = np.full(len(candidates), -1, np.int64)
     for k, part in enumerate(found):
         labels[part] = k
