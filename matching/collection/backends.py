@@ -122,7 +122,7 @@ def _run_on_cluster(client, function, tasks):
             return [future]
         return []
 
-    stream = as_completed([future for _ in range(room) for future in send()])
+    stream = as_completed([future for _ in range(room) for future in send()], loop=client.loop)
     for future in stream:
         number = out.pop(future.key)[0]
         if future.cancelled():

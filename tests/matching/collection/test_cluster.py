@@ -1,0 +1,96 @@
+"""On a real Dask cluster: a scheduler and two workers, processes of their own."""
+
+import itertools
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from database import content
+
+from matching import InputError
+from matching.collection import FeatureCache, backends, match_collection, plan_of_list
+
+pytest.importorskip("distributed", reason="the cluster's tests need dask.distributed")
+
+
+class Cluster:
+    """A scheduler and its workers."""
+
+    def __init__(self, folder):
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", folder, "--port", "0", "--no-show")
+        options = "--nthreads", "1", "--no-nanny", "--local-directory", folder
+        self.workers = [self._start("worker", folder, *options) for _ in range(2)]
+
+    def _start(self, kind, folder, *options):
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-W", "ignore", "-m", f"distributed.cli.dask_{kind}"),
+                *("--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", self.file, *options),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=folder,
+        )
+
+    def address(self, seconds=60):
+        """The scheduler's address, once both workers are there."""
+        from distributed import Client
+
+        end = time.monotonic() + seconds
+        while not self.file.exists() or not self.file.read_text():
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        address = json.loads(self.file.read_text())["address"]
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=seconds)
+        return address
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.close()
+
+
+def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_path):
+    names = [folder / name for name in ("a first.png", "b second.png", "c.jpg", "d plain.png", "f text.png")]
+    (tmp_path / "list").write_text("".join(f"{a}\t{b}\n" for a, b in itertools.product(names, repeat=2)))
+    plan = plan_of_list(tmp_path / "list")
+    for name in ("cache", "other"):
+        (tmp_path / name).mkdir()
+    killed = []
+
+    def progress(records, total, desc):
+        for k, record in enumerate(records):
+            yield record
+            if desc == "pairs" and k == 2:
+                cluster.workers[0].kill()
+                killed.append(total - k)
+
+    options = {"scheduler": cluster.address(), "cache": FeatureCache(tmp_path / "cache", 10**9)}
+    summary = match_collection(plan, tmp_path / "cluster.db", progress=progress, **options)
+    assert killed == [14]
+    assert (summary.matched, summary.failed_pairs, summary.failed_images) == (16, 9, 1)
+    match_collection(plan, tmp_path / "here.db", jobs=1, cache=FeatureCache(tmp_path / "other", 10**9))
+    assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
+
+
+def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "CONNECT", 1)
+    (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'c.jpg'}'\n")
+    plan = plan_of_list(tmp_path / "list")
+    for address, reason in (
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("nonsense://x", "no Dask scheduler answers"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            match_collection(plan, tmp_path / "c.db", scheduler=address, cache=FeatureCache(tmp_path, 10**9))
