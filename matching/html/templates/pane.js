@@ -54,7 +54,7 @@ class Pane {
     const fit = this.width / this.picture.width;
     const low = [Math.min(...xs), Math.min(...ys)], high = [Math.max(...xs), Math.max(...ys)];
     const size = [Math.max(high[0] - low[0], 20) * fit, Math.max(high[1] - low[1], 20) * fit];
-    this.scale = Math.min(Math.max(0.75 * Math.min(this.width / size[0], this.height / size[1]), 1), Pane.MOST);
+    this.scale = Math.min(Math.max(0.85 * Math.min(this.width / size[0], this.height / size[1]), 1), Pane.MOST);
     this.x = this.width / 2 - ((low[0] + high[0]) / 2 + 0.5) * fit * this.scale;
     this.y = this.height / 2 - ((low[1] + high[1]) / 2 + 0.5) * fit * this.scale;
     this.apply();

@@ -1,0 +1,133 @@
+"""The command line as a user runs it."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from database import rows
+
+from matching.collection import command
+
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
+
+
+@pytest.fixture(scope="module")
+def finished(folder, cache, tmp_path_factory):
+    """A finished database, with what the command printed."""
+    place = tmp_path_factory.mktemp("finished")
+    run = subprocess.run(
+        [
+            *(sys.executable, SCRIPT, "--all", folder, "--db", place / "c.db", "--cache", cache.folder),
+            *(
+                "--jobs",
+                "1",
+                "--csv",
+                place / "csv",
+                "--parquet",
+                place / "parquet",
+                "--html",
+                place / "c.html",
+            ),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    return place, run
+
+
+def test_it_tells_the_best_pairs(finished):
+    _, run = finished
+    assert run.returncode == 0
+    head, first, *_ = run.stdout.splitlines()
+    assert head.split() == ["score", "objects", "matches", "pair"]
+    assert first.endswith(("b second.png", "c.jpg"))
+    assert run.stderr.splitlines()[-1].startswith(
+        "6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;"
+    )
+
+
+def test_csv_files_hold_the_tables(finished):
+    place, _ = finished
+    for table, n in (("images", 6), ("pairs", 15), ("objects", 4)):
+        with (place / "csv" / f"{table}.csv").open(newline="") as file:
+            lines = list(csv.DictReader(file))
+        assert len(lines) == n
+    assert list(lines[0]) == [name for _, name, *_ in rows(place / "c.db", "PRAGMA table_info(objects)")]
+    with (place / "csv" / "matches.csv").open(newline="") as file:
+        matches = [
+            (int(m["pair"]), int(m["candidate"]), float(m["x0"]), float(m["score"]))
+            for m in csv.DictReader(file)
+        ]
+    query = "SELECT pair, candidate, x0, score FROM matches ORDER BY pair, candidate"
+    assert matches == rows(place / "c.db", query) != []
+
+
+def test_parquet_files_hold_the_tables(finished):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    place, _ = finished
+    for table, order in (("images", "id"), ("objects", "pair, object"), ("matches", "pair, candidate")):
+        columns = parquet.read_table(place / "parquet" / f"{table}.parquet").to_pydict()
+        expected = rows(place / "c.db", f"SELECT * FROM {table} ORDER BY {order}")
+        assert list(zip(*columns.values(), strict=True)) == expected
+    pairs = parquet.read_table(place / "parquet" / "pairs.parquet")
+    assert {"path0", "path1"} <= set(pairs.column_names)
+    assert str(pairs.schema.field("score").type) == "double"
+
+
+def test_a_finished_database_can_be_exported_again(finished, tmp_path, capsys):
+    place, _ = finished
+    assert command.main(["--db", str(place / "c.db"), "--csv", str(tmp_path)]) == 0
+    assert (tmp_path / "pairs.csv").read_bytes() == (place / "csv" / "pairs.csv").read_bytes()
+    assert "a first.png" in capsys.readouterr().out
+
+
+def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
+    (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'd plain.png'}'\n")
+    arguments = [
+        "--pairs",
+        tmp_path / "list",
+        "--db",
+        tmp_path / "c.db",
+        "--cache",
+        cache.folder,
+        "--jobs",
+        1,
+        "--quiet",
+    ]
+    assert command.main(list(map(str, arguments))) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "no common object\n"
+    assert captured.err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "the following arguments are required: --db"),
+        (["--db", "c.db"], "one of --pairs, --all, or --query with --gallery is needed"),
+        (["--db", "c.db", "--all", ".", "--pairs", "x"], "one of --pairs, --all"),
+        (["--db", "c.db", "--query", "."], "--query and --gallery go together"),
+        (["--db", "c.db", "--all", ".", "--shortlist", "5"], "--shortlist goes with"),
+        (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
+        (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
+        (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
+        (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
+        (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
+        (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
+        (["--db", "list", "--pairs", "list"], "list: is not a database of gdl-match-collection"),
+        (["--db", "c.db", "--pairs", "list", "--cache", "list"], "list: the output folder can't be written"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, arguments, reason):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list").write_text("a.png b.png\n" + "# long enough to have the header of a database\n" * 40)
+    if "--cache" not in arguments and "list" in arguments:
+        arguments = [*arguments, "--cache", "cache"]
+    assert command.main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("gdl-match-collection: error: ")
+    assert reason in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""

@@ -1,0 +1,232 @@
+"""The reports, as text and in a real browser."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import browser_page
+from PIL import Image
+from planting import object_pair
+
+from matching.collection import FeatureCache, match_collection, plan_of_folder
+from matching.html import pair_report, write_collection_report, write_pair_report
+from matching.html.page import _json, candidates_data, embedded
+from matching.images import picture_of_array
+from matching.pipeline import match_pictures
+
+
+@pytest.fixture(scope="module")
+def pair():
+    pictures = [picture_of_array(array) for array in object_pair()]
+    return pictures, match_pictures(*pictures)
+
+
+@pytest.fixture(scope="module")
+def page_of_pair(pair, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pair") / "matches.html"
+    write_pair_report(path, *pair, names=["first.png", "<second> & 'more'.png"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def page_of_collection(tmp_path_factory):
+    place = tmp_path_factory.mktemp("collection")
+    folder = place / "pictures"
+    folder.mkdir()
+    first, second = object_pair()
+    for name, array in (("first", first), ("second", second), ("third", first[:, :220])):
+        Image.fromarray(array).save(folder / f"{name}.png")
+    (folder / "text.png").write_text("none")
+    cache = FeatureCache(place, 10**9)
+    match_collection(plan_of_folder(folder), place / "c.db", cache=cache, jobs=1)
+    write_collection_report(place / "c.db", place / "c.html", 10, cache)
+    return place / "c.html"
+
+
+class Links(HTMLParser):
+    """All addresses that a page would load or lead to."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [
+            value for name, value in attributes if name in ("src", "href", "action", "data", "srcset")
+        ]
+
+
+def test_pages_are_one_file_without_network(page_of_pair, page_of_collection):
+    for path in (page_of_pair, page_of_collection):
+        text = path.read_text()
+        links = Links()
+        links.feed(text)
+        assert all(link.startswith(("data:", "#")) for link in links.found)
+        assert not re.search(r"@import|url\(", text)
+        assert "default-src 'none'" in text
+        assert len(text) < 2_000_000
+
+
+def test_names_are_text_never_markup(page_of_pair):
+    text = page_of_pair.read_text()
+    assert "&lt;second&gt; &amp;" in text
+    assert "<second>" not in text
+    assert _json({"a": "</script><!--"}) == '{"a":"\\u003c/script>\\u003c!--"}'
+
+
+def test_equal_results_give_equal_pages(pair):
+    pictures, result = pair
+    assert pair_report(pictures, result) == pair_report(pictures, result)
+
+
+def test_kept_candidates_come_first_then_the_nearest_rejected():
+    xy = np.arange(10.0).reshape(5, 2)
+    data, rows = candidates_data(
+        xy, xy, np.array([-1, 0, -1, 1, -1]), np.array([0.9, 0.5, 0.1, 0.4, 0.3]), most=2
+    )
+    assert rows.tolist() == [1, 3, 2, 4]
+    assert data["cluster"] == [0, 1, -1, -1]
+    assert data["xy0"][:4] == [20, 30, 60, 70]
+
+
+def test_embedded_pictures_are_made_smaller():
+    import base64
+    import io
+
+    uri = embedded(np.full((600, 300, 3), 90, np.uint8), 200)
+    image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
+    assert (image.format, image.size) == ("JPEG", (100, 200))
+
+
+def test_a_page_without_objects(pair):
+    pictures = [picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
+    text = pair_report(pictures, match_pictures(*pictures))
+    assert "No common object" in text
+
+
+def test_singling_out_sliding_and_zooming(page_of_pair):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        button = page.get_by_role("button", name="Object 1")
+        assert button.get_attribute("aria-pressed") == "false"
+        button.focus()
+        page.keyboard.press("Enter")
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator(".singled-out").inner_text().startswith("Object 1 singled out: ")
+        assert page.locator("svg.singled .object.chosen").count() == 2
+        page.keyboard.press("Escape")
+        assert button.get_attribute("aria-pressed") == "false"
+        slider = page.get_by_role("slider")
+        assert "only" in slider.get_attribute("aria-valuetext")
+        slider.focus()
+        page.keyboard.press("Home")
+        text = page.locator(".counts").inner_text()
+        kept, shown, rejected = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", text))
+        assert shown == rejected > 0
+        assert kept > 50
+        page.get_by_role("button", name="Zoom in").click()
+        assert page.evaluate("viewer.panes.map(p => p.scale)") == [1.5, 1.5]
+        page.locator(".stage").first.focus()
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("viewer.panes[0].scale") == pytest.approx(2.1)
+        assert page.evaluate("viewer.panes[0].x") < 0
+        page.get_by_role("button", name="Fit").click()
+        assert page.evaluate("viewer.panes.map(p => p.scale)") == [1, 1]
+        button.click()
+        page.get_by_role("button", name="To object").click()
+        assert page.evaluate("viewer.panes[1].scale") > 1.3
+        assert page.complaints == []
+
+
+def test_hovering_and_clicking_an_outline(page_of_pair):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        inside = page.evaluate("""() => {  // a point of the screen that is inside object 0 of the first picture
+            const path = document.querySelector(".pane .object[data-object='0'] .ink");
+            const box = path.getBoundingClientRect();
+            for (let k = 1; k < 400; k++) {
+                const x = box.left + box.width * ((k * 0.618) % 1);
+                const y = box.top + box.height * ((k * 0.755) % 1);
+                if (document.elementFromPoint(x, y) === path) return [x, y];
+            }
+        }""")
+        page.mouse.move(*inside)
+        assert page.locator("tr.chosen button").inner_text().endswith("Object 0")
+        page.mouse.move(5, 5)
+        assert page.locator("tr.chosen").count() == 0
+        page.mouse.click(*inside)
+        page.mouse.move(5, 5)
+        assert page.get_by_role("button", name="Object 0").get_attribute("aria-pressed") == "true"
+
+
+def test_dots_lie_on_what_they_mark(page_of_pair, pair):
+    """A match's dot, its place in the data and in the result agree, zoomed or not."""
+    _, result = pair
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        page.get_by_role("button", name="Zoom in").click()
+        row = int(np.flatnonzero(result.cluster >= 0)[0])
+        for side, xy in enumerate((result.xy0, result.xy1)):
+            at = page.evaluate(f"viewer.place(viewer.panes[{side}], {side}, 0)")
+            width = page.evaluate(f"viewer.panes[{side}].width")
+            x = page.evaluate(f"viewer.panes[{side}].x")
+            expected = (xy[row, 0] + 0.5) * width / 440 * 1.5 + x
+            assert at["x"] == pytest.approx(expected, abs=0.2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width):
+    with browser_page(viewport={"width": width, "height": 780}, color_scheme=scheme) as page:
+        for path in (page_of_pair, page_of_collection):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            luma = np.mean([int(n) for n in re.findall(r"\d+", ground)[:3]])
+            assert (luma > 200) if scheme == "light" else (luma < 60)
+        assert page.complaints == []
+
+
+def test_the_gallery(page_of_collection):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_collection.as_uri())
+        cards = page.locator(".card")
+        scores = [float(text) for text in page.locator(".card strong").all_inner_texts()]
+        assert scores == sorted(scores, reverse=True)
+        assert cards.count() == 3
+        assert "text.png" in page.locator("details").inner_text() or page.locator("details td").count()
+        page.get_by_label("Name").fill("third")
+        assert page.get_by_role("status").inner_text() == "2 of 3 pairs"
+        page.get_by_label("Name").fill("")
+        cards.first.focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        dialog.wait_for()
+        assert re.search(r"#pair-\d+$", page.url)
+        title = dialog.get_by_role("heading").first.inner_text()
+        dialog.get_by_role("button", name="Object 0").click()
+        page.keyboard.press("Escape")  # lets the object go
+        assert dialog.is_visible()
+        dialog.get_by_role("button", name="Next").click()
+        assert dialog.get_by_role("heading").first.inner_text() != title
+        page.keyboard.press("Escape")
+        assert not dialog.is_visible()
+        assert page.complaints == []
+
+
+def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    (tmp_path / "cache").mkdir()
+    hidden = (place / "pictures").rename(tmp_path / "elsewhere")
+    try:
+        write_collection_report(
+            place / "c.db", tmp_path / "c.html", 10, FeatureCache(tmp_path / "cache", 10**9)
+        )
+    finally:
+        hidden.rename(place / "pictures")
+    text = (tmp_path / "c.html").read_text()
+    assert text.count('"n_rejected":0') == 3
+    assert len(text) < len(Path(page_of_collection).read_text())
