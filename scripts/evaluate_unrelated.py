@@ -6,19 +6,22 @@ and prints how many pairs have an object, and the best score of each pair where 
 
 import argparse
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from matching import MatchConfig, match
+from matching import MatchConfig
+from matching.images import read_picture
+from matching.pipeline import describe_picture, match_described
+from matching.threads import default_threads
 
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
 
 
-def best_score(path0, path1):
-    return max((thing.score for thing in match(path0, path1, FREE).objects), default=0.0)
+def best_score(described0, described1):
+    return max((thing.score for thing in match_described(described0, described1, FREE).objects), default=0.0)
 
 
 def main():
@@ -28,16 +31,20 @@ def main():
     parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER")
     parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     options = parser.parse_args()
     pictures = [sorted(p for p in folder.iterdir() if p.is_file()) for folder in options.folders]
     possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
-    run = Parallel(n_jobs=options.jobs, return_as="generator")(
-        delayed(best_score)(*possible[i]) for i in order
-    )
-    scores = np.array(list(tqdm(run, total=len(order))))
+    pairs = [possible[i] for i in order]
+    described = {
+        path: describe_picture(read_picture(path), FREE, default_threads())
+        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
+    }
+    scores = np.array([best_score(described[a], described[b]) for a, b in tqdm(pairs, desc="pairs")])
     least = MatchConfig().clustering.min_score
+    for k in np.flatnonzero(scores >= least):
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {scores[k]:.1f}")
+    print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
     quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
     print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
     print("best score: median {:.1f}, 95 % {:.1f}, 99 % {:.1f}, largest {:.1f}".format(*quantiles))

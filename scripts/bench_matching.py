@@ -1,0 +1,101 @@
+"""Time a match, stage by stage, beside what OpenCV alone needs for the same pair, in one run.
+
+OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
+least that a user could do. Without pictures, the pair is a composite of shipped photographs, 960 px.
+Prints Markdown; times are medians, warm. Run it on a quiet machine.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cv2
+
+from matching import match
+from matching.images import picture_of_array, read_picture
+from synth.composite import composite_pair
+from synth.photographs import shipped
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two, or none")
+    parser.add_argument("--repeats", type=int, default=7, help="runs a time is the median of (default: 7)")
+    options = parser.parse_args()
+    if len(options.pictures) not in (0, 2):
+        parser.error(f"two pictures are needed, or none, got {len(options.pictures)}")
+    if options.repeats < 1:
+        parser.error(f"--repeats must be at least 1, got {options.repeats}")
+    pictures = _pictures(options.pictures)
+    theirs, ours = _seconds_side_by_side(pictures, options.repeats)
+    print_stages(theirs, ours)
+    if options.pictures:
+        print_command(options.pictures, options.repeats)
+    print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
+
+
+def _pictures(paths):
+    if paths:
+        return [read_picture(path) for path in paths]
+    pair = composite_pair(shipped(), 3, 5.0, 0)
+    return [
+        picture_of_array(image, name) for image, name in ((pair.image0, "first"), (pair.image1, "second"))
+    ]
+
+
+def _seconds_side_by_side(pictures, repeats):
+    """Seconds of OpenCV's part, and stage timings of match: in turn, after one of each to warm up."""
+    greys = [picture.grey for picture in pictures]
+    opencv_alone(greys)
+    match(*pictures)
+    theirs, ours = [], []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        opencv_alone(greys)
+        theirs.append(time.perf_counter() - start)
+        ours.append(match(*pictures).timings)
+    return theirs, ours
+
+
+def opencv_alone(greys):
+    sift = cv2.SIFT_create()
+    first, second = (sift.detectAndCompute(grey, None)[1] for grey in greys)
+    return cv2.BFMatcher(cv2.NORM_L2).knnMatch(first, second, k=2)
+
+
+def print_stages(theirs, ours):
+    peer, total = statistics.median(theirs), statistics.median(sum(t.values()) for t in ours)
+    print("| stage | seconds |\n|---|---|")
+    for stage in ours[0]:
+        print(f"| {stage} | {statistics.median(t[stage] for t in ours):.3f} |")
+    print(f"| match, in all | {total:.3f} |\n| OpenCV alone | {peer:.3f} |\n| ratio | {total / peer:.2f} |")
+
+
+def print_command(paths, repeats):
+    """The whole command from the shell, after a first run that fills the caches of compiled code."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, Path(__file__).with_name("match.py"), *paths, "--out", folder, "--quiet"]
+        runs = [_run(command) for _ in range(repeats + 1)][1:]
+    seconds, memory = (statistics.median(values) for values in zip(*runs, strict=True))
+    print(f"\nThe command, figure included: {seconds:.2f} s, {memory:.0f} MB at most")
+
+
+def _run(command):
+    """Seconds and peak memory in MB of one run."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status) > 1:
+        raise SystemExit(f"{' '.join(map(str, command))} failed")
+    return time.perf_counter() - start, usage.ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
