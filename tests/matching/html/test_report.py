@@ -144,7 +144,7 @@ def test_singling_out_sliding_and_zooming(page_of_pair):
 def test_hovering_and_clicking_an_outline(page_of_pair):
     with browser_page(viewport={"width": 1100, "height": 900}) as page:
         page.goto(page_of_pair.as_uri())
-        inside = page.evaluate("""() => {  // a point of the screen that is inside object 0 of the first picture
+        inside = page.evaluate("""() => {  // a point of the screen inside object 0 of the first picture
             const path = document.querySelector(".pane .object[data-object='0'] .ink");
             const box = path.getBoundingClientRect();
             for (let k = 1; k < 400; k++) {
