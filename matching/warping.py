@@ -14,7 +14,7 @@ NODES = 100  # exact values of the map along the longer side of an object; a cub
 STRIP = 512  # rows warped at a time
 MARGIN = 0.25  # of an object's size around it, so that its surroundings can be compared
 PICKS = 24  # numbered matches
-LEAST = 640  # pixels: smaller cut-outs are enlarged
+LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
 BACKGROUND = 0.35  # how far surroundings go towards mid grey
 FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)")
 SQUARES = 6  # of the checkerboard along the longer side of an object
@@ -43,12 +43,12 @@ def draw_picks(rgb0, rgb1, result, found):
     picked = own[spread(result.xy0[own], PICKS)]
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
-    height = max(LEAST, *(len(cut) for _, cut in cuts))
+    height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
-        zoom = height / len(cut)
-        panel = _opencv.resize(faded(cut, 0.2), zoom)
+        panel = faded(_opencv.resize(cut, height / len(cut)), 0.2)
+        zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
         _draw_outline(panel, _zoomed(outline, corner, zoom), colour(found.id))
         for place in _zoomed(xy[own], corner, zoom):
             _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
@@ -66,16 +66,19 @@ def draw_warp(source, target, to_source, outline, tint):
     outline : (k, 2) of the object in the target
     """
     corner, cut = _cut_out(target, outline)
-    warped, inside = warp_object(source, to_source, outline, corner, cut.shape[:2])
-    board = _checkerboard(outline, corner, cut.shape[:2])
-    outside = ~_inside(outline, corner, cut.shape[:2])
-    zoom = max(1, -(-LEAST // max(cut.shape[:2])))
+    plain, zoom = _enlarged(cut)
+    outline = _zoomed(outline, corner, zoom)
+    shape, origin = plain.shape[:2], np.zeros(2)
+    warped, inside = warp_object(
+        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
+    )
+    board = _checkerboard(outline, shape)
+    outside = ~_opencv.fill_polygons(shape, [outline])
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
-        panel = np.where(shown[:, :, None], warped, cut)
+        panel = np.where(shown[:, :, None], warped, plain)
         panel[outside] = faded(panel, BACKGROUND)[outside]
-        panel = _opencv.resize(panel, zoom)
-        _draw_outline(panel, _zoomed(outline, corner, zoom), tint)
+        _draw_outline(panel, outline, tint)
         panels.append(panel)
     return _row(panels)
 
@@ -93,7 +96,7 @@ def warp_object(source, to_source, outline, corner, shape):
     inside : (height, width) bool, inside the outline and in the source
     """
     places = _places(to_source, corner, shape)
-    inside = _inside(outline, corner, shape)
+    inside = _opencv.fill_polygons(shape, [outline - corner])
     step = _magnification(to_source, outline)
     if step > 1.5:
         height, width = (max(round(n / step), 1) for n in source.shape[:2])
@@ -146,21 +149,24 @@ def _zoomed(xy, corner, zoom):
     return (xy - corner + 0.5) * zoom - 0.5
 
 
-def _inside(outline, corner, shape):
-    return _opencv.fill_polygons(shape, [outline - corner])
+def _enlarged(cut):
+    """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
+    size = max(cut.shape[:2])
+    panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
+    return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
 
 
-def _checkerboard(outline, corner, shape):
+def _checkerboard(outline, shape):
     side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
-    low = outline.min(axis=0) - corner
+    low = outline.min(axis=0)
     x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
     return (x[None, :] + y[:, None]) % 2 == 0
 
 
 def _draw_outline(panel, outline, tint):
     unit = max(len(panel) / 960, 0.5)
-    _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(3.5 * unit), 3))
-    _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 1))
+    _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
+    _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
 
 
 def _row(panels):
