@@ -1,9 +1,10 @@
 """Which pictures of a large gallery are worth matching with a query: those that share descriptors with it.
 
-Every descriptor of the query looks up its nearest ones in an approximate index over the whole gallery
-(faiss). Pictures are ranked by local naive Bayes nearest neighbour (McCann and Lowe, CVPR 2012): a descriptor
-speaks for each picture among its K nearest by how much closer that picture's is than the (K + 1)-th, which
-stands for the background: sum of max(d_background^2 - d_picture^2, 0).
+Every descriptor of the query looks up its K + 1 nearest ones in an approximate index over the whole gallery
+(faiss). The last of them stands for the background, as in local naive Bayes nearest neighbour (McCann and
+Lowe, CVPR 2012): the descriptor votes for each picture among the first K that has one much nearer than that.
+Their sum of distance differences ranks worse here, because the many descriptors that fit anything outweigh
+the few that fit one picture; docs/collections.md has numbers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ import numpy as np
 from matching.errors import InputError
 from matching.features import DESCRIPTOR_NORM
 
-PER_PICTURE = 1000  # descriptors of a picture, spread over its list
+PER_PICTURE = 2000  # descriptors of a gallery picture, spread over its list
 NEIGHBORS = 10  # K, of a descriptor of the query
+RATIO = 0.7  # of a distance that earns a vote to the background's
 SEARCHED = 16  # of the index's lists, for each descriptor
 TRAINED_ON = 64  # descriptors a list, for its centre
 
@@ -33,7 +35,7 @@ def require_index():
 class GalleryIndex:
     """An approximate index over the descriptors of a gallery. The same pictures give the same index.
 
-    Descriptors are kept with 8 bits a component: 128 bytes each, 128 kB a picture.
+    Descriptors are kept with 8 bits a component: 128 bytes each, 256 kB a picture.
     """
 
     def __init__(self, pictures):
@@ -57,13 +59,12 @@ class GalleryIndex:
         """(n_pictures,) float64: how much the descriptors (n, 128) of a query speak for each picture."""
         import faiss
 
-        total = np.zeros(self.n_pictures)
-        wanted = some_descriptors(descriptors)
+        wanted = some_descriptors(descriptors, len(descriptors))
         if not len(wanted) or not len(self._owner):
-            return total
+            return np.zeros(self.n_pictures)
         with _one_thread(faiss):
             squared, found = self._index.search(wanted, NEIGHBORS + 1)
-        return total + local_nbnn(squared, self._owner[found], found >= 0, self.n_pictures)
+        return votes(squared, self._owner[found], found >= 0, self.n_pictures)
 
 
 def some_descriptors(descriptors, most=PER_PICTURE):
@@ -72,22 +73,21 @@ def some_descriptors(descriptors, most=PER_PICTURE):
     return np.ascontiguousarray(descriptors[step] / np.float32(DESCRIPTOR_NORM))
 
 
-def local_nbnn(squared, owner, known, n_pictures):
-    """(n_pictures,) scores of a query: McCann and Lowe's Algorithm 2.
+def votes(squared, owner, known, n_pictures):
+    """(n_pictures,) float64: how many descriptors of a query vote for each picture.
 
     squared : (n, K + 1) squared distances of each descriptor's nearest ones, rising
     owner : (n, K + 1) the picture of each
     known : (n, K + 1) bool, false where the index gave fewer
 
-    >>> local_nbnn(np.array([[1.0, 4.0, 9.0]]), np.array([[1, 1, 0]]), np.ones((1, 3), bool), 2)
-    array([0., 8.])
+    >>> votes(np.array([[1.0, 4.0, 9.0]]), np.array([[1, 1, 0]]), np.ones((1, 3), bool), 2)
+    array([0., 1.])
     """
     background = np.where(known, squared, -np.inf).max(axis=1, keepdims=True)
-    gain = np.where(known, np.maximum(background - squared, 0), 0)[:, :-1].astype(float)
-    row = np.broadcast_to(np.arange(len(owner))[:, None], gain.shape)
-    # the nearest of each picture comes first, and alone counts
-    first = np.unique(row * n_pictures + owner[:, :-1], return_index=True)[1]
-    return np.bincount(owner[:, :-1].ravel()[first], gain.ravel()[first], minlength=n_pictures)
+    near = known & (squared < RATIO**2 * background)
+    row, column = np.nonzero(near[:, :-1])
+    once = np.unique(row * n_pictures + owner[row, column])  # a picture gets one vote a descriptor
+    return np.bincount(once % n_pictures, minlength=n_pictures).astype(float)
 
 
 def best(scores, n, but=()):
@@ -98,7 +98,7 @@ def best(scores, n, but=()):
 
 def fingerprint(n, queries, gallery, programs):
     """What a shortlist follows from, as one string: its length, the pictures' contents, the programs."""
-    text = repr((n, queries, gallery, programs, PER_PICTURE, NEIGHBORS, SEARCHED))
+    text = repr((n, queries, gallery, programs, PER_PICTURE, NEIGHBORS, RATIO, SEARCHED))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

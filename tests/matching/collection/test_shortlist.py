@@ -3,35 +3,37 @@ import pytest
 from database import content, rows
 
 from matching.collection import match_collection, plan_of_gallery
-from matching.collection.shortlist import best, local_nbnn, some_descriptors
+from matching.collection.shortlist import RATIO, best, some_descriptors, votes
 from matching.features import DESCRIPTOR_NORM
 
 pytest.importorskip("faiss", reason="the shortlist needs faiss")
 
 
 def definition(squared, owner, n_pictures):
-    """Algorithm 2 of McCann and Lowe with loops: of each picture, the nearest among the K nearest counts."""
+    """With loops: a vote for each picture among the K nearest with a descriptor within RATIO of the last."""
     total = np.zeros(n_pictures)
-    for distances, owners in zip(squared, owner, strict=True):
+    for distances, owners in zip(np.sqrt(squared), owner, strict=True):
         for picture in set(owners[:-1]):
             nearest = min(d for d, o in zip(distances[:-1], owners[:-1], strict=True) if o == picture)
-            total[picture] += distances[-1] - nearest
+            total[picture] += nearest < RATIO * distances[-1]
     return total
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_scores_follow_the_definition(seed):
+def test_votes_follow_the_definition(seed):
     rng = np.random.default_rng(seed)
     squared = np.sort(rng.uniform(size=(40, 6)), axis=1)
     owner = rng.integers(0, 5, (40, 6))
-    assert np.allclose(local_nbnn(squared, owner, np.ones((40, 6), bool), 5), definition(squared, owner, 5))
+    found = votes(squared, owner, np.ones((40, 6), bool), 5)
+    assert np.array_equal(found, definition(squared, owner, 5))
+    assert found.sum() > 20
 
 
 def test_neighbours_that_the_index_did_not_find_say_nothing():
     squared = np.array([[1.0, 3.0, np.inf, np.inf]])
     owner = np.array([[2, 0, 1, 1]])
     known = np.array([[True, True, False, False]])
-    assert local_nbnn(squared, owner, known, 3).tolist() == [0, 0, 2]
+    assert votes(squared, owner, known, 3).tolist() == [0, 0, 1]
 
 
 def test_the_best_come_first_and_ties_by_number():

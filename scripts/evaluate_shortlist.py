@@ -1,0 +1,63 @@
+"""The recall of the shortlist against matching everything: how many of the pairs with objects has it?
+
+python scripts/match_collection.py --query DIR --gallery DIR --db all.db
+python scripts/evaluate_shortlist.py all.db --cache DIR
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from matching.collection import FeatureCache
+from matching.collection.shortlist import GalleryIndex, best
+from matching.collection.store import config_of_store, open_store
+from matching.collection.work import Settings, Source, described
+
+LENGTHS = (1, 2, 3, 5, 10, 20)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("db", type=Path, help="a collection of queries and a gallery, all pairs matched")
+    parser.add_argument("--cache", type=Path, required=True, help="the collection's folder for features")
+    arguments = parser.parse_args()
+    with open_store(arguments.db) as store:
+        settings = Settings(config_of_store(store), FeatureCache(arguments.cache, 10**12))
+        rows = store.rows("SELECT image0, image1, n_objects, score FROM pairs WHERE status = 'matched'")
+        images = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
+    sources = {number: Source(path, content) for number, path, content in images}
+    gallery = sorted({row[1] for row in rows})
+    start = time.perf_counter()
+    index = GalleryIndex(descriptors(sources[number], settings) for number in gallery)
+    built = time.perf_counter() - start
+    wanted = defaultdict(dict)  # query -> gallery picture -> score, of pairs with objects
+    for query, picture, n_objects, score in rows:
+        if n_objects:
+            wanted[query][picture] = score
+    queries = sorted({row[0] for row in rows})
+    start = time.perf_counter()
+    order = {q: best(index.scores(descriptors(sources[q], settings)), len(gallery)) for q in queries}
+    looked = (time.perf_counter() - start) / len(queries)
+    rank = {q: {gallery[k]: r for r, k in enumerate(ks) if gallery[k] != q} for q, ks in order.items()}
+    report(rank, wanted, len(gallery))
+    print(f"index {built:.1f} s, a query {looked:.2f} s")
+
+
+def descriptors(source, settings):
+    return described(source, settings).described.features.descriptors
+
+
+def report(rank, wanted, n_gallery):
+    """Recall by the length of the shortlist, and the most that any list so short can have."""
+    n_pairs = sum(map(len, wanted.values()))
+    print(f"{len(rank)} queries, {n_gallery} gallery pictures, {n_pairs} pairs with objects in common")
+    print("| shortlist | pairs matched | recall | best possible |\n|---|---|---|---|")
+    for n in LENGTHS:
+        found = sum(rank[q][p] < n for q, pictures in wanted.items() for p in pictures)
+        most = sum(min(n, len(pictures)) for pictures in wanted.values())
+        print(f"| {n} | {min(n / n_gallery, 1):.0%} | {found / n_pairs:.3f} | {most / n_pairs:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
