@@ -39,7 +39,7 @@ def directed_embedding(
         return (forth + back) / 2
 
     operator = LinearOperator(w.shape, matvec=theta, dtype=np.float64)
-    return unit_rows(leading_eigenvectors(operator, n_clusters, seed))
+    return unit_rows(leading_eigenvectors(operator, n_clusters, seed)[1])
 
 
 def _random_walk(w, teleport):

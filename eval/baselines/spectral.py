@@ -10,8 +10,11 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
+from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from sklearn.cluster import KMeans
+
+DENSE = 300  # samples; smaller matrices are decomposed whole
 
 
 class NoConvergence(RuntimeError):
@@ -19,22 +22,51 @@ class NoConvergence(RuntimeError):
 
 
 def spectral_embedding(s: csr_matrix, n_clusters: int, seed: int = 0) -> NDArray[np.float64]:
-    """Rows of length 1 of the leading eigenvectors. (n, n_clusters); zero for a vertex without edges."""
+    """Rows of length 1 of the leading eigenvectors. (n, n_clusters); a row may be zero.
+
+    The connected parts of the graph are decomposed one by one: each has an eigenvalue 1, and a Lanczos
+    method is not sure to find an eigenvalue as often as it occurs.
+    """
     degree = np.asarray(s.sum(axis=1)).ravel()
     scale = diags(np.where(degree > 0, 1 / np.sqrt(np.where(degree > 0, degree, 1)), 0))
-    return unit_rows(leading_eigenvectors(scale @ s @ scale, n_clusters, seed))
+    matrix = (scale @ s @ scale).tocsr()
+    part = connected_components(matrix, directed=False)[1]
+    parts = np.split(np.argsort(part, kind="stable"), np.cumsum(np.bincount(part))[:-1])
+    parts.sort(key=len, reverse=True)
+    values, vectors = [], []
+    for members in parts[:n_clusters]:  # of equal eigenvalues those of the largest parts count
+        value, vector = leading_eigenvectors(matrix[members][:, members], n_clusters, seed)
+        values.append(value)
+        vectors.append((members, vector))
+    which = np.repeat(np.arange(len(values)), [len(v) for v in values])
+    column = np.concatenate([np.arange(len(v)) for v in values])
+    order = np.argsort(-np.round(np.concatenate(values), 10), kind="stable")[:n_clusters]
+    embedding = np.zeros((s.shape[0], n_clusters))
+    for place, i in enumerate(order):
+        members, vector = vectors[which[i]]
+        embedding[members, place] = vector[:, column[i]]
+    return unit_rows(embedding)
 
 
-def leading_eigenvectors(matrix: csr_matrix | LinearOperator, k: int, seed: int) -> NDArray[np.float64]:
-    """The k eigenvectors of a symmetric matrix with the largest eigenvalues, largest first. (n, k)."""
+def leading_eigenvectors(
+    matrix: csr_matrix | LinearOperator, k: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The k largest eigenvalues of a symmetric (n, n) matrix (all n of a smaller one), and their eigenvectors.
+
+    (k,) and (n, k), largest first. Small matrices are decomposed as dense ones. Raises NoConvergence.
+    """
     n = matrix.shape[0]
-    start = np.random.default_rng(seed).uniform(-1, 1, n)
-    basis = min(n, max(2 * k + 1, 40))
-    try:
-        values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=basis, maxiter=100, tol=1e-8)
-    except ArpackError as error:
-        raise NoConvergence(f"no convergence: {error}") from None
-    return vectors[:, np.argsort(-values, kind="stable")]
+    if n <= max(DENSE, k + 1) and not isinstance(matrix, LinearOperator):
+        values, vectors = np.linalg.eigh(matrix.toarray())
+    else:
+        start = np.random.default_rng(seed).uniform(-1, 1, n)
+        basis, patience = min(n, max(2 * k + 1, 40)), max(100, 20_000 // k)
+        try:
+            values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=basis, maxiter=patience, tol=1e-8)
+        except ArpackError as error:
+            raise NoConvergence(f"no convergence: {error}") from None
+    order = np.argsort(-values, kind="stable")[:k]
+    return values[order], vectors[:, order]
 
 
 def unit_rows(x: NDArray) -> NDArray:
