@@ -19,7 +19,8 @@ DESCRIPTION = (
 EPILOG = """\
 Exit status: 0 objects found, 1 no common object (the files are written all the same), 2 bad input or usage.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
-outlines, parameters), matches.png (both pictures, each object in its own colour)."""
+outlines, parameters), matches.png (both pictures, each object in its own colour).
+Many pictures: gdl-match-collection --help. A web page on this machine: gdl-match serve --help."""
 
 
 class LineParser(argparse.ArgumentParser):

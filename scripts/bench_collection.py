@@ -9,6 +9,7 @@ import argparse
 import itertools
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -36,8 +37,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
-        seconds = {jobs: timed(folder, f"jobs{jobs}", jobs) for jobs in (1, 2)}
-        print(f"1 job {seconds[1]:.1f} s, 2 jobs {seconds[2]:.1f} s: {seconds[1] / seconds[2]:.2f} times")
+        runs = {jobs: timed(folder, f"jobs{jobs}", jobs) for jobs in (1, 2)}
+        seconds = {jobs: wall for jobs, (wall, _) in runs.items()}
+        for jobs, (wall, cpu) in runs.items():
+            print(f"{jobs} jobs: {wall:.1f} s, {cpu:.1f} s of processor time, {cpu / wall:.2f} processors")
+        print(f"2 jobs do {seconds[1] / seconds[2]:.2f} times as many pairs a second as 1")
         single = seconds_of_single_matches(pairs, arguments.single, arguments.seed)
         for jobs in (1, 2):
             each = seconds[jobs] / len(pairs)
@@ -62,10 +66,12 @@ def command(folder, name, jobs):
 
 
 def timed(folder, name, jobs):
-    """Seconds of an undisturbed run, the start of its processes included."""
-    start = time.perf_counter()
+    """Seconds of an undisturbed run, the start of its processes included; and of processor time."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     subprocess.run(command(folder, name, jobs), check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    wall = time.perf_counter() - start
+    return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
 def killed(folder, kills, seconds, rng):

@@ -10,6 +10,7 @@ from browser import browser_page
 from PIL import Image
 from planting import object_pair
 
+from matching import cli
 from matching.collection import FeatureCache, match_collection, plan_of_folder
 from matching.html import pair_report, write_collection_report, write_pair_report
 from matching.html.page import _json, candidates_data, embedded
@@ -230,3 +231,16 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
     text = (tmp_path / "c.html").read_text()
     assert text.count('"n_rejected":0') == 3
     assert len(text) < len(Path(page_of_collection).read_text())
+
+
+def test_the_command_writes_the_report(tmp_path):
+    for k, array in enumerate(object_pair()):
+        Image.fromarray(array).save(tmp_path / f"{k}.png")
+    paths = [str(tmp_path / name) for name in ("0.png", "1.png", "out")]
+    assert cli.main([*paths[:2], "--out", paths[2], "--html", "--no-figure", "--quiet"]) == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "matches.html",
+        "matches.json",
+        "matches.npz",
+    ]
+    assert "<title>0.png and 1.png: 2 objects in both" in (tmp_path / "out" / "matches.html").read_text()
