@@ -25,7 +25,9 @@ class VerificationConfig:
     n_neighbors: int = 10
     frame_tolerance: float = 15.0  # pixels, for what the neighbours' own frames predict
     frame_share: float = 0.3  # of the neighbours must predict it that well
-    tolerance: float = 4.0  # pixels, for the affine map fitted to the neighbours' centres
+    tolerance: float = 4.0  # pixels at most, for the affine map fitted to the neighbours' centres
+    least_tolerance: float = 3.0  # pixels, however well the affine maps fit
+    spread: float = 6.0  # the tolerance over the median residual, between these two
     rounds: int = 2
 
 
@@ -36,24 +38,47 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
     cluster may be strangers for the greater part. Then, for some rounds, an affine map is fitted to the
     nearest neighbours that are left.
     """
-    growth = _magnification(candidates, members)
-    scale0, scale1 = max(1 / growth, 1.0), max(growth, 1.0)
+    scale = _scales(candidates, members)
     for check in range(config.rounds + 1):
         k = min(config.n_neighbors, len(members) - 1)
         if k < config.n_neighbors // 2:
             return members[:0]
-        x, y = candidates.xy0[members], candidates.xy1[members]
-        near0, near1 = nearest_others(x, k), nearest_others(y, k)
         if check == 0:
-            there = frame_residuals(x, y, candidates.maps[members], near0, config.frame_share)
-            back = frame_residuals(y, x, candidates.inverse_maps[members], near1, config.frame_share)
-            tolerance = config.frame_tolerance
+            residuals, tolerance = _frame_residuals(candidates, members, k, config), config.frame_tolerance
         else:
-            there = affine_residuals(x, y, near0, config.tolerance * scale1 / 2)
-            back = affine_residuals(y, x, near1, config.tolerance * scale0 / 2)
-            tolerance = config.tolerance
-        members = members[(there < tolerance * scale1) & (back < tolerance * scale0)]
+            residuals = _own_residuals(candidates, members, k, config)
+            tolerance = _tolerance(residuals, scale, config)
+        members = members[_within(residuals, tolerance, scale)]
     return members
+
+
+def _frame_residuals(candidates, members, k, config):
+    x, y = candidates.xy0[members], candidates.xy1[members]
+    maps, inverse = candidates.maps[members], candidates.inverse_maps[members]
+    there = frame_residuals(x, y, maps, nearest_others(x, k), config.frame_share)
+    return there, frame_residuals(y, x, inverse, nearest_others(y, k), config.frame_share)
+
+
+def _own_residuals(candidates, members, k, config):
+    """Affine residuals of members from their k nearest others, in image 1 and in image 0: two (n,)."""
+    x, y = candidates.xy0[members], candidates.xy1[members]
+    near = nearest_others(x, k), nearest_others(y, k)
+    return _both_ways(x, y, near, _scales(candidates, members), (x, y), config)
+
+
+def _both_ways(x, y, near, scale, at, config):
+    there = affine_residuals(x, y, near[0], config.tolerance * scale[1] / 2, at)
+    return there, affine_residuals(y, x, near[1], config.tolerance * scale[0] / 2, at[::-1])
+
+
+def _tolerance(residuals, scale, config):
+    """Pixels: as much as the part's bends ask for."""
+    median = np.median(np.maximum(residuals[0] / scale[1], residuals[1] / scale[0]))
+    return float(np.clip(config.spread * median, config.least_tolerance, config.tolerance))
+
+
+def _within(residuals, tolerance, scale):
+    return (residuals[0] < tolerance * scale[1]) & (residuals[1] < tolerance * scale[0])
 
 
 def frame_residuals(x, y, maps, near, share):
@@ -84,19 +109,26 @@ def agreeing(candidates, members, others, reach, config=VerificationConfig()):
     `reach` pixels of it.
     """
     k = min(config.n_neighbors, len(members))
-    growth = _magnification(candidates, members)
     x, y = candidates.xy0[members], candidates.xy1[members]
     at = candidates.xy0[others], candidates.xy1[others]
     gap0, near0 = cKDTree(x).query(at[0], k)
     gap1, near1 = cKDTree(y).query(at[1], k)
     ok = np.flatnonzero((gap0[:, 0] < reach) & (gap1[:, 0] < reach))
-    here = at[0][ok], at[1][ok]
-    scale0, scale1 = max(1 / growth, 1.0), max(growth, 1.0)
-    there = affine_residuals(x, y, near0[ok], config.tolerance * scale1 / 2, here)
-    back = affine_residuals(y, x, near1[ok], config.tolerance * scale0 / 2, here[::-1])
+    scale = _scales(candidates, members)
+    tolerance = _tolerance(
+        _own_residuals(candidates, members, min(k, len(members) - 1), config), scale, config
+    )
+    near = near0[ok], near1[ok]
+    residuals = _both_ways(x, y, near, scale, (at[0][ok], at[1][ok]), config)
     agree = np.zeros(len(others), bool)
-    agree[ok] = (there < config.tolerance * scale1) & (back < config.tolerance * scale0)
+    agree[ok] = _within(residuals, tolerance, scale)
     return agree
+
+
+def _scales(candidates, members):
+    """How many pixels of image 0 and of image 1 a pixel of the image where the object is smaller is."""
+    growth = _magnification(candidates, members)
+    return max(1 / growth, 1.0), max(growth, 1.0)
 
 
 def _magnification(candidates, members):

@@ -4,7 +4,13 @@ from planting import candidates, moving, similarity, strangers, together
 from scipy.spatial import cKDTree
 
 from matching import verification
-from matching.verification import affine_residuals, frame_residuals, verify_cluster
+from matching.verification import (
+    VerificationConfig,
+    affine_residuals,
+    agreeing,
+    frame_residuals,
+    verify_cluster,
+)
 
 
 def neighbors(x, k):
@@ -140,3 +146,16 @@ def test_affine_residuals_are_those_of_the_definition(k):
     for from_, to in ((x, y), own):
         fast = affine_residuals(x, y, near, 2.0, (from_, to))
         assert np.allclose(fast, affine_residuals_by_definition(x, y, near, 2.0, from_, to), atol=1e-8)
+
+
+@pytest.mark.parametrize(("noise", "stays"), [(0.1, False), (0.9, True)])
+def test_the_tolerance_follows_how_well_the_part_fits(noise, stays):
+    rng = np.random.default_rng(3)
+    c, _ = together(moving(rng, 300, similarity(0.2), noise=noise, size=200))
+    off = np.flatnonzero(np.abs(c.xy0 - 100).max(axis=1) < 80)[:10]
+    c.xy1[off] = c.xy0[off] @ similarity(0.2).T + [3.5, 0]
+    kept = verify_cluster(c, np.arange(300), VerificationConfig(frame_tolerance=40.0))
+    assert np.isin(off, kept).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
+    assert len(kept) >= 270
+    others = np.setdiff1d(np.arange(300), off)
+    assert agreeing(c, others, off, 40.0).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
