@@ -10,9 +10,7 @@ from eval.tables import markdown_table
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="folder with img1, img2, H1to2p.txt, ..."
-    )
+    parser.add_argument("--data", type=Path, required=True, help="folder with img1, img2, H1to2p.txt, ...")
     args = parser.parse_args(argv)
     try:
         rows = list(measure(args.data))
