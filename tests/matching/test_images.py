@@ -420,9 +420,7 @@ def test_masks_and_alpha_both_count():
 
 def test_masks_must_fit_their_picture(tmp_path):
     picture = picture_of_array(RGB)
-    with pytest.raises(
-        InputError, match=r"mask0: a mask must be as large .*, 90 x 60, got 60 x 90"
-    ):
+    with pytest.raises(InputError, match=r"mask0: a mask must be as large .*, 90 x 60, got 60 x 90"):
         with_mask(picture, np.zeros((90, 60), np.uint8), "mask0")
     with pytest.raises(InputError, match=r"mask\.png: a mask must be as large"):
         with_mask(picture, saved(tmp_path, GREY[:30], "mask.png"))
