@@ -8,6 +8,7 @@ a result.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from matching.collection.cache import programs
 from matching.errors import InputError
+from matching.orphans import ending_with
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 15  # seconds
@@ -56,7 +58,7 @@ def _parallel(jobs, function, tasks):
     pool = Parallel(
         n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
     )
-    return pool(delayed(function)(*task) for task in list(tasks))
+    return pool(delayed(ending_with)(os.getpid(), function, *task) for task in list(tasks))
 
 
 def _run_alone(function, task):
@@ -64,7 +66,7 @@ def _run_alone(function, task):
 
     with ProcessPoolExecutor(1) as pool:
         try:
-            return pool.submit(function, *task).result()
+            return pool.submit(ending_with, os.getpid(), function, *task).result()
         except TerminatedWorkerError:
             return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
 

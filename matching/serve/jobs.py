@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import shutil
 import tempfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from joblib.externals.loky import ProcessPoolExecutor
 
+from matching.orphans import ending_with
 from matching.serve.limits import Refusal
 from matching.serve.worker import FILES, STAGES, match_uploads, stage_of
 
@@ -125,7 +127,9 @@ class Jobs:
         """Whether the process can be used further."""
         fine = True
         try:
-            future = asyncio.wrap_future(pool.submit(match_uploads, str(job.folder), job.names))
+            future = asyncio.wrap_future(
+                pool.submit(ending_with, os.getpid(), match_uploads, str(job.folder), job.names)
+            )
             job.told, job.error = await asyncio.wait_for(future, self.limits.match_seconds)
         except TimeoutError:
             job.error = f"the match took more than {self.limits.match_seconds:g} s and was stopped"

@@ -78,6 +78,16 @@ def test_a_cache_too_small_for_anything_changes_nothing(done, folder, tmp_path):
     assert content(tmp_path / "c.db") == content(done[0])
 
 
+def children(pid):
+    """The processes that a process has started."""
+    paths = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for path in paths for child in path.read_text().split()]
+
+
+def is_alive(pid):
+    return Path(f"/proc/{pid}").exists()
+
+
 def command(folder, db, cache, *arguments):
     return [
         sys.executable,
@@ -93,8 +103,13 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path)
             command(folder, db, tmp_path / "cache", "--jobs", jobs, "--quiet"), stdout=subprocess.DEVNULL
         )
         time.sleep(wait)
+        workers = children(run.pid)
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
+    end = time.monotonic() + 20
+    while any(map(is_alive, workers)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_alive, workers))  # they don't outlive the run
     run = subprocess.run(
         command(folder, db, tmp_path / "cache", "--jobs", jobs), capture_output=True, text=True
     )
