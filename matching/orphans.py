@@ -9,7 +9,7 @@ LOOK = 1.0  # seconds between looks
 
 
 def ending_with(parent, function, *arguments):
-    """function(*arguments), in a process that from now on ends soon after the process `parent`, its parent."""
+    """function(*arguments), in a process that from now on ends soon after `parent`, the id of its parent."""
     _watch(parent)
     return function(*arguments)
 
