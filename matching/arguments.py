@@ -79,7 +79,7 @@ def _add_input_and_output(group):
 def add_settings(group, rivals=()):
     """Add the options that `config_of` reads; `rivals` are names of further methods."""
     for option, kind, symbol, default, text in (
-        ("--max-matches", whole_number, "N", 3000, "candidate correspondences kept"),
+        ("--max-matches", whole_number, "N", 3000, "candidate correspondences, best first"),
         ("--n-clusters", whole_number, "N", 50, "clusters at which merging stops, n_T"),
         ("--n-neighbors", whole_number, "K", 35, "neighbours of a correspondence, K"),
         ("--n-initial-neighbors", whole_number, "K0", 2, "for initial clusters, K0"),

@@ -6,7 +6,7 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ class CandidateConfig:
     """Which pairs of features become candidates."""
 
     max_matches: int = 3000
+    reserve: float = 1.0  # of max_matches: the next best, which are not clustered but may join an object
     per_feature: int = 10  # nearest descriptors of a feature that are considered
     max_distance: float = 1.0  # between unit descriptors
     duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped
@@ -88,19 +89,26 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
 
 def match_features(features0, features1, config=CandidateConfig(), n_threads=1):
     """The best candidates between two images, an equal share for each kind of region that has so many."""
+    return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
+
+
+def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads=1):
+    """The candidates of `match_features`, and the next best of each kind of region."""
+    most = int(config.max_matches * (1 + config.reserve))
     parts = [
-        _best(
-            features0[features0.kind == k],
-            features1[features1.kind == k],
-            config.max_matches,
-            config,
-            n_threads,
-        )
+        _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
         for k in range(len(KINDS))
     ]
     shares = _equal_shares([len(part) for part in parts], config.max_matches)
-    chosen = [part[:share] for part, share in zip(parts, shares, strict=True)]
-    return Candidates(*(np.concatenate([getattr(p, f.name) for p in chosen]) for f in fields(Candidates)))
+    ends = [int(share * (1 + config.reserve)) for share in shares]
+    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
+    return join_candidates(best), join_candidates(reserve)
+
+
+def join_candidates(parts):
+    """Several Candidates as one, in this order."""
+    return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
 def _equal_shares(available, total):

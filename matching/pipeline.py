@@ -12,7 +12,7 @@ import numpy as np
 
 import gdl_core
 from matching import clustering, parts
-from matching.candidates import Candidates, match_features
+from matching.candidates import Candidates, join_candidates, match_with_reserve
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
 from matching.geometry import acc_neighbors
@@ -36,7 +36,8 @@ class MatchResult:
     """What two pictures have in common.
 
     xy0, xy1 : (m, 2) float64, one row for every candidate correspondence, pixels of the original pictures
-        as displayed, x to the right, y down, (0, 0) the centre of the top-left pixel
+        as displayed, x to the right, y down, (0, 0) the centre of the top-left pixel; the best max_matches,
+        and behind them, for as many of the worst outliers, those from beyond that joined an object
     cluster : (m,) int64, the object of each, numbered by falling connectivity score; -1 where removed as an
         outlier
     score : (m,) float64 descriptor distance, smaller is better
@@ -130,9 +131,13 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
-    candidates = match_features(first.features, second.features, config.candidates, default_threads())
+    candidates, reserve = match_with_reserve(
+        first.features, second.features, config.candidates, default_threads()
+    )
     clock.lap("candidates")
     clustered = (find_clusters or cluster_candidates)(candidates, config)
+    if config.whole_objects and find_clusters is None:
+        candidates, clustered = take_in(candidates, reserve, clustered, config)
     clock.lap("clustering")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
@@ -180,6 +185,31 @@ def whole_objects(candidates, knn, labels, scores, config):
     for k, part in enumerate(found):
         labels[part] = k
     return labels
+
+
+def take_in(candidates, reserve, clustered, config):
+    """The candidates, and behind them those of the reserve that agree with an object and join it.
+
+    Each takes the place of an outlier, the worst first, so that there are max_matches at most; the best
+    join where places are few. Returns Candidates (m',) and their Clustered; scores are as they were.
+    """
+    everything = join_candidates([candidates, reserve])
+    labels = np.full(len(everything), -1, np.int64)
+    labels[: len(candidates)] = clustered.labels
+    later = np.arange(len(everything)) >= len(candidates)
+    objects = [np.flatnonzero(labels == k) for k in range(len(clustered.scores))]
+    cells = np.array([everything.cell[members[0]] for members in objects])
+    for cell in np.unique(cells):
+        here = np.flatnonzero(cells == cell)
+        allowed = np.flatnonzero(later & (everything.cell == cell))
+        own = [objects[k] for k in here]
+        grown = parts.grow_parts(everything, own, allowed, config.parts, config.verification)
+        for k, members in zip(here, grown, strict=True):
+            labels[members] = k
+    rank = np.where(labels < 0, 2 + later, later)
+    most = max(config.candidates.max_matches, len(candidates))
+    listed = np.sort(np.lexsort((everything.score, rank))[: min(most, (rank < 3).sum())])
+    return everything[listed], Clustered(labels[listed], clustered.scores)
 
 
 def _is_wide(candidates, part, least):

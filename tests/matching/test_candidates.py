@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from planting import record
 
 from matching import _candidate_kernels
-from matching.candidates import CandidateConfig, Candidates, match_features, nearest_descriptors
+from matching.candidates import (
+    CandidateConfig,
+    Candidates,
+    match_features,
+    match_with_reserve,
+    nearest_descriptors,
+)
 from matching.features import DESCRIPTOR_NORM, KINDS, Features
 
 
@@ -163,3 +169,14 @@ def test_candidates_are_masked_by_indexing():
     part = found[found.score < 0.3]
     assert len(part) == (found.score < 0.3).sum()
     assert part.frames1.shape == (len(part), 2, 2)
+
+
+def test_the_reserve_is_what_comes_next():
+    images = two_images()
+    wide = match_features(*images, CandidateConfig(max_matches=40))
+    best, reserve = match_with_reserve(*images, CandidateConfig(max_matches=20, reserve=1.0))
+    for k in np.unique(wide.kind):
+        expected = wide.xy0[wide.kind == k]
+        found = np.concatenate([best.xy0[best.kind == k], reserve.xy0[reserve.kind == k]])
+        assert (found == expected).all()
+    assert len(best) == 20

@@ -192,3 +192,27 @@ def test_bad_input_names_the_image(pair, tmp_path):
 def test_scores_are_connectivity_scores(found):
     # of objects: no more than twice the number of neighbours
     assert all(0 < o.score <= 2 * MatchConfig().clustering.n_neighbors for o in found.objects)
+
+
+def test_objects_take_in_what_agrees_beyond_the_candidates(pair):
+    small = replace(MatchConfig().candidates, max_matches=200, reserve=0.0)
+    alone = match(*pair, replace(MatchConfig(), candidates=small))
+    more = match(*pair, replace(MatchConfig(), candidates=replace(small, reserve=1.0)))
+    assert len(alone.score) == len(more.score) == 200
+    assert [o.score for o in more.objects] == [o.score for o in alone.objects]
+    assert rows(alone, alone.cluster >= 0) < rows(more, more.cluster >= 0)
+    assert rows(more, more.cluster < 0) < rows(alone, alone.cluster < 0)
+    before = rows(alone, alone.cluster >= 0)
+    joined = [k for k in np.flatnonzero(more.cluster >= 0) if row(more, k) not in before]
+    assert len(joined) > 10
+    error = np.linalg.norm(more.xy1 - true_shift(more.xy0), axis=1)[joined]
+    assert (error < 6).mean() > 0.97
+
+
+def row(result, k):
+    return (*result.xy0[k], *result.xy1[k])
+
+
+def rows(result, chosen):
+    """The chosen matches as a set."""
+    return {row(result, k) for k in np.flatnonzero(chosen)}
