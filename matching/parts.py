@@ -1,4 +1,4 @@
-"""Whole objects: a cluster falls into parts that hang together, and parts that move as one are joined.
+"""Whole objects: a cluster falls into parts that hang together, which grow.
 
 Two correspondences i, j hang together when they are near in both images and their ACC distance d_ij is
 small against their gap, the larger of |x0_i - x0_j| and |x1_i - x1_j|.
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import cKDTree
 
 from matching.geometry import acc_of_pairs
 from matching.verification import VerificationConfig, agreeing, nearest_others
@@ -30,7 +29,8 @@ class PartsConfig:
     min_matches: int = 8  # in a part
     growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
     growth_rounds: int = 4
-    seam_pairs: int = 30  # closest pairs across, whose median ACC distance decides on joining
+    seam_pairs: int = 30  # closest pairs across, which decide on joining
+    seam_neighbors: int = 30  # nearest matches of one part, whose affine map tells where the other's are
     seam_reach: float = 120.0  # pixels
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     covered_share: float = (
@@ -107,45 +107,10 @@ def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=Ve
     return grown
 
 
-def join_parts(candidates, parts, config=PartsConfig()):
-    """Join parts that one smooth map explains, the best pair first, until none is left."""
-    parts = list(parts)
-    cost = {
-        (a, b): seam_cost(candidates, parts[a], parts[b], config) for a in range(len(parts)) for b in range(a)
-    }
-    while cost:
-        a, b = min(cost, key=lambda pair: (cost[pair], pair))
-        if cost[a, b] >= 1:
-            break
-        parts[b] = np.sort(np.concatenate([parts[a], parts[b]]))
-        parts[a] = parts[a][:0]
-        cost = {pair: c for pair, c in cost.items() if a not in pair}
-        for pair in cost:
-            if b in pair:
-                cost[pair] = seam_cost(candidates, parts[pair[0]], parts[pair[1]], config)
-    return [p for p in parts if len(p)]
-
-
 def is_wide(xy, least):
     """Whether points (n, 2) spread in two directions: standard deviations in a ratio of at least `least`."""
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
     return low > 0 and low >= least**2 * high
-
-
-def seam_cost(candidates, one, other, config):
-    """Median over the closest pairs across of the ACC distance over what is allowed; infinite where there
-    are too few.
-    """
-    both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
-    gap, near = cKDTree(both[other]).query(both[one], k=min(3, len(other)), p=np.inf)
-    i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()
-    j = other[near.ravel()]
-    order = np.lexsort((j, i, gap))[: config.seam_pairs]
-    order = order[gap[order] < config.seam_reach]
-    if len(order) < min(config.seam_pairs, len(one), len(other)):
-        return np.inf
-    distance = acc_of_pairs(candidates, i[order], j[order])
-    return float(np.median(distance / np.maximum(config.tolerance, config.slope * gap[order])))
 
 
 def _gap(candidates, i, j):

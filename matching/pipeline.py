@@ -24,6 +24,7 @@ from matching.images import (
     with_mask,
     working_image,
 )
+from matching.joining import join_parts
 from matching.objects import MatchedObject, describe_object
 from matching.repeats import split_at_repeats
 from matching.territory import drop_covered
@@ -225,7 +226,7 @@ def _parts_of(candidates, knn, labels, scores, config):
     found.sort(key=lambda part: (-len(part), part[0]))
     allowed = np.flatnonzero(labels >= 0)
     found = parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
-    found = parts.join_parts(candidates, found, config.parts)
+    found = join_parts(candidates, found, config.parts)
     return parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
 
 

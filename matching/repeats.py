@@ -15,7 +15,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, QhullError, cKDTree
 
-from matching.parts import PartsConfig, seam_cost
+from matching.joining import seam_cost
+from matching.parts import PartsConfig
 
 
 @dataclass(frozen=True)

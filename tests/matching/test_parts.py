@@ -3,7 +3,8 @@ import pytest
 from planting import candidates, moving, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
-from matching.parts import dense_parts, grow_parts, is_wide, join_parts, split_parts
+from matching.joining import join_parts
+from matching.parts import dense_parts, grow_parts, is_wide, split_parts
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -103,32 +104,6 @@ def test_growing_takes_only_what_is_allowed():
     allowed = np.flatnonzero(c.xy0[:, 0] < 90)
     (grown,) = grow_parts(c, [left], allowed)
     assert set(left) < set(grown) <= set(allowed)
-
-
-def test_halves_of_one_object_are_joined():
-    c = moving(np.random.default_rng(6), 200, SIMILAR, noise=0.5)
-    left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)
-    (joined,) = join_parts(c, [left, right])
-    assert list(joined) == list(range(200))
-
-
-def test_quarters_of_one_object_are_joined_in_any_order():
-    c = moving(np.random.default_rng(7), 300, SIMILAR, noise=0.5)
-    quarter = (c.xy0[:, 0] < 60) + 2 * (c.xy0[:, 1] < 60)
-    parts = [np.flatnonzero(quarter == k) for k in range(4)]
-    for order in ([0, 1, 2, 3], [3, 0, 2, 1]):
-        (joined,) = join_parts(c, [parts[k] for k in order])
-        assert list(joined) == list(range(300))
-
-
-def test_neighbours_that_move_differently_stay_apart():
-    rng = np.random.default_rng(8)
-    c, parts = together(
-        moving(rng, 100, np.eye(2), (0, 0), (0, 0), noise=0.5),
-        moving(rng, 100, np.eye(2), (120, 0), (170, 60), noise=0.5),
-    )
-    assert [set(p) for p in join_parts(c, parts)] == [set(p) for p in parts]
-    assert join_parts(c, []) == []
 
 
 def test_parts_do_not_depend_on_which_image_is_first(copies):
