@@ -104,7 +104,9 @@ def config_of_store(store):
 
 
 def _with_values(record, values):
-    """A record with values that JSON has kept: lists were tuples, dictionaries are records."""
+    """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
+    another version that the record doesn't know are passed over.
+    """
     kept = {
         name: _with_values(getattr(record, name), value)
         if isinstance(value, dict)
@@ -112,6 +114,7 @@ def _with_values(record, values):
         if isinstance(value, list)
         else value
         for name, value in values.items()
+        if hasattr(record, name)
     }
     return replace(record, **kept)
 

@@ -119,38 +119,42 @@ def _pair_data(store, row, images, settings):
             (number,),
         )
     )
-    kept, cluster = columns[:, 0].astype(int), columns[:, 1].astype(int)
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
+    cluster = columns[:, 1].astype(int)
     try:
         sources = (Source(*images[k][:2]) for k in (image0, image1))
-        xy0, xy1, score = _all_candidates(sources, settings)
-        cluster = _scattered(cluster, kept, n_candidates)
-    except InputError:
-        pass  # the file is gone, or another one: the kept matches alone are shown
+        others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
+    except InputError:  # the file is gone, or another one: the kept matches alone are shown
+        others = np.empty((0, 5))
+    xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
+    score = np.concatenate([score, others[:, 4]])
+    cluster = np.concatenate([cluster, np.full(len(others), -1)])
     candidates, rows = candidates_data(xy0, xy1, cluster, score, REJECTED)
     return {
         "pair": number,
         "images": [image0, image1],
         "objects": objects_data(_objects(store, number), cluster[rows], xy0[rows]),
         "candidates": candidates,
-        "n_rejected": int((cluster < 0).sum()),
+        "n_rejected": len(others),
     }
 
 
-def _all_candidates(sources, settings):
+def _rejected(sources, settings, kept, n_candidates):
+    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), the nearest first.
+
+    kept : rows of the kept ones. Those that joined from beyond the best candidates took the places of the
+        worst rejected ones.
+    """
     entries = [described(source, settings).described for source in sources]
 
     def all_outliers(candidates, config):
         return Clustered(np.full(len(candidates), -1), np.empty(0))
 
     result = match_described(*entries, settings.config, find_clusters=all_outliers)
-    return result.xy0, result.xy1, result.score
-
-
-def _scattered(values, rows, n):
-    out = np.full(n, -1)
-    out[rows] = values
-    return out
+    known = set(map(tuple, kept.tolist()))
+    table = np.column_stack([result.xy0, result.xy1, result.score])
+    others = np.array([row for row in table.tolist() if tuple(row) not in known]).reshape(-1, 5)
+    return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
 
 
 def _objects(store, number):

@@ -1,5 +1,6 @@
 """The reports, as text and in a real browser."""
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,8 @@ from browser import browser_page
 from PIL import Image
 from planting import object_pair
 
-from matching import cli
+from matching import MatchConfig, cli, match
+from matching.candidates import CandidateConfig
 from matching.collection import FeatureCache, match_collection, plan_of_folder
 from matching.html import pair_report, write_collection_report, write_pair_report
 from matching.html.page import _json, candidates_data, embedded
@@ -216,6 +218,24 @@ def test_the_gallery(page_of_collection):
         page.keyboard.press("Escape")
         assert not dialog.is_visible()
         assert page.complaints == []
+
+
+def test_a_collection_shows_the_candidates_of_the_single_match(tmp_path):
+    """Also where objects took in some from beyond the best."""
+    for k, array in enumerate(object_pair()):
+        Image.fromarray(array).save(tmp_path / f"{k}.png")
+    config = MatchConfig(candidates=CandidateConfig(max_matches=400))
+    cache = FeatureCache(tmp_path, 10**9)
+    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, cache)
+    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
+    (pair,) = json.loads(told)["pairs"]
+    result = match(tmp_path / "0.png", tmp_path / "1.png", config=config)
+    kept = result.cluster >= 0
+    assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
+    expected, _ = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
+    assert pair["candidates"] == expected
+    assert pair["n_rejected"] == np.count_nonzero(~kept)
 
 
 def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collection, tmp_path):
