@@ -1,8 +1,11 @@
-"""What a collection costs and survives, on the product fronts and shelves of $GDL_DATA: throughput of two
-processes against one, cost of a pair against a single match, a run killed three times against an undisturbed
-one.
+"""What a collection costs and survives, on the product fronts and shelves of $GDL_DATA.
 
-python scripts/bench_collection.py $GDL_DATA [--pairs N] [--kills 3]
+speed: throughput of two processes against one, and cost of a pair against a single match(), in alternating
+    runs on some of the pairs
+killed: all pairs in a run killed several times, against an undisturbed one
+cluster: all pairs on a Dask cluster of two workers, one of which is killed, against the same undisturbed run
+
+python scripts/bench_collection.py $GDL_DATA speed killed cluster
 """
 
 import argparse
@@ -11,6 +14,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,43 +22,40 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-from distributed import Client
-
-from matching import match
+from statistics import median
 
 SCRIPT = Path(__file__).with_name("match_collection.py")
 TABLES = ("settings", "images", "pairs", "objects", "matches")  # all but the timings
+PARTS = ("speed", "killed", "cluster")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--pairs", type=int, default=10**9, help="at most so many pairs")
+    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parser.add_argument("--pairs", type=int, default=160, help="of speed (default: 160)")
+    parser.add_argument("--single", type=int, default=20, help="of them, matched one by one (default: 20)")
+    parser.add_argument("--rounds", type=int, default=3, help="of speed (default: 3)")
     parser.add_argument("--kills", type=int, default=3)
-    parser.add_argument("--single", type=int, default=40, help="pairs that are also matched one by one")
-    parser.add_argument("--cluster", action="store_true", help="also on a Dask cluster that loses a worker")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    pairs = collection(arguments.data)[: arguments.pairs]
-    print(f"{len(pairs)} pairs of {len({p for pair in pairs for p in pair})} pictures")
+    rng = random.Random(arguments.seed)
+    pairs = collection(arguments.data)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
-        runs = {jobs: timed(folder, f"jobs{jobs}", jobs) for jobs in (1, 2)}
-        seconds = {jobs: wall for jobs, (wall, _) in runs.items()}
-        for jobs, (wall, cpu) in runs.items():
-            print(f"{jobs} jobs: {wall:.1f} s, {cpu:.1f} s of processor time, {cpu / wall:.2f} processors")
-        print(f"2 jobs do {seconds[1] / seconds[2]:.2f} times as many pairs a second as 1")
-        single = seconds_of_single_matches(pairs, arguments.single, arguments.seed)
-        for jobs in (1, 2):
-            each = seconds[jobs] / len(pairs)
-            print(f"a pair with {jobs} jobs {each:.3f} s, match() {single:.3f} s: {each / single:.2f}")
-        killed(folder, arguments.kills, seconds[2], random.Random(arguments.seed))
-        print("equal databases:", content(folder / "jobs2.db") == content(folder / "killed.db"))
-        if arguments.cluster:
-            on_cluster(folder, seconds[2], random.Random(arguments.seed))
-            print("equal databases:", content(folder / "jobs2.db") == content(folder / "cluster.db"))
+        if "speed" in arguments.parts:
+            chosen = sorted(rng.sample(pairs, min(arguments.pairs, len(pairs))))
+            speed(folder, chosen, chosen[:: max(len(chosen) // arguments.single, 1)], arguments.rounds)
+        if {"killed", "cluster"} & {*arguments.parts}:
+            write_list(folder, pairs)
+            seconds = timed(folder, "undisturbed", 2).wall
+            print(f"undisturbed, 2 jobs: {seconds:.0f} s; {counts(folder / 'undisturbed.db')}")
+        if "killed" in arguments.parts:
+            killed(folder, arguments.kills, seconds, rng)
+            compare(folder, "killed")
+        if "cluster" in arguments.parts:
+            on_cluster(folder, seconds, rng)
+            compare(folder, "cluster")
 
 
 def collection(data):
@@ -62,6 +63,11 @@ def collection(data):
     fronts = sorted((data / "models").glob("*.jpg"))
     shelves = sorted((data / "scenes").glob("*.jpg"))
     return [*itertools.combinations(fronts, 2), *itertools.product(fronts, shelves)]
+
+
+def write_list(folder, pairs):
+    (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
+    print(f"{len(pairs)} pairs of {len({p for pair in pairs for p in pair})} pictures")
 
 
 def command(folder, name, *how):
@@ -72,13 +78,58 @@ def command(folder, name, *how):
     ]
 
 
-def timed(folder, name, jobs):
-    """Seconds of an undisturbed run, the start of its processes included; and of processor time."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+class Used:
+    """Seconds on the clock (wall) and of processor time (cpu) between two moments, for a number of pairs."""
+
+    def __init__(self, start, end, n):
+        self.n = n
+        self.wall, self.cpu = (after - before for before, after in zip(start, end, strict=True))
+
+    def __str__(self):
+        return f"{self.wall / self.n:.3f} s a pair ({self.cpu / self.n:.3f} s of processor time)"
+
+
+def now():
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return time.perf_counter(), sum(u.ru_utime + u.ru_stime for u in used)
+
+
+def timed(folder, name, jobs, n=1):
+    """An undisturbed run, the start of its processes included."""
+    start = now()
     subprocess.run(command(folder, name, "--jobs", str(jobs)), check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    wall = time.perf_counter() - start
-    return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return Used(start, now(), n)
+
+
+def speed(folder, pairs, some, rounds):
+    """Rounds of one run with 1 job, one with 2, and single matches."""
+    from matching import match
+
+    write_list(folder, pairs)
+    match(*some[0])  # compiled code is loaded
+    ratios = []
+    for _ in range(rounds):
+        one, two = (timed_afresh(folder, jobs, len(pairs)) for jobs in (1, 2))
+        start = now()
+        for pair in some:
+            match(*pair)
+        single = Used(start, now(), len(some))
+        print(f"1 job {one}, 2 jobs {two}, match() {single}")
+        print(f"    2 jobs keep {two.cpu / two.wall:.2f} processors busy, 1 job {one.cpu / one.wall:.2f}")
+        costs = one.cpu / one.n / (single.cpu / single.n), two.cpu / two.n / (single.cpu / single.n)
+        ratios.append((one.wall / two.wall, two.wall / two.n / (single.wall / single.n), *costs))
+    many, cost, cpu1, cpu2 = (median(column) for column in zip(*ratios, strict=True))
+    print(f"medians: 2 jobs do {many:.2f} times as many pairs a second as 1;")
+    print(f"a pair of a collection with 2 jobs takes {cost:.2f} of the time of a match(), and of processor")
+    print(f"time {cpu2:.2f}, with 1 job {cpu1:.2f}")
+
+
+def timed_afresh(folder, jobs, n):
+    """As `timed`, with nothing in the cache."""
+    used = timed(folder, "speed", jobs, n)
+    shutil.rmtree(folder / "speed-cache")
+    (folder / "speed.db").unlink()
+    return used
 
 
 def killed(folder, kills, seconds, rng):
@@ -88,32 +139,24 @@ def killed(folder, kills, seconds, rng):
         time.sleep(rng.uniform(0.05, 0.9) * seconds / kills)
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
-        with sqlite3.connect(folder / "killed.db") as db:
-            print(
-                "killed with", *db.execute("SELECT count(*) FROM pairs WHERE status = 'matched'").fetchone()
-            )
+        print(f"killed: {counts(folder / 'killed.db')}")
     timed(folder, "killed", 2)
 
 
 def on_cluster(folder, seconds, rng):
     """A run on a scheduler with two worker processes, one of them killed at a random moment."""
+    from distributed import Client
+
     file = folder / "scheduler.json"
     options = "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", file
     workers = "--nthreads", "1", "--no-nanny", "--local-directory", folder
-    kinds = {"scheduler": ("--port", "0"), "worker": workers, "other": workers}
-    processes = {
-        name: subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                f"distributed.cli.dask_{name.replace('other', 'worker')}",
-                *options,
-                *more,
-            ],
-            stderr=subprocess.DEVNULL,
+    kinds = [("scheduler", ("--port", "0")), ("worker", workers), ("worker", workers)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options, *more], stderr=subprocess.DEVNULL
         )
-        for name, more in kinds.items()
-    }
+        for kind, more in kinds
+    ]
     try:
         while not file.exists() or not file.read_text():
             time.sleep(0.1)
@@ -122,23 +165,29 @@ def on_cluster(folder, seconds, rng):
             client.wait_for_workers(2)
         run = subprocess.Popen(command(folder, "cluster", "--scheduler", address), stdout=subprocess.DEVNULL)
         time.sleep(rng.uniform(0.2, 0.8) * seconds)
-        processes["other"].kill()
-        with sqlite3.connect(folder / "cluster.db") as db:
-            (n,) = db.execute("SELECT count(*) FROM pairs WHERE status = 'matched'").fetchone()
-        print("cluster: a worker killed with", n, "pairs matched; status", run.wait())
+        processes[-1].kill()
+        print(f"cluster, a worker killed: {counts(folder / 'cluster.db')}")
+        print("cluster: exit status", run.wait())
     finally:
-        for process in processes.values():
+        for process in processes:
             process.kill()
 
 
-def seconds_of_single_matches(pairs, n, seed):
-    """Mean seconds of match() on some of the pairs, with all processors."""
-    chosen = random.Random(seed).sample(pairs, min(n, len(pairs)))
-    match(*chosen[0])  # compiled code is loaded
-    start = time.perf_counter()
-    for pair in chosen:
-        match(*pair)
-    return (time.perf_counter() - start) / len(chosen)
+def counts(db):
+    """How far a database is, in words."""
+    with sqlite3.connect(db) as connection:
+        query = (
+            "SELECT count(*), total(status = 'matched'), total(n_objects > 0), total(n_objects) FROM pairs"
+        )
+        ((n, done, found, objects),) = connection.execute(query)
+    return f"{done:.0f} of {n} pairs matched, {found:.0f} with {objects:.0f} objects"
+
+
+def compare(folder, name):
+    equal = content(folder / "undisturbed.db") == content(folder / f"{name}.db")
+    print(
+        f"{name}: {counts(folder / f'{name}.db')}; the database is", "identical" if equal else "ANOTHER ONE"
+    )
 
 
 def content(path):
