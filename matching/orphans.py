@@ -2,22 +2,16 @@
 
 import os
 import time
-from functools import cache
 from threading import Thread
 
 LOOK = 1.0  # seconds between looks
 
 
-def ending_with(parent, function, *arguments):
-    """function(*arguments), in a process that from now on ends soon after `parent`, the id of its parent."""
-    _watch(parent)
-    return function(*arguments)
-
-
-@cache
-def _watch(parent):
-    if os.getpid() != parent:
-        Thread(target=_end_with, args=(parent,), daemon=True).start()
+def end_with(parent):
+    """Let this process end soon after `parent`, the id of its parent; what a pool of processes calls in each
+    of its own before anything else (`initializer`).
+    """
+    Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent):

@@ -19,7 +19,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from matching.collection.cache import programs
 from matching.errors import InputError
-from matching.orphans import ending_with
+from matching.orphans import end_with
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 15  # seconds
@@ -56,17 +56,23 @@ def _run_local(jobs, function, tasks):
 
 def _parallel(jobs, function, tasks):
     pool = Parallel(
-        n_jobs=jobs, backend="loky", return_as="generator_unordered", batch_size=1, pre_dispatch="2*n_jobs"
+        n_jobs=jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+        initializer=end_with,
+        initargs=(os.getpid(),),
     )
-    return pool(delayed(ending_with)(os.getpid(), function, *task) for task in list(tasks))
+    return pool(delayed(function)(*task) for task in list(tasks))
 
 
 def _run_alone(function, task):
     from joblib.externals.loky import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(1) as pool:
+    with ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),)) as pool:
         try:
-            return pool.submit(ending_with, os.getpid(), function, *task).result()
+            return pool.submit(function, *task).result()
         except TerminatedWorkerError:
             return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
 

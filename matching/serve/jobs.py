@@ -16,7 +16,7 @@ from pathlib import Path
 
 from joblib.externals.loky import ProcessPoolExecutor
 
-from matching.orphans import ending_with
+from matching.orphans import end_with
 from matching.serve.limits import Refusal
 from matching.serve.worker import FILES, STAGES, match_uploads, stage_of
 
@@ -113,7 +113,7 @@ class Jobs:
                 job = await self._queue.get()
                 if job.id not in self._jobs:
                     continue  # deleted while it waited
-                pool = pool or ProcessPoolExecutor(1)
+                pool = pool or ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),))
                 job.state = "running"
                 if not await self._match(job, pool):
                     await asyncio.to_thread(pool.shutdown, kill_workers=True)
@@ -127,9 +127,7 @@ class Jobs:
         """Whether the process can be used further."""
         fine = True
         try:
-            future = asyncio.wrap_future(
-                pool.submit(ending_with, os.getpid(), match_uploads, str(job.folder), job.names)
-            )
+            future = asyncio.wrap_future(pool.submit(match_uploads, str(job.folder), job.names))
             job.told, job.error = await asyncio.wait_for(future, self.limits.match_seconds)
         except TimeoutError:
             job.error = f"the match took more than {self.limits.match_seconds:g} s and was stopped"
