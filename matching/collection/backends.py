@@ -22,7 +22,7 @@ from matching.errors import InputError
 from matching.orphans import end_with
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
-CONNECT = 15  # seconds
+CONNECT = 30  # seconds
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ def _parser():
         ("--max-pixels", 25, "megapixels of a picture"),
         ("--jobs", 1, "matches at a time"),
         ("--queue", 8, "matches that may wait"),
+        ("--max-seconds", 120, "seconds a match may take"),
     ):
         parser.add_argument(
             option, type=whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
@@ -63,6 +64,7 @@ def _serve(arguments):
         pixels=arguments.max_pixels * 10**6,
         jobs=arguments.jobs,
         queue=arguments.queue,
+        match_seconds=arguments.max_seconds,
     )
     app = create_app(limits, LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",))
     config = uvicorn.Config(app, arguments.host, arguments.port, log_level="warning", server_header=False)

@@ -4,6 +4,7 @@ import shutil
 from contextlib import contextmanager
 
 import pytest
+from patience import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -26,13 +27,15 @@ def browser_page(**context):
 
     with sync_playwright() as playwright:
         # no sandbox: it can't be had for root in a container, and these pages are ours
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"], timeout=1000 * PATIENCE
+        )
         try:
             page = browser.new_context(**context).new_page()
             page.complaints = []
             page.on("console", lambda m: m.type in ("error", "warning") and page.complaints.append(m.text))
             page.on("pageerror", lambda error: page.complaints.append(str(error)))
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(1000 * PATIENCE)
             yield page
         finally:
             browser.close()

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 
 from matching import MatchConfig
 from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
@@ -155,6 +156,6 @@ def test_several_writers_at_once(tmp_path):
         )
         for k in range(3)
     ]
-    assert [run.communicate(timeout=120)[1] for run in runs] == [""] * 3
+    assert [run.communicate(timeout=PATIENCE)[1] for run in runs] == [""] * 3
     assert not list(tmp_path.rglob("*.part"))
     assert FeatureCache(tmp_path, 300_000).size() <= 300_000

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from database import content
+from patience import PATIENCE
 
 from matching import InputError
 from matching.collection import FeatureCache, backends, match_collection, plan_of_list
@@ -35,17 +36,17 @@ class Cluster:
             cwd=folder,
         )
 
-    def address(self, seconds=60):
+    def address(self):
         """The scheduler's address, once both workers are there."""
         from distributed import Client
 
-        end = time.monotonic() + seconds
+        end = time.monotonic() + PATIENCE
         while not self.file.exists() or not self.file.read_text():
             assert time.monotonic() < end
             time.sleep(0.1)
         address = json.loads(self.file.read_text())["address"]
-        with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=seconds)
+        with Client(address, timeout=PATIENCE, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=PATIENCE)
         return address
 
     def close(self):
@@ -61,7 +62,8 @@ def cluster(tmp_path):
     cluster.close()
 
 
-def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_path):
+def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
     names = [folder / name for name in ("a first.png", "b second.png", "c.jpg", "d plain.png", "f text.png")]
     (tmp_path / "list").write_text("".join(f"{a}\t{b}\n" for a, b in itertools.product(names, repeat=2)))
     plan = plan_of_list(tmp_path / "list")

@@ -2,6 +2,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from database import content, rows
+from patience import PATIENCE
 from PIL import Image
 
 from matching import InputError, match
@@ -84,6 +86,14 @@ def children(pid):
     return [int(child) for path in paths for child in path.read_text().split()]
 
 
+def count(db, table, status):
+    """Rows of a table in a database that may not be there yet."""
+    try:
+        return rows(db, f"SELECT count(*) FROM {table} WHERE status = ?", status)[0][0]
+    except sqlite3.OperationalError:
+        return 0
+
+
 def is_alive(pid):
     return Path(f"/proc/{pid}").exists()
 
@@ -98,15 +108,22 @@ def command(folder, db, cache, *arguments):
 
 def test_killed_at_any_moment_it_goes_on_to_the_same_end(done, folder, tmp_path):
     db, rng, jobs = tmp_path / "c.db", random.Random(0), 2
-    for wait in (0.6, 2.5 + rng.uniform(0, 1), 3.5 + rng.uniform(0, 2)):
+    far_enough = (
+        lambda: True,
+        lambda: count(db, "images", "described") >= 1,
+        lambda: count(db, "pairs", "matched") >= 2,
+    )
+    for reached in far_enough:
         run = subprocess.Popen(
             command(folder, db, tmp_path / "cache", "--jobs", jobs, "--quiet"), stdout=subprocess.DEVNULL
         )
-        time.sleep(wait)
+        while not reached() and run.poll() is None:
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0, 0.3))
         workers = children(run.pid)
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while any(map(is_alive, workers)) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any(map(is_alive, workers))  # they don't outlive the run
@@ -121,7 +138,7 @@ def test_two_runs_at_once_on_one_database_and_cache(done, folder, tmp_path):
     one = command(folder, tmp_path / "c.db", tmp_path / "cache", "--jobs", 1)
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     runs = [subprocess.Popen(one, **pipes) for _ in range(2)]
-    errors = [run.communicate(timeout=200)[1] for run in runs]
+    errors = [run.communicate(timeout=PATIENCE)[1] for run in runs]
     assert [run.returncode for run in runs] == [0, 0], errors
     assert content(tmp_path / "c.db") == content(done[0])
 

@@ -216,7 +216,7 @@ def test_the_gallery(page_of_collection):
         dialog.get_by_role("button", name="Next").click()
         assert dialog.get_by_role("heading").first.inner_text() != title
         page.keyboard.press("Escape")
-        assert not dialog.is_visible()
+        dialog.wait_for(state="hidden")
         assert page.complaints == []
 
 
