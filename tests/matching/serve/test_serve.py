@@ -11,6 +11,7 @@ import tempfile
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
 from matching import match  # noqa: E402
+from matching.serve.command import main  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import check_picture, shown_name  # noqa: E402
 
@@ -36,6 +38,7 @@ def png(array):
     return buffer.getvalue()
 
 
+@cache
 def bomb(side=14200):
     """A PNG of 202 megapixels in a few hundred kilobytes."""
 
@@ -57,8 +60,10 @@ def pictures():
 def server():
     """The address of a server that takes at most 4 MB, with a queue of 4."""
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), "serve", "--port", "0", "--max-upload", "4", "--queue", "4"]
-        + ["--max-seconds", str(PATIENCE)],
+        [
+            *(sys.executable, str(SCRIPT), "serve", "--port", "0", "--max-upload", "4", "--queue", "4"),
+            *("--max-seconds", str(PATIENCE)),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -256,12 +261,12 @@ def test_it_listens_on_this_machine_alone(server):
         (["picture.jpg"], "unrecognized arguments: picture.jpg"),
     ],
 )
-def test_bad_options(arguments, reason):
-    run = subprocess.run([sys.executable, str(SCRIPT), "serve", *arguments], capture_output=True, text=True)
-    assert run.returncode == 2
-    assert run.stderr.startswith("gdl-match serve: error: ")
-    assert reason in run.stderr
-    assert run.stderr.count("\n") == 1
+def test_bad_options(arguments, reason, capsys):
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("gdl-match serve: error: ")
+    assert reason in told
+    assert told.count("\n") == 1
 
 
 def test_names_are_only_shown():
