@@ -69,12 +69,17 @@ class ImageSet:
             return lbp_histograms(self.images, self.n_blocks)
         return self.images.reshape(len(self), -1) / np.float32(255)
 
-    def with_noise(self, sigma: float, seed: int) -> "ImageSet":
-        """Independent Gaussian noise N(0, sigma^2), in grey levels, on every pixel; not clipped."""
+    def with_noise(self, sigma: float, seed: int, repeat: int = 1) -> "ImageSet":
+        """Independent Gaussian noise N(0, sigma^2), in grey levels, on every pixel; not clipped.
+
+        Each pixel is first repeated `repeat` times along both sides, which leaves the images as they are
+        and gives them as many pixels, each with noise of its own, as larger ones have.
+        """
         if sigma == 0:
             return self
-        noise = np.random.default_rng(seed).standard_normal(self.images.shape, dtype=np.float32)
-        return replace(self, images=self.images + np.float32(sigma) * noise)
+        images = self.images.repeat(repeat, axis=1).repeat(repeat, axis=2)
+        noise = np.random.default_rng(seed).standard_normal(images.shape, dtype=np.float32)
+        return replace(self, images=images + np.float32(sigma) * noise)
 
     def digest(self) -> str:
         """What identifies the data."""

@@ -34,18 +34,33 @@ from matching import __version__
 
 OK, OVER, FAILED = "ok", "over budget", "no convergence"
 COLUMNS = (
-    *("dataset", "sigma", "noise_seed", "method", "value", "status", "nmi", "ce", "ari", "clusters"),
+    *(
+        "dataset",
+        "sigma",
+        "noise_seed",
+        "repeat",
+        "method",
+        "value",
+        "status",
+        "nmi",
+        "ce",
+        "ari",
+        "clusters",
+    ),
     *("seconds", "cpu_seconds", "search_seconds", "search_cpu_seconds"),
 )
 
 
 @dataclass(frozen=True, order=True)
 class Subject:
-    """A set as it is clustered: its name, and the noise added to its images (grey levels, seed)."""
+    """A set as it is clustered: its name, and the noise added to its images (grey levels, seed), each pixel
+    repeated `repeat` times along both sides before.
+    """
 
     dataset: str
     sigma: float = 0.0
     noise_seed: int = 0
+    repeat: int = 1
 
 
 @dataclass(frozen=True)
@@ -74,7 +89,8 @@ def run(plan: Plan, folder: Path | None, path: Path, n_jobs: int, *, quiet: bool
     total = len(plan.subjects) * sum(len(plan.values(name)) for name in plan.methods)
     with tqdm(total=total, desc="runs", disable=quiet) as bar:
         for subject in plan.subjects:
-            images = datasets.load(subject.dataset, folder).with_noise(subject.sigma, subject.noise_seed)
+            noise = subject.sigma, subject.noise_seed, subject.repeat
+            images = datasets.load(subject.dataset, folder).with_noise(*noise)
             mark = fingerprint(images, plan)
             done = finished(journal.read_entries(path, mark))
             todo = {name: left for name in plan.methods if (left := _left(plan, name, done))}

@@ -7,6 +7,7 @@ where it was.
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from eval import baselines, datasets, image_report
@@ -14,8 +15,8 @@ from eval.baselines import METHODS
 from eval.image_runs import COLUMNS, Plan, Subject, run
 from eval.tables import read_csv, write_csv, write_text
 
-NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs")
-SIGMAS = (20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, 160.0)
+NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
+SIGMAS = (40.0, 80.0, 120.0, 160.0)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -60,7 +61,14 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--noise", metavar="SET", help="also cluster this set with noise up to 160 grey levels"
     )
-    parser.add_argument("--noise-seeds", type=int, default=3, help="draws of the noise (default 3)")
+    parser.add_argument("--noise-seeds", type=int, default=2, help="draws of the noise (default 2)")
+    parser.add_argument(
+        "--noise-repeat",
+        type=int,
+        default=1,
+        help="repeat pixels so often along each side before (default 1)",
+    )
+    parser.add_argument("--neighbors", type=int, default=20, help="K of the graph (default 20, the paper's)")
     parser.add_argument("--seed", type=int, default=0, help="of the methods' random choices (default 0)")
     parser.add_argument(
         "--report", action="store_true", help="only make the tables again from clustering.csv"
@@ -70,7 +78,13 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace) -> None:
-    for name, least in (("jobs", 1), ("budget", 1e-3), ("noise_seeds", 1)):
+    for name, least in (
+        ("jobs", 1),
+        ("budget", 1e-3),
+        ("noise_seeds", 1),
+        ("noise_repeat", 1),
+        ("neighbors", 1),
+    ):
         if not getattr(args, name) >= least:
             raise ValueError(
                 f"--{name.replace('_', '-')} must be at least {least:g}, got {getattr(args, name)}"
@@ -80,16 +94,17 @@ def measure(args: argparse.Namespace) -> None:
     names = args.datasets or [*datasets.available(folder), *args.fetch]
     for name in [*names, *([args.noise] if args.noise else [])]:
         datasets.check_name(name, folder, args.fetch)
-    plan = Plan(tuple(map(Subject, names)), methods, args.budget, args.seed, quick=args.quick)
+    plan = Plan(tuple(map(Subject, names)), methods, args.budget, args.seed, args.neighbors, args.quick)
     journal = args.out / "runs.jsonl"
     rows = run(plan, folder, journal, args.jobs, quiet=args.quiet)
     planned = {name: len(plan.values(name)) for name in methods}
     write_csv(args.out / "runs.csv", COLUMNS, rows)
     write_csv(args.out / "clustering.csv", image_report.COLUMNS, image_report.best_rows(rows, planned))
     if args.noise:
-        subjects = tuple(Subject(args.noise, s, i) for i in range(args.noise_seeds) for s in SIGMAS)
+        draws = [(s, i, args.noise_repeat) for i in range(args.noise_seeds) for s in SIGMAS]
+        subjects = (Subject(args.noise), *(Subject(args.noise, *draw) for draw in draws))
         kept = tuple(name for name in methods if name in NOISE_METHODS)
-        noisy = Plan((Subject(args.noise), *subjects), kept, args.budget, args.seed, quick=args.quick)
+        noisy = replace(plan, subjects=subjects, methods=kept)
         write_csv(args.out / "noise.csv", COLUMNS, run(noisy, folder, journal, args.jobs, quiet=args.quiet))
 
 

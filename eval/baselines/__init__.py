@@ -1,7 +1,8 @@
 """Clustering methods for image sets, by name, each run on a `Problem` with one value of its own parameter.
 
 Methods that take the number of clusters are given the true one. What has a parameter of its own is run with
-each of its `values`, and the best result counts, as in the paper; nothing of ours is tuned in `gdl-mcs`.
+each of its `values`, and the best result counts, as in the paper; nothing of ours is tuned in `gdl-mcs` and
+`gdl-mcs-10`.
 """
 
 from collections.abc import Callable
@@ -133,6 +134,12 @@ METHODS: dict[str, Method] = {
     "gdl-u": Method("GDL-U", partial(degree_linkage, algorithm="gdl-u"), **_GRAPH),
     "agdl": Method("AGDL", partial(degree_linkage, algorithm="agdl"), **_GRAPH),
     "gdl-mcs": Method("GDL-U, min_cluster_size=5", partial(degree_linkage, min_cluster_size=5), "a", (1.0,)),
+    "gdl-mcs-10": Method(
+        "GDL-U, min_cluster_size=5, K=10",
+        partial(degree_linkage, min_cluster_size=5, n_neighbors=10),
+        "a",
+        (1.0,),
+    ),
     "k-means": Method("k-means", _k_means),
     "single": Method("single linkage", partial(_linkage, method="single"), dense=True),
     "complete": Method("complete linkage", partial(_linkage, method="complete"), dense=True),
@@ -146,7 +153,7 @@ METHODS: dict[str, Method] = {
     "finch": Method("FINCH", _finch, package=("finch", "finch-clust")),
 }
 PAPER = ("k-medoids", "link", "g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl")
-OURS = ("gdl-u", "agdl", "gdl-mcs")
+OURS = ("gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
 
 
 def check_names(names: tuple[str, ...]) -> None:

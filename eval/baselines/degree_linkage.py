@@ -21,10 +21,18 @@ N_NEIGHBOR_CLUSTERS = 10  # Kc
 
 
 def degree_linkage(
-    problem: Problem, bandwidth: float, algorithm: str = "gdl-u", min_cluster_size: int = 1
+    problem: Problem,
+    bandwidth: float,
+    algorithm: str = "gdl-u",
+    min_cluster_size: int = 1,
+    n_neighbors: int | None = None,
 ) -> NDArray[np.int64]:
-    """(n,) int64 labels; `algorithm` "gdl-u" or "agdl", `min_cluster_size` 1 for the paper's rule."""
-    knn, graph = problem.knn(), problem.graph(bandwidth)
+    """(n,) int64 labels; `algorithm` "gdl-u" or "agdl", `min_cluster_size` 1 for the paper's rule.
+
+    `n_neighbors` is K where it is to be smaller than the problem's.
+    """
+    knn = problem.knn(n_neighbors)
+    graph = problem.graph(bandwidth, n_neighbors)
     start = initial_clusters(knn, N_INITIAL_NEIGHBORS)
     if algorithm == "agdl":
         tree = agdl(graph, start, n_neighbor_clusters=N_NEIGHBOR_CLUSTERS)

@@ -3,7 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
-from scipy.sparse.linalg import LinearOperator
 
 from eval.baselines.spectral import leading_eigenvectors, unit_rows
 
@@ -17,7 +16,7 @@ def directed_embedding(
 
     P are the transition probabilities of the random walk that follows an edge in proportion to its weight,
     or with the chance `teleport` jumps to any vertex (from a vertex without edges always); Pi holds its
-    stationary distribution. Theta is dense by the jumps, so it is applied without being formed.
+    stationary distribution. The jumps make Theta dense; they are an outer product, kept apart.
 
     Parameters
     ----------
@@ -32,14 +31,10 @@ def directed_embedding(
     pi = _stationary(step, jump)
     root = np.sqrt(pi)
 
-    def theta(x):
-        x = x.ravel()
-        forth = root * (step @ (x / root) + jump * (x / root).mean())
-        back = (step.T @ (root * x) + (jump @ (root * x)) / len(x)) / root
-        return (forth + back) / 2
-
-    operator = LinearOperator(w.shape, matvec=theta, dtype=np.float64)
-    return unit_rows(leading_eigenvectors(operator, n_clusters, seed)[1])
+    half = diags(root) @ step @ diags(1 / root)
+    outer = root * jump, 1 / (root * len(root))  # the jumps of Pi^1/2 P Pi^-1/2
+    vectors = leading_eigenvectors(((half + half.T) / 2).tocsr(), n_clusters, seed, outer)[1]
+    return unit_rows(vectors)
 
 
 def _random_walk(w, teleport):

@@ -105,15 +105,16 @@ class Problem:
     def __len__(self) -> int:
         return len(self.features)
 
-    def knn(self) -> KnnGraph:
-        """The K nearest neighbours of each sample."""
+    def knn(self, n_neighbors: int | None = None) -> KnnGraph:
+        """The K nearest neighbours of each sample, or only the nearest `n_neighbors` of them."""
         space, metric = self.metric_space()
 
         def compute():
             knn = knn_graph(space, self.n_neighbors, metric=metric)
             return {"indices": knn.indices, "distances": knn.distances}
 
-        return KnnGraph(**self.stages.get("knn", compute, searching=True))
+        found = self.stages.get("knn", compute, searching=True)
+        return KnnGraph(found["indices"][:, :n_neighbors], found["distances"][:, :n_neighbors])
 
     def distances(self) -> NDArray[np.float32]:
         """(n, n) float32, symmetric, zero on the diagonal."""
@@ -133,9 +134,9 @@ class Problem:
             return self.features, self.metric
         return self.distances(), "precomputed"
 
-    def graph(self, bandwidth: float) -> AffinityGraph:
+    def graph(self, bandwidth: float, n_neighbors: int | None = None) -> AffinityGraph:
         """The directed K-NN graph with the weights of Eq. 1; weights too small for float64 are no edges."""
-        graph = affinity_graph(self.knn(), bandwidth)
+        graph = affinity_graph(self.knn(n_neighbors), bandwidth)
         return graph if graph.weights.all() else AffinityGraph.from_csr(graph.to_csr())
 
     def symmetric_graph(self, bandwidth: float) -> csr_matrix:

@@ -6,15 +6,21 @@ D^-1/2 times them, which rows of length 1 don't show).
 """
 
 import warnings
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, diags
+from scipy.linalg import eigh
+from scipy.sparse import csr_matrix, diags, identity
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 from sklearn.cluster import KMeans
 
-DENSE = 300  # samples; smaller matrices are decomposed whole
+DENSE = 3000  # samples; up to so many a matrix is decomposed whole
+FEW = 20  # eigenvectors; up to so many are looked for without factorising first
+SHIFT = 1.0001  # above all eigenvalues
+
+Outer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class NoConvergence(RuntimeError):
@@ -49,24 +55,75 @@ def spectral_embedding(s: csr_matrix, n_clusters: int, seed: int = 0) -> NDArray
 
 
 def leading_eigenvectors(
-    matrix: csr_matrix | LinearOperator, k: int, seed: int
+    matrix: csr_matrix, k: int, seed: int, outer: Outer | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The k largest eigenvalues of a symmetric (n, n) matrix (all n of a smaller one), and their eigenvectors.
+    """The k largest eigenvalues of a symmetric (n, n) matrix and their eigenvectors.
 
-    (k,) and (n, k), largest first. Small matrices are decomposed as dense ones. Raises NoConvergence.
+    `outer` = (p, q), (n,) each, stands for (p q^T + q p^T) / 2 added to the matrix. Up to 3,000 samples the
+    dense matrix is decomposed. Above, Lanczos with the matrix; where that does not converge, or where many
+    eigenvalues crowd at 1, with (SHIFT I - matrix)^-1, whose largest eigenvalues stand apart.
+
+    Returns (k,) and (n, k), largest first; all n where n < k. Raises NoConvergence.
     """
     n = matrix.shape[0]
-    if n <= max(DENSE, k + 1) and not isinstance(matrix, LinearOperator):
-        values, vectors = np.linalg.eigh(matrix.toarray())
+    if n <= max(DENSE, k + 1):
+        values, vectors = _dense(matrix, min(k, n), outer)
     else:
         start = np.random.default_rng(seed).uniform(-1, 1, n)
-        basis, patience = min(n, max(2 * k + 1, 40)), max(100, 20_000 // k)
-        try:
-            values, vectors = eigsh(matrix, k, which="LA", v0=start, ncv=basis, maxiter=patience, tol=1e-8)
-        except ArpackError as error:
-            raise NoConvergence(f"no convergence: {error}") from None
-    order = np.argsort(-values, kind="stable")[:k]
+        values, vectors = _iterated(matrix, k, outer, start)
+    order = np.argsort(-values, kind="stable")
     return values[order], vectors[:, order]
+
+
+def _dense(matrix, k, outer):
+    full = matrix.toarray()
+    if outer is not None:
+        p, q = outer
+        full += (np.outer(p, q) + np.outer(q, p)) / 2
+    n = len(full)
+    return eigh(full, subset_by_index=(n - k, n - 1), overwrite_a=True, check_finite=False)
+
+
+def _iterated(matrix, k, outer, start):
+    basis = min(len(start), max(2 * k + 1, 40))
+    options = {"k": k, "v0": start, "ncv": basis, "tol": 1e-8}
+    try:
+        if k <= FEW:
+            with suppress(ArpackError):
+                return eigsh(_operator(matrix, outer), which="LA", maxiter=200, **options)
+        return eigsh(matrix, sigma=SHIFT, OPinv=_shifted_inverse(matrix, outer), maxiter=50, **options)
+    except (ArpackError, RuntimeError) as error:
+        raise NoConvergence(f"no convergence: {error}") from None
+
+
+def _operator(matrix, outer):
+    if outer is None:
+        return matrix
+    p, q = outer
+    return LinearOperator(
+        matrix.shape, matvec=lambda x: matrix @ x.ravel() + (p * (q @ x) + q * (p @ x)) / 2, dtype=float
+    )
+
+
+def _shifted_inverse(matrix, outer):
+    """(matrix + outer - SHIFT I)^-1 as an operator; the outer product by Woodbury's identity."""
+    factors = splu(
+        (SHIFT * identity(matrix.shape[0]) - matrix).tocsc(),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.01,
+        options={"SymmetricMode": True},
+    )
+    if outer is None:
+        return LinearOperator(matrix.shape, matvec=lambda x: -factors.solve(x.ravel()), dtype=float)
+    left, right = np.stack(outer, axis=1), np.stack(outer[::-1], axis=1) / 2  # (n, 2)
+    solved = factors.solve(left)
+    core = np.linalg.inv(np.eye(2) - right.T @ solved)
+
+    def solve(x):
+        y = factors.solve(x.ravel())
+        return -(y + solved @ (core @ (right.T @ y)))
+
+    return LinearOperator(matrix.shape, matvec=solve, dtype=float)
 
 
 def unit_rows(x: NDArray) -> NDArray:

@@ -68,13 +68,15 @@ def test_the_papers_methods_and_bandwidths():
         check_names(("agdl", "gdl2"))
 
 
-@pytest.mark.parametrize(("name", "size"), [("gdl-u", 1), ("agdl", 1), ("gdl-mcs", 5)])
-def test_ours_is_the_estimator(name, size, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "size", "k"), [("gdl-u", 1, 20), ("agdl", 1, 20), ("gdl-mcs", 5, 20), ("gdl-mcs-10", 5, 10)]
+)
+def test_ours_is_the_estimator(name, size, k, tmp_path):
     rng = np.random.default_rng(1)
     features = rng.normal(size=(150, 5)).astype(np.float32)
     problem = Problem(features, "euclidean", 6, Stages(tmp_path))
     algorithm = "agdl" if name == "agdl" else "gdl-u"
-    model = GraphDegreeLinkage(6, algorithm, min_cluster_size=size).fit(features)
+    model = GraphDegreeLinkage(6, algorithm, n_neighbors=k, min_cluster_size=size).fit(features)
     assert clustering_error(model.labels_, METHODS[name].run(problem, 1.0)) == 0
 
 
@@ -168,8 +170,26 @@ def test_eigenvectors_that_do_not_converge_say_so(monkeypatch):
         raise ArpackError(-1)
 
     monkeypatch.setattr(spectral, "eigsh", fail)
+    monkeypatch.setattr(spectral, "DENSE", 10)
     with pytest.raises(NoConvergence, match="no convergence"):
-        leading_eigenvectors(csr_matrix(np.eye(400)), 5, 0)
+        leading_eigenvectors(csr_matrix(np.eye(400) / 2), 5, 0)
+
+
+@pytest.mark.parametrize("few", [0, 20])  # by factorising, by Lanczos with the matrix
+@pytest.mark.parametrize("jumps", [False, True])
+def test_large_matrices_have_the_eigenvectors_of_small_ones(few, jumps, monkeypatch):
+    rng = np.random.default_rng(0)
+    matrix = rng.uniform(size=(60, 60)) * (rng.uniform(size=(60, 60)) < 0.2)
+    matrix = csr_matrix((matrix + matrix.T) / np.linalg.norm(matrix + matrix.T, 2) * 0.9)
+    outer = (rng.uniform(size=60) / 60, rng.uniform(size=60) / 10) if jumps else None
+    values, vectors = leading_eigenvectors(matrix, 3, 0, outer)
+    full = matrix.toarray() + (0 if outer is None else (np.outer(*outer) + np.outer(*outer[::-1])) / 2)
+    np.testing.assert_allclose(full @ vectors, vectors * values, atol=1e-10)
+    monkeypatch.setattr(spectral, "DENSE", 10)
+    monkeypatch.setattr(spectral, "FEW", few)
+    found, found_vectors = leading_eigenvectors(matrix, 3, 0, outer)
+    np.testing.assert_allclose(found, values, atol=1e-7)
+    np.testing.assert_allclose(np.abs((found_vectors * vectors).sum(axis=0)), 1, atol=1e-6)
 
 
 def test_each_part_of_a_graph_gives_an_eigenvector():
