@@ -34,19 +34,8 @@ from matching import __version__
 
 OK, OVER, FAILED = "ok", "over budget", "no convergence"
 COLUMNS = (
-    *(
-        "dataset",
-        "sigma",
-        "noise_seed",
-        "repeat",
-        "method",
-        "value",
-        "status",
-        "nmi",
-        "ce",
-        "ari",
-        "clusters",
-    ),
+    *("dataset", "sigma", "noise_seed", "repeat", "method", "value"),
+    *("status", "nmi", "ce", "ari", "clusters"),
     *("seconds", "cpu_seconds", "search_seconds", "search_cpu_seconds"),
 )
 
@@ -91,6 +80,7 @@ def run(plan: Plan, folder: Path | None, path: Path, n_jobs: int, *, quiet: bool
         for subject in plan.subjects:
             noise = subject.sigma, subject.noise_seed, subject.repeat
             images = datasets.load(subject.dataset, folder).with_noise(*noise)
+            _check_neighbors(images, plan)
             mark = fingerprint(images, plan)
             done = finished(journal.read_entries(path, mark))
             todo = {name: left for name in plan.methods if (left := _left(plan, name, done))}
@@ -101,6 +91,12 @@ def run(plan: Plan, folder: Path | None, path: Path, n_jobs: int, *, quiet: bool
                 done.setdefault(name, {})[row["value"]] = row
             rows += _ordered(subject, plan, done)
     return rows
+
+
+def _check_neighbors(images, plan):
+    if not 1 <= plan.n_neighbors < len(images):
+        most = f"[1, {len(images) - 1}] for the {len(images)} samples of {images.name}"
+        raise ValueError(f"n_neighbors must be in {most}, got {plan.n_neighbors}")
 
 
 def fingerprint(images: ImageSet, plan: Plan) -> str:

@@ -16,6 +16,7 @@ from eval.image_runs import COLUMNS, Plan, Subject, run
 from eval.tables import read_csv, write_csv, write_text
 
 NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
+COUNTS = ("jobs", "noise_seeds", "noise_repeat", "neighbors")  # options that must be at least 1
 SIGMAS = (40.0, 80.0, 120.0, 160.0)
 
 
@@ -63,10 +64,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--noise-seeds", type=int, default=2, help="draws of the noise (default 2)")
     parser.add_argument(
-        "--noise-repeat",
-        type=int,
-        default=1,
-        help="repeat pixels so often along each side before (default 1)",
+        "--noise-repeat", type=int, default=1, help="repeat each pixel so often along both sides first"
     )
     parser.add_argument("--neighbors", type=int, default=20, help="K of the graph (default 20, the paper's)")
     parser.add_argument("--seed", type=int, default=0, help="of the methods' random choices (default 0)")
@@ -78,13 +76,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace) -> None:
-    for name, least in (
-        ("jobs", 1),
-        ("budget", 1e-3),
-        ("noise_seeds", 1),
-        ("noise_repeat", 1),
-        ("neighbors", 1),
-    ):
+    for name, least in {**dict.fromkeys(COUNTS, 1), "budget": 1e-3}.items():
         if not getattr(args, name) >= least:
             raise ValueError(
                 f"--{name.replace('_', '-')} must be at least {least:g}, got {getattr(args, name)}"

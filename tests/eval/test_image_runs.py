@@ -67,12 +67,15 @@ def test_a_finished_run_stands_before_one_over_the_budget():
 
 
 def test_an_error_in_a_method_keeps_its_traceback(tmp_path):
-    # a set with fewer samples than neighbours: a wrong call, not a result
-    small = tmp_path / "data"
-    small.mkdir()
-    np.savez(small / "coil20.npz", X=np.zeros((5, 4, 4), np.uint8), y=np.arange(5))
+    np.savez(tmp_path / "coil20.npz", X=np.full((30, 4, 4), np.nan), y=np.arange(30))
     with pytest.raises(RuntimeError, match="ended with exit code 1"):
-        run(Plan((Subject("coil20"),), ("gdl-u",)), small, tmp_path / "runs.jsonl", 1, quiet=True)
+        run(Plan((Subject("coil20"),), ("gdl-u",)), tmp_path, tmp_path / "runs.jsonl", 1, quiet=True)
+
+
+def test_more_neighbours_than_samples_are_refused(tmp_path):
+    np.savez(tmp_path / "coil20.npz", X=np.zeros((5, 4, 4), np.uint8), y=np.arange(5))
+    with pytest.raises(ValueError, match=r"must be in \[1, 4\] for the 5 samples of coil20, got 20"):
+        run(Plan((Subject("coil20"),), ("gdl-u",)), tmp_path, tmp_path / "runs.jsonl", 1, quiet=True)
 
 
 def a_run(dataset, method, value, nmi, status=OK, seconds=1.0, sigma=0.0):
