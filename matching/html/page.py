@@ -72,9 +72,9 @@ def objects_data(objects, rows, xy0):
                 "id": o.id,
                 "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.id)),
                 "n_matches": o.n_matches,
-                "score": round(o.score, 2),
+                "score": round(o.score, 4),
                 "kind": o.transform_kind,
-                "error": round(o.transform_error, 2),
+                "error": round(o.transform_error, 4),
                 "outlines": [np.round(outline, 1).tolist() for outline in (o.outline0, o.outline1)],
                 "lines": own[spread(xy0[own], LINES)].tolist(),
             }

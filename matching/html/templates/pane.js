@@ -32,6 +32,7 @@ class Pane {
     this.scale = Math.min(Math.max(this.scale, 1), Pane.MOST);
     this.x = Math.min(0, Math.max(this.x, this.width * (1 - this.scale)));
     this.y = Math.min(0, Math.max(this.y, this.height * (1 - this.scale)));
+    this.layer.style.setProperty("--zoom", this.scale);  // outlines keep their width on the screen
     this.layer.style.transform = `translate(${this.x}px, ${this.y}px) scale(${this.scale})`;
     this.stage.classList.toggle("zoomed", this.scale > 1);
     this.changed();

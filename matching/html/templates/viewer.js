@@ -79,6 +79,7 @@ class Viewer {
     const body = this.find(".objects tbody");
     this.find(".table").hidden = !this.pair.objects.length;
     this.find(".nothing").hidden = this.pair.objects.length > 0;
+    this.find(".hint").hidden = !this.pair.objects.length;
     this.rows = new Map();
     body.replaceChildren(...this.pair.objects.map((object) => {
       const row = document.createElement("tr");
@@ -88,6 +89,7 @@ class Viewer {
       const swatch = document.createElement("span");
       swatch.className = "swatch";
       swatch.style.background = object.colour;
+      swatch.style.color = inkOn(object.colour);
       swatch.textContent = object.id;
       swatch.setAttribute("aria-hidden", "true");
       button.append(swatch, `Object ${object.id}`);
@@ -164,8 +166,9 @@ class Viewer {
     const left = this.slider.max - this.slider.value;
     this.shown = Math.round(this.n_held * left / this.slider.max);
     const number = (n) => n.toLocaleString("en");
-    const text = `${number(this.n_kept)} kept matches`
-      + (this.shown ? ` and ${number(this.shown)} of ${number(this.pair.n_rejected)} rejected candidates` : " only");
+    const kept = `${number(this.n_kept)} kept matches`;
+    const rejected = `${number(this.shown)} of ${number(this.pair.n_rejected)} rejected candidates`;
+    const text = !this.n_kept ? rejected : this.shown ? `${kept} and ${rejected}` : `${kept} only`;
     this.slider.setAttribute("aria-valuetext", text);
     this.find(".told .counts").textContent = `Shown: ${text}.`;
     this.draw();
@@ -254,16 +257,19 @@ class Viewer {
       if (!pane.holds(at)) continue;
       at.x += dx;
       at.y += dy;
-      while (placed.some((p) => Math.abs(p.x - at.x) < 28 && Math.abs(p.y - at.y) < 24)) at.x += 14;
+      const width = Math.max(pen.measureText(String(object.id)).width + 10, 22), left = at.x;
+      while (placed.some((p) => Math.abs(p.x - at.x) < 28 && Math.abs(p.y - at.y) < 24)) {
+        at.x += 14;
+        if (at.x > dx + pane.width - width / 2) { at.x = left; at.y += 26; }
+      }
       placed.push(at);
-      const width = Math.max(pen.measureText(String(object.id)).width + 10, 22);
       pen.fillStyle = object.colour;
       pen.strokeStyle = "#000";
       pen.beginPath();
       pen.roundRect(at.x - width / 2, at.y - 11, width, 22, 5);
       pen.fill();
       pen.stroke();
-      pen.fillStyle = "#000";
+      pen.fillStyle = inkOn(object.colour);
       pen.fillText(String(object.id), at.x, at.y + 1);
     }
   }
@@ -293,6 +299,12 @@ class Viewer {
     }
     pen.globalAlpha = 1;
   }
+}
+
+/* Black, or white on a dark colour: whichever can be read better (WCAG's relative luminance). */
+function inkOn(colour) {
+  const [r, g, b] = [1, 3, 5].map((k) => (parseInt(colour.slice(k, k + 2), 16) / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#000000" : "#ffffff";
 }
 
 function area(polygon) {
