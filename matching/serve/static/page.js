@@ -137,11 +137,11 @@ function finish(match) {
     return a;
   };
   const texts = {
-    "matches.html": "Report", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)", "matches.png": "Picture (PNG)",
+    "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)", "matches.png": "Picture (PNG)",
   };
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
-    link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
+    link("matches.html", "Open the report in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
   $("#report").src = `/matches/${match.id}/matches.html`;
   show("#result", true);
   say(match.told);
@@ -150,5 +150,6 @@ function finish(match) {
 
 function sentence(text) {
   const end = /[.!?]$/.test(text) ? "" : ".";
-  return text.charAt(0).toUpperCase() + text.slice(1) + end;
+  const start = text.includes(": ") ? text.charAt(0) : text.charAt(0).toUpperCase();  // a file keeps its name
+  return start + text.slice(1) + end;
 }
