@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 
 from matching._version import __version__
 from matching.serve.jobs import Jobs
@@ -119,6 +120,8 @@ def _add_matches(app, jobs, limits):
                     job.names = await receive(request, job.folder, limits)
             except TimeoutError:
                 raise Refusal(408, f"the upload took more than {limits.upload_seconds:g} s") from None
+            except ClientDisconnect:  # nobody hears it
+                raise Refusal(400, "the upload broke off") from None
         return jobs.status(job)
 
     @app.get("/matches/{number}")

@@ -61,7 +61,7 @@ def shown_name(name):
     ('a.jpg', 'b.png', 'picture')
     """
     last = PurePosixPath(PureWindowsPath(name).name).name
-    return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:] or "picture"
+    return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:].strip(". ") or "picture"
 
 
 def check_picture(path, name, limits):

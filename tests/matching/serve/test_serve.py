@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import re
+import socket
 import struct
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import tempfile
 import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -269,9 +272,27 @@ def test_bad_options(arguments, reason, capsys):
     assert told.count("\n") == 1
 
 
+def test_uploads_that_break_off_give_their_places_back(server, pictures):
+    address = urlsplit(server.address)
+    head = (
+        f"POST /matches HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000\r\n"
+        "Content-Type: multipart/form-data; boundary=x\r\n\r\n--x\r\n"
+    )
+    with ExitStack() as stack:
+        for _ in range(6):  # the queue has four places
+            connection = stack.enter_context(socket.create_connection((address.hostname, address.port)))
+            connection.sendall(head.encode())
+        while server.post(*pictures).status_code != 503:
+            time.sleep(0.05)
+    while (answer := server.post(*pictures)).status_code != 202:
+        assert answer.status_code == 503
+        time.sleep(0.05)
+    server.wait(answer.json()["id"])  # and the log has no traceback, see `server`
+
+
 def test_names_are_only_shown():
-    assert [shown_name(n) for n in ("../a", "C:\\x\\b.png", "a\nb", "/", "x" * 200)] == [
-        "a", "b.png", "ab", "picture", "x" * 80,
+    assert [shown_name(n) for n in ("../a", "C:\\x\\b.png", "a\nb", "/", "..", "x" * 200)] == [
+        "a", "b.png", "ab", "picture", "picture", "x" * 80,
     ]  # fmt: skip
 
 
