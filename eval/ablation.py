@@ -9,10 +9,10 @@ import numpy as np
 
 from eval.metrics import count_objects, score_matches
 from matching import MatchConfig
-from matching.candidates import match_features
+from matching.candidates import match_with_reserve
 from matching.features import FeatureConfig, extract_features
 from matching.images import picture_of_array
-from matching.pipeline import cluster_candidates
+from matching.pipeline import cluster_candidates, take_in
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -40,6 +40,7 @@ def variants() -> dict[str, MatchConfig]:
         "default without growing": replace(default, parts=replace(parts, growth_rounds=0)),
         "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
         "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
+        "default without the reserve": replace(default, candidates=replace(default.candidates, reserve=0.0)),
         "default without seams": replace(default, features=no_seams),
         "default without seams and repeats": replace(
             default, features=no_seams, repeats=replace(default.repeats, covered_share=2.0)
@@ -55,22 +56,24 @@ def ablate(photographs: Photographs, seeds: range, copies: int = 1) -> Iterator[
         pair = composite_pair(photographs, n_common, sigma, seed, copies=copies)
         features = {}
         for name, config in variants().items():
-            candidates = _candidates(pair, config, features)
             row = {"variant": name, "n_common": n_common, "sigma": sigma, "copies": copies, "seed": seed}
-            yield row | _measured(pair, candidates, config)
+            yield row | _measured(pair, _features(pair, config, features), config)
 
 
-def _candidates(pair: CompositePair, config: MatchConfig, known: dict):
+def _features(pair: CompositePair, config: MatchConfig, known: dict):
     if config.features not in known:
         greys = [picture_of_array(image).grey for image in (pair.image0, pair.image1)]
-        known[config.features] = match_features(
-            *(extract_features(grey, config.features) for grey in greys), config.candidates
-        )
+        known[config.features] = [extract_features(grey, config.features) for grey in greys]
     return known[config.features]
 
 
-def _measured(pair: CompositePair, candidates, config: MatchConfig) -> dict:
-    labels = cluster_candidates(candidates, config).labels
+def _measured(pair: CompositePair, features, config: MatchConfig) -> dict:
+    candidates, reserve = match_with_reserve(*features, config.candidates)
+    clustered = cluster_candidates(candidates, config)
+    if config.whole_objects:  # all candidates stay in the list, so that none that was missed is lost from it
+        unlimited = replace(config, candidates=replace(config.candidates, max_matches=10**9))
+        candidates, clustered = take_in(candidates, reserve, clustered, unlimited)
+    labels = clustered.labels
     instance = true_instance(pair, candidates.xy0, candidates.xy1)
     score = score_matches(labels >= 0, instance >= 0)
     objects = count_objects(labels, instance, pair.n_instances)

@@ -44,7 +44,6 @@ def main():
     least = MatchConfig().clustering.min_score
     for k in np.flatnonzero(scores >= least):
         print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {scores[k]:.1f}")
-    print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
     quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
     print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
     print("best score: median {:.1f}, 95 % {:.1f}, 99 % {:.1f}, largest {:.1f}".format(*quantiles))

@@ -1,0 +1,41 @@
+"""Products found on shelf photographs, and foreign ones rejected; with --ablation, for each step left out.
+
+DATA holds scenes/labels.json and the pictures that it names.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from eval.ablation import variants
+from eval.shelves import measure, read_shelves, table
+from matching import MatchConfig
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
+    parser.add_argument("--ablation", action="store_true", help="each variant of ablation.py as well")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    args = parser.parse_args(argv)
+    chosen = variants() if args.ablation else {"default": MatchConfig()}
+    try:
+        pairs = read_shelves(args.data)
+        steps = measure(pairs, chosen)
+        rows = list(tqdm(steps, total=len(pairs) * len(chosen), desc="pairs", disable=args.quiet))
+    except (ValueError, OSError) as error:
+        print(f"evaluate_shelves.py: {error}", file=sys.stderr)
+        return 2
+    for row in rows:
+        if row["variant"] == "default" and (row["found"] < row["instances"] or row["objects"] > row["found"]):
+            print(f"{row['pair']}: {row['found']} of {row['instances']}, {row['objects']} objects")
+    print(table(rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
