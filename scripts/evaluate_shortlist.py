@@ -10,8 +10,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from matching.collection import FeatureCache
+from matching.collection.settings import config_of_store
 from matching.collection.shortlist import GalleryIndex, best
-from matching.collection.store import config_of_store, open_store
+from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 
 LENGTHS = (1, 2, 3, 5, 10, 20)

@@ -55,7 +55,11 @@ class CachedPicture:
 
 
 def content_digest(path):
-    """SHA-256 of a file's bytes, as 64 hexadecimal digits; None if it can't be read."""
+    """SHA-256 of a file's bytes, as 64 hexadecimal digits; None if it can't be read, or is a pipe or a
+    device, which may have no end.
+    """
+    if not Path(path).is_file():
+        return None
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -84,6 +84,7 @@ def _parser():
         default=4000,
         help="room for features (default: 4000)",
     )
+    how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
     how.add_argument("--version", action="version", version=f"gdl-match-collection {__version__}")
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
@@ -102,11 +103,28 @@ def _run(arguments):
         raise InputError("--shortlist goes with --query and --gallery")
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    _check_outputs(arguments)
     summary = _match(arguments) if named else None
     _write(arguments)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
     return _show(arguments.db)
+
+
+def _check_outputs(arguments):
+    """Say at the start, not after hours, that a result can't be written."""
+    from matching.collection.export import require_parquet
+    from matching.output import make_folder
+
+    for folder in (arguments.csv, arguments.parquet):
+        if folder is not None:
+            make_folder(folder)
+    if arguments.parquet is not None:
+        require_parquet()
+    if arguments.html is not None:
+        make_folder(arguments.html.parent)
+        if arguments.html.is_dir():
+            raise InputError(f"{arguments.html}: is a folder; --html wants a file")
 
 
 def _match(arguments):
@@ -125,6 +143,7 @@ def _match(arguments):
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
             shortlist=arguments.shortlist,
+            retry=arguments.retry,
             progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
         )
     if not arguments.quiet:
@@ -194,7 +213,8 @@ def _show(db):
         return NONE_FOUND
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
-        print(f"{score:>5.1f}  {objects:>7}  {matches:>7}  {Path(path0).name}  {Path(path1).name}")
+        names = ("".join(c if c.isprintable() else "?" for c in Path(path).name) for path in (path0, path1))
+        print(f"{score:>5.1f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")
     return FOUND

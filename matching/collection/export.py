@@ -23,6 +23,12 @@ TYPES = {  # Parquet: of columns that may be empty throughout, so that their val
 }
 
 
+def require_parquet():
+    """Raise InputError where the library that writes Parquet is not installed."""
+    if find_spec("pyarrow") is None:
+        raise InputError("--parquet needs pyarrow: pip install gdl-match[parquet]")
+
+
 def export(db, folder, kind):
     """Write images, pairs, objects and matches into a folder, a file each; returns their paths.
 
@@ -30,8 +36,8 @@ def export(db, folder, kind):
 
     Raises InputError where the database can't be read or the folder can't be written.
     """
-    if kind == "parquet" and find_spec("pyarrow") is None:
-        raise InputError("--parquet needs pyarrow: pip install gdl-match[parquet]")
+    if kind == "parquet":
+        require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
     paths = []
     with open_store(db) as store:

@@ -14,6 +14,8 @@ from PIL import Image
 
 from matching.errors import InputError
 
+BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -121,7 +123,8 @@ def _located(name, folder):
 
 
 def _absolute(path):
-    return os.path.abspath(path)  # noqa: PTH100 a link keeps its name
+    text = os.path.abspath(path)  # noqa: PTH100 a link keeps its name
+    return text.encode("utf-8", "backslashreplace").decode()  # what a database can hold
 
 
 def _plan(named):

@@ -36,7 +36,16 @@ class Summary:
 
 
 def match_collection(
-    plan, db, config=MatchConfig(), *, cache, jobs=None, scheduler=None, shortlist=None, progress=None
+    plan,
+    db,
+    config=MatchConfig(),
+    *,
+    cache,
+    jobs=None,
+    scheduler=None,
+    shortlist=None,
+    retry=False,
+    progress=None,
 ):
     """Match all pairs of a Plan into a database; what it holds already is not done again.
 
@@ -49,6 +58,7 @@ def match_collection(
     jobs : processes on this machine; None: one a processor
     scheduler : address of a Dask scheduler whose workers see the same files, instead of `jobs`
     shortlist : pictures of the gallery that are matched with each query; None: all
+    retry : whether pictures and pairs that failed in an earlier run are tried again
     progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
 
     Returns
@@ -68,6 +78,8 @@ def match_collection(
     backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
     with open_store(db, config) as store, backend as run:
         numbers = store.add_images(plan.paths)
+        if retry:
+            store.forget_failed()
         store.forget_changed(_contents(store))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())

@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 
-import matching
-from matching.config import MatchConfig
+from matching.collection.settings import check_settings, settings_of
 from matching.errors import InputError
 
-SCHEMA = "1"
 BUSY = 60  # seconds to wait for another writer
 KEY_OF_SHORTLIST = "shortlist:"
 
@@ -59,74 +56,16 @@ def _prepare(connection, path, config):
             # executescript would commit what stands before it
             for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
-            rows = _settings(config).items()
+            rows = settings_of(config).items()
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
         elif not {"settings", "images", "pairs", "objects", "matches"} <= tables:
             raise InputError(f"{path}: is not a database of gdl-match-collection")
         else:
-            _check(dict(connection.execute("SELECT name, value FROM settings")), config, path)
+            check_settings(dict(connection.execute("SELECT name, value FROM settings")), config, path)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
         raise
-
-
-def _settings(config):
-    return {
-        "schema": SCHEMA,
-        "version": matching.__version__,
-        "config": json.dumps(asdict(config), sort_keys=True),
-    }
-
-
-def _check(made_with, config, path):
-    if made_with.get("schema") != SCHEMA:
-        raise InputError(
-            f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}"
-        )
-    if config is None:
-        return
-    wanted = _settings(config)
-    if made_with["version"] != wanted["version"]:
-        raise InputError(
-            f"{path}: the database was made by version {made_with['version']}, this is {wanted['version']};"
-            " give another --db"
-        )
-    if made_with["config"] != wanted["config"]:
-        name = _first_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
-        raise InputError(f"{path}: the database was made with other settings ({name}); give another --db")
-
-
-def config_of_store(store):
-    """The MatchConfig that a database was made with."""
-    made_with = json.loads(store.value("SELECT value FROM settings WHERE name = 'config'"))
-    return _with_values(MatchConfig(), made_with)
-
-
-def _with_values(record, values):
-    """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
-    another version that the record doesn't know are passed over.
-    """
-    kept = {
-        name: _with_values(getattr(record, name), value)
-        if isinstance(value, dict)
-        else tuple(value)
-        if isinstance(value, list)
-        else value
-        for name, value in values.items()
-        if hasattr(record, name)
-    }
-    return replace(record, **kept)
-
-
-def _first_difference(made, wanted, prefix=""):
-    for name in sorted({*made, *wanted}):
-        a, b = made.get(name), wanted.get(name)
-        if a != b:
-            if isinstance(a, dict) and isinstance(b, dict):
-                return _first_difference(a, b, f"{prefix}{name}.")
-            return f"{prefix}{name} is {a}, not {b}"
-    return "equal"
 
 
 class Store:
@@ -207,6 +146,14 @@ class Store:
                 changed,
             )
         return len(changed)
+
+    def forget_failed(self):
+        """Make pictures and pairs pending again that failed."""
+        with self._transaction():
+            for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
+                self._db.execute(
+                    f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
+                )
 
     def record_image(self, record):
         """Write what is known of a picture, unless another process has."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -84,8 +85,7 @@ def described(source, settings):
 @lru_cache(maxsize=KEPT_IN_MEMORY)
 def _described(source, config, cache):
     if source.content is None:
-        read_picture(source.path)  # says why
-        raise InputError(f"{source.path}: can't be read")
+        raise InputError(_why_unreadable(Path(source.path)))
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
@@ -94,6 +94,13 @@ def _described(source, config, cache):
             raise InputError(f"{source.path}: the file changed during the run")
         cache.put(key, entry)
     return entry
+
+
+def _why_unreadable(path):
+    if not path.exists():
+        escaped = BAD_NAME in str(path)
+        return f"{path}: {'the name is not UTF-8; rename the file' if escaped else 'no such file'}"
+    return f"{path}: can't be read" if path.is_file() else f"{path}: is not a file"
 
 
 def _describe(path, config):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from matching.collection.store import config_of_store, open_store
+from matching.collection.settings import config_of_store
+from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 from matching.errors import InputError
 from matching.html.page import candidates_data, embedded, objects_data, render

@@ -12,7 +12,7 @@ LONGEST = 1600  # pixels of an embedded picture
 
 def write_pair_report(path, pictures, result, names=None):
     """Write `pair_report` to a file, which is complete or not there at all."""
-    write_whole(Path(path), pair_report(pictures, result, names).encode())
+    write_whole(Path(path), pair_report(pictures, result, names).encode("utf-8", "backslashreplace"))
 
 
 def pair_report(pictures, result, names=None):

@@ -182,6 +182,41 @@ def test_an_error_of_the_program_is_recorded_with_its_traceback(tmp_path, folder
     assert "ZeroDivisionError: planted" in error
 
 
+def test_what_failed_is_tried_again_when_asked(tmp_path, folder, cache, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("planted")
+
+    plan = plan_of_folder(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "match_described", broken)
+        match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
+    summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.matched, summary.internal_errors) == (0, 6)
+    summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1, retry=True)
+    assert (summary.described, summary.matched, summary.internal_errors) == (2, 6, 0)
+    match_collection(plan, tmp_path / "other.db", cache=cache, jobs=1)
+    assert content(tmp_path / "c.db") == content(tmp_path / "other.db")
+
+
+def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
+    picture = (folder / "c.jpg").read_bytes()
+    for name in (b"a\nb <i>.jpg", b"bytes\xff.jpg"):
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).write_bytes(picture)
+    os.mkfifo(tmp_path / "pipe.jpg")
+    (tmp_path / "lost.jpg").symlink_to("nowhere")
+    (tmp_path / "folder.jpg").mkdir()
+    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    told = rows(tmp_path / "c.db", "SELECT path, status, error FROM images ORDER BY path")
+    assert [
+        (Path(path).name, status, error and error.rpartition(": ")[2]) for path, status, error in told
+    ] == [
+        ("a\nb <i>.jpg", "described", None),
+        ("bytes\\udcff.jpg", "failed", "the name is not UTF-8; rename the file"),
+        ("lost.jpg", "failed", "no such file"),
+        ("pipe.jpg", "failed", "is not a file"),
+    ]
+
+
 def die_on_three(number, text):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -7,7 +7,8 @@ import pytest
 
 from matching import InputError, MatchConfig
 from matching.collection.records import ImageRecord, PairRecord, pair_record
-from matching.collection.store import config_of_store, open_store
+from matching.collection.settings import config_of_store
+from matching.collection.store import open_store
 from matching.objects import describe_object
 from matching.pipeline import MatchResult
 
