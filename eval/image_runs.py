@@ -2,13 +2,14 @@
 
 A run is one method with one value of its parameter on one set. Each method works through its values in a
 process of its own, on one thread; a process that is over the budget is ended and its remaining values are
-left out.
+left out. The budget is CPU time where the system can count it, so that a busy machine changes no result.
 """
 
 import hashlib
 import json
 import multiprocessing
 import shutil
+import signal
 import time
 import traceback
 import warnings
@@ -32,6 +33,7 @@ from eval.datasets import ImageSet
 from eval.partitions import agreement
 from matching import __version__
 
+CPU_TIMER = hasattr(signal, "setitimer")
 OK, OVER, FAILED = "ok", "over budget", "no convergence"
 COLUMNS = (
     *("dataset", "sigma", "noise_seed", "repeat", "method", "value"),
@@ -56,8 +58,8 @@ class Subject:
 class Plan:
     """What is to be run.
 
-    `budget` are seconds for all values of one method on one set, after the search for neighbours. `quick`
-    runs the first value of each method only.
+    `budget` are CPU seconds for all values of one method on one set, after the search for neighbours.
+    `quick` runs the first value of each method only.
     """
 
     subjects: tuple[Subject, ...]
@@ -195,7 +197,9 @@ class _Workers:
 
     def start(self, name, values):
         ours, theirs = self.context.Pipe(duplex=False)
-        process = self.context.Process(target=_work, args=(theirs, *self.work, self.truth, name, values))
+        process = self.context.Process(
+            target=_work, args=(theirs, *self.work, self.truth, name, values, self.budget)
+        )
         process.start()
         theirs.close()
         self.active[ours] = [name, process, list(values), None]
@@ -203,15 +207,18 @@ class _Workers:
     def rows(self):
         """(method, row) of what has finished by now, (method, None) for a process that ended."""
         began = [began for *_, began in self.active.values() if began is not None]
-        patience = max(0.0, min(began) + self.budget - time.monotonic()) if began else None
+        patience = max(0.0, min(began) + self.budget - time.monotonic()) if began and not CPU_TIMER else None
         ready = wait(list(self.active), patience)
         for connection in ready:
             yield from self._receive(connection)
         for connection, (name, process, left, began) in list(self.active.items()):
-            if began is not None and time.monotonic() - began > self.budget:
+            if began is not None and not CPU_TIMER and time.monotonic() - began > self.budget:
                 process.kill()
-                yield name, {"value": left[0], "status": OVER, "seconds": self.budget}
+                yield name, self._over(left)
                 yield from self._end(connection)
+
+    def _over(self, left):
+        return {"value": left[0], "status": OVER, "seconds": self.budget}
 
     def _receive(self, connection):
         worker = self.active[connection]
@@ -220,7 +227,9 @@ class _Workers:
         except EOFError:
             name, process, left, _ = worker
             process.join()
-            if left:
+            if CPU_TIMER and process.exitcode == -signal.SIGPROF:
+                yield name, self._over(left)
+            elif left:
                 raise RuntimeError(f"{name}: the process ended with exit code {process.exitcode}") from None
             yield from self._end(connection)
             return
@@ -253,13 +262,15 @@ def _problem(scratch, metric, n_clusters, n_neighbors, seed):
     return Problem(np.asarray(features), metric, n_clusters, Stages(scratch), n_neighbors, seed)
 
 
-def _work(connection, scratch, metric, n_clusters, n_neighbors, seed, truth, name, values):
+def _work(connection, scratch, metric, n_clusters, n_neighbors, seed, truth, name, values, budget):
     """Sends None once it is warm, then a row for each value; a traceback as text for an error."""
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _warm_up(name, values[0], metric)
             connection.send(None)
+            if CPU_TIMER:
+                signal.setitimer(signal.ITIMER_PROF, budget)  # its signal ends the process, whatever it does
             for value in values:
                 problem = _problem(scratch, metric, n_clusters, n_neighbors, seed)
                 connection.send(measure(problem, truth, name, value))

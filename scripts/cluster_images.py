@@ -56,7 +56,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="default: all that are installed")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each (default 2)")
     parser.add_argument(
-        "--budget", type=float, default=300, help="seconds for one method on one set (default 300)"
+        "--budget", type=float, default=300, help="CPU seconds for one method on one set (default 300)"
     )
     parser.add_argument("--quick", action="store_true", help="one value of each method's parameter")
     parser.add_argument(
