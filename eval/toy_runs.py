@@ -1,4 +1,4 @@
-"""The paper's figures on points in the plane: the multiscale set under eight methods, and degrees
+"""The paper's figures on points in the plane: clusters of three densities under eight methods, and degrees
 (Figs. 2 and 3).
 """
 
@@ -16,38 +16,38 @@ from eval.baselines.problem import Problem, Stages
 from eval.baselines.spectral import NoConvergence
 from eval.partitions import clustering_error
 from gdl_core import affinity_graph, knn_graph
-from synth.toys import PointSet, multiscale, two_densities
+from synth.toys import PointSet, crowded
 
-EIGHT = ("link", "single", "complete", "g-link", "affinity-propagation", "njw", "dgsc", "gdl-mcs")
-ALSO = ("gdl-u", "zell", "hdbscan")
-TOY_COLUMNS = ("method", "parameter", "value", "noise", "seed", "ce", "perfect")
+EIGHT = ("link", "single", "complete", "g-link", "affinity-propagation", "njw", "dgsc", "gdl-u")
+ALSO = ("stsc", "zell", "hdbscan", "gdl-mcs")
+TOY_COLUMNS = ("method", "parameter", "value", "gap", "seed", "ce", "perfect")
+DEGREE_GAP = 0.15
 DEGREE_COLUMNS = ("case", "quantity", "samples", "mean", "share_nonzero", "correlation")
 
 
-def toy_rows(names: tuple[str, ...], seeds: range, noise_counts: tuple[int, ...]) -> list[dict]:
-    """Clustering error of each method, value of its parameter, noise count and seed on the multiscale set.
+def toy_rows(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) -> list[dict]:
+    """Clustering error of each method, value of its parameter, gap and seed on the crowded set.
 
-    Noise points are clustered with the others and left out of the error; "perfect" is an error of 0.
+    "perfect" is an error of 0.
     """
     rows = []
-    for noise in noise_counts:
+    for gap in gaps:
         for seed in seeds:
-            points = multiscale(seed, noise)
+            points = crowded(seed, gap)
             for name in names:
                 for value in METHODS[name].values:
                     labels = toy_labels(points, name, value)
-                    rows.append(_toy_row(points, labels, name, value, noise, seed))
+                    rows.append(_toy_row(points, labels, name, value, gap, seed))
     return rows
 
 
-def _toy_row(points, labels, name, value, noise, seed):
-    true = points.labels >= 0
-    error = 1.0 if labels is None else clustering_error(points.labels[true], labels[true])
+def _toy_row(points, labels, name, value, gap, seed):
+    error = 1.0 if labels is None else clustering_error(points.labels, labels)
     return {
         "method": name,
         "parameter": METHODS[name].parameter,
         "value": float("nan") if value is None else value,
-        "noise": noise,
+        "gap": gap,
         "seed": seed,
         "ce": error,
         "perfect": int(error == 0),
@@ -97,18 +97,18 @@ def degrees(points: PointSet, i: int, c: int, n_neighbors: int = 20, bandwidth: 
 
 
 def pooled_degrees(seeds: range, i: int, c: int) -> Degrees:
-    """`degrees` of the two-density set (120 samples a cluster, no noise) over all seeds."""
-    found = [degrees(two_densities(seed, n_noise=0, scale=2.0), i, c) for seed in seeds]
+    """`degrees` of the crowded set over all seeds."""
+    found = [degrees(crowded(seed, DEGREE_GAP), i, c) for seed in seeds]
     return Degrees(np.concatenate([d.indegree for d in found]), np.concatenate([d.outdegree for d in found]))
 
 
 def degree_rows(seeds: range) -> list[dict]:
-    """Mean, share above 0 and correlation of the degrees, across the two clusters and within the denser one.
+    """Mean, share above 0 and correlation of the degrees, from the disc to the bar and within the disc.
 
     Means are in units of the larger of the two mean degrees.
     """
     rows = []
-    for case, i, c in (("across", 0, 1), ("within", 0, 0)):
+    for case, i, c in (("across", 0, 2), ("within", 0, 0)):
         d = pooled_degrees(seeds, i, c)
         unit = max(d.indegree.mean(), d.outdegree.mean())
         correlation = float(np.corrcoef(d.indegree, d.outdegree)[0, 1])

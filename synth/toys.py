@@ -38,6 +38,26 @@ def multiscale(seed: int = 0, n_noise: int = 30, scale: float = 1.0) -> PointSet
     return _labelled(parts)
 
 
+def crowded(seed: int = 0, gap: float = 0.18) -> PointSet:
+    """The clusters of `multiscale`, without noise and only `gap` apart: wider than the spacing of each, but
+    narrower than the neighbourhood of a point in the sparse one.
+
+    A dense disc (250 points), a half ring around it of a tenth of its density (180), and below both a long
+    bar (400). Raises ValueError where `gap` is not positive.
+    """
+    if not gap > 0:
+        raise ValueError(f"gap must be above 0, got {gap}")
+    rng = np.random.default_rng(seed)
+    inner = 0.5 + gap
+    parts = [
+        _disc(250, (0.0, 0.0), 0.5, rng),
+        _half_ring(180, (0.0, 0.0), (inner, inner + 0.9), rng),
+        rng.uniform((-2.2, -inner - 0.4), (2.2, -inner), (400, 2)),
+        np.empty((0, 2)),
+    ]
+    return _labelled(parts)
+
+
 def two_densities(seed: int = 0, n_noise: int = 5, scale: float = 1.0) -> PointSet:
     """A dense and a sparse disc that nearly touch, as in the paper's figure of the indegree.
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from synth.toys import multiscale, two_densities
+from synth.toys import crowded, multiscale, two_densities
 
 
 def nearest(points):
@@ -23,6 +23,18 @@ def test_clusters_stand_apart():
     for a in range(3):
         gap = cKDTree(toy[toy.labels == a].points).query(toy[toy.labels != a].points)[0].min()
         assert gap > 0.3
+
+
+def test_crowded_clusters_are_nearer_than_the_sparse_ones_neighbourhoods():
+    toy = crowded(seed=0, gap=0.18)
+    assert np.bincount(toy.labels).tolist() == [250, 180, 400]
+    disc, ring, bar = (toy[toy.labels == k].points for k in range(3))
+    for other in (ring, bar):
+        assert 0.17 < cKDTree(disc).query(other)[0].min() < 0.4
+    assert np.median(cKDTree(ring).query(ring, k=21)[0][:, 20]) > 0.3
+    assert np.array_equal(crowded(3).points, crowded(3).points)
+    with pytest.raises(ValueError, match="gap must be above 0, got 0"):
+        crowded(gap=0)
 
 
 def test_two_densities():

@@ -1,0 +1,137 @@
+"""The clustering figures: toy.png, degrees.png and robustness.png, drawn from saved results.
+
+Takes runs.csv and noise.csv of cluster_images.py (--noise). What the two figures of points need is measured
+once and kept in toy.csv, toy.npz and degrees.csv; prints the tables that belong to the figures.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from eval import image_figures
+from eval.baselines import METHODS
+from eval.tables import markdown_table, read_csv, write_csv
+from eval.toy_runs import (
+    ALSO,
+    DEGREE_COLUMNS,
+    EIGHT,
+    TOY_COLUMNS,
+    degree_rows,
+    pooled_degrees,
+    toy_labels,
+    toy_rows,
+)
+from synth.toys import crowded
+
+GAPS = (0.3, 0.2, 0.18)
+SHOWN = 0  # the seed of the panels, at the last gap
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = argument_parser().parse_args(argv)
+    try:
+        if args.seeds < 1:
+            raise ValueError(f"--seeds must be at least 1, got {args.seeds}")
+        args.out.mkdir(parents=True, exist_ok=True)
+        draw_toy(args.out, range(args.seeds))
+        draw_degrees(args.out, range(args.seeds))
+        if args.results:
+            draw_robustness(args.results, args.noise or args.results, args.dataset, args.out)
+    except (ValueError, OSError) as error:
+        print(f"figures.py: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, help="folder of cluster_images.py, for robustness.png")
+    parser.add_argument("--noise", type=Path, help="another such folder with noise.csv (default: --results)")
+    parser.add_argument("--dataset", default="coil20", help="the set of robustness.png (default coil20)")
+    parser.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
+    parser.add_argument("--seeds", type=int, default=20, help="draws of the toy sets (default 20)")
+    return parser
+
+
+def draw_toy(out: Path, seeds: range) -> None:
+    if not (out / "toy.csv").is_file():
+        write_csv(out / "toy.csv", TOY_COLUMNS, toy_rows((*EIGHT, *ALSO), seeds, GAPS))
+    rows = read_csv(out / "toy.csv")
+    points = crowded(SHOWN, GAPS[-1])
+    if not (out / "toy.npz").is_file():
+        found = {name: toy_labels(points, name, shown_value(rows, name, GAPS[-1])) for name in EIGHT}
+        np.savez_compressed(out / "toy.npz", **found)
+    with np.load(out / "toy.npz") as labels:
+        panels = [(panel_title(rows, name, GAPS[-1]), labels[name]) for name in EIGHT]
+        image_figures.draw_toy(points.points, points.labels, panels, out / "toy.png")
+    print(toy_table(rows))
+
+
+def shown_value(rows: list[dict], name: str, gap: float) -> float | None:
+    """a = 1 for graph methods, the best value for others."""
+    return 1.0 if METHODS[name].parameter == "a" else best_value(rows, name, gap)
+
+
+def panel_title(rows: list[dict], name: str, gap: float) -> str:
+    title = f"{METHODS[name].label}\nperfect: {share(rows, name, shown_value(rows, name, gap), gap)}"
+    if METHODS[name].parameter == "a":
+        title += f", best a: {share(rows, name, best_value(rows, name, gap), gap)}"
+    return title
+
+
+def toy_table(rows: list[dict]) -> str:
+    """Perfect runs of each method, at a = 1 and at its best value, for each gap."""
+    lines = []
+    for name in (*EIGHT, *ALSO):
+        cells = [METHODS[name].label]
+        for gap in GAPS:
+            cells.append(share(rows, name, 1.0, gap) if METHODS[name].parameter == "a" else "")
+            cells.append(share(rows, name, best_value(rows, name, gap), gap))
+        lines.append(cells)
+    head = [f"gap {gap}, {what}" for gap in GAPS for what in ("a = 1", "best parameter")]
+    return markdown_table(["method", *head], lines)
+
+
+def best_value(rows: list[dict], name: str, gap: float) -> float | None:
+    """The value with the most perfect runs, of equal ones the least error; None where none is tuned."""
+    groups: dict[float, list[dict]] = {}
+    for row in rows:
+        if (row["method"], row["gap"]) == (name, gap):
+            groups.setdefault(row["value"] if METHODS[name].parameter else 0.0, []).append(row)
+
+    def rank(value):
+        return sum(row["perfect"] for row in groups[value]), -sum(row["ce"] for row in groups[value])
+
+    return max(groups, key=rank) if METHODS[name].parameter else None
+
+
+def share(rows: list[dict], name: str, value: float | None, gap: float) -> str:
+    kept = [r for r in rows if (r["method"], r["gap"]) == (name, gap) and value in (None, r["value"])]
+    return f"{sum(r['perfect'] for r in kept):.0f} of {len(kept)}"
+
+
+def draw_degrees(out: Path, seeds: range) -> None:
+    if not (out / "degrees.csv").is_file():
+        write_csv(out / "degrees.csv", DEGREE_COLUMNS, degree_rows(seeds))
+    rows = read_csv(out / "degrees.csv")
+    across, within = pooled_degrees(seeds, 0, 2), pooled_degrees(seeds, 0, 0)
+    image_figures.draw_degrees(across, within, rows, out / "degrees.png")
+    cells = ([r["case"], r["quantity"], f"{r['mean']:.2f}", f"{r['share_nonzero']:.2f}"] for r in rows)
+    print("\n" + markdown_table(["case", "quantity", "mean", "share above 0"], cells))
+
+
+def draw_robustness(results: Path, noise: Path, dataset: str, out: Path) -> None:
+    runs = read_csv(results / "runs.csv")
+    noisy = read_csv(noise / "noise.csv") if (noise / "noise.csv").is_file() else []
+    image_figures.draw_robustness(runs, noisy, dataset, out / "robustness.png")
+    lines = image_figures.robustness_table(runs, noisy, dataset)
+    head = ["method", "best a", "least, a from 1 to 100", "least, all a", "no noise", "most noise", "drop"]
+    print("\n" + markdown_table(head, lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
