@@ -85,7 +85,7 @@ def dask_backend(address):
     worker has another version of this program.
     """
     if find_spec("distributed") is None:
-        raise InputError("--scheduler needs dask.distributed: pip install gdl-match[dask]")
+        raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")
     from distributed import Client
 
     try:

@@ -26,7 +26,7 @@ TYPES = {  # Parquet: of columns that may be empty throughout, so that their val
 def require_parquet():
     """Raise InputError where the library that writes Parquet is not installed."""
     if find_spec("pyarrow") is None:
-        raise InputError("--parquet needs pyarrow: pip install gdl-match[parquet]")
+        raise InputError("--parquet needs pyarrow: pip install 'gdl-match[parquet]'")
 
 
 def export(db, folder, kind):

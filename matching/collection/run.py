@@ -80,7 +80,7 @@ def match_collection(
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store))
+        store.forget_changed(_contents(store, progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, run, settings, progress)
@@ -91,12 +91,13 @@ def match_collection(
         return _summary(store, n_described, n_matched)
 
 
-def _contents(store):
+def _contents(store, progress):
     """Picture number -> content of its file now, for pictures that an earlier run has dealt with."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(content_digest, (path for _, path in rows))
-        return {number: content for (number, _), content in zip(rows, contents, strict=True)}
+        told = progress(contents, total=len(rows), desc="known pictures") if rows else ()
+        return {number: content for (number, _), content in zip(rows, told, strict=True)}
 
 
 def _describe(store, run, settings, progress):

@@ -29,7 +29,7 @@ TRAINED_ON = 64  # descriptors a list, for its centre
 def require_index():
     """Raise InputError where the library of the index is not installed."""
     if find_spec("faiss") is None:
-        raise InputError("--shortlist needs faiss: pip install gdl-match[shortlist]")
+        raise InputError("--shortlist needs faiss: pip install 'gdl-match[shortlist]'")
 
 
 class GalleryIndex:

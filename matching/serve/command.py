@@ -53,7 +53,7 @@ def _port(text):
 def _serve(arguments):
     for name in ("fastapi", "uvicorn", "python_multipart"):
         if find_spec(name) is None:
-            raise InputError("the page needs FastAPI: pip install gdl-match[serve]")
+            raise InputError("the page needs FastAPI: pip install 'gdl-match[serve]'")
     import uvicorn
 
     from matching.serve.app import LOOPBACK, create_app
