@@ -144,18 +144,35 @@ def test_singling_out_sliding_and_zooming(page_of_pair):
         assert page.complaints == []
 
 
+INSIDE = """() => {  // a point of the screen inside object 0 of the first picture
+    const path = document.querySelector(".pane .object[data-object='0'] .ink");
+    const box = path.getBoundingClientRect();
+    for (let k = 1; k < 400; k++) {
+        const x = box.left + box.width * ((k * 0.618) % 1);
+        const y = box.top + box.height * ((k * 0.755) % 1);
+        if (document.elementFromPoint(x, y) === path) return [x, y];
+    }
+}"""
+
+
+def test_tapping_an_outline(page_of_pair):
+    with browser_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as page:
+        page.goto(page_of_pair.as_uri())
+        button = page.get_by_role("button", name="Object 0")
+        inside = page.evaluate(INSIDE)
+        page.touchscreen.tap(*inside)
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator("svg.singled .object.chosen").count() == 2
+        box = page.locator(".stage").first.bounding_box()
+        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # a corner, outside all objects
+        assert button.get_attribute("aria-pressed") == "false"
+        assert page.complaints == []
+
+
 def test_hovering_and_clicking_an_outline(page_of_pair):
     with browser_page(viewport={"width": 1100, "height": 900}) as page:
         page.goto(page_of_pair.as_uri())
-        inside = page.evaluate("""() => {  // a point of the screen inside object 0 of the first picture
-            const path = document.querySelector(".pane .object[data-object='0'] .ink");
-            const box = path.getBoundingClientRect();
-            for (let k = 1; k < 400; k++) {
-                const x = box.left + box.width * ((k * 0.618) % 1);
-                const y = box.top + box.height * ((k * 0.755) % 1);
-                if (document.elementFromPoint(x, y) === path) return [x, y];
-            }
-        }""")
+        inside = page.evaluate(INSIDE)
         page.mouse.move(*inside)
         assert page.locator("tr.chosen button").inner_text().endswith("Object 0")
         page.mouse.move(5, 5)

@@ -354,6 +354,32 @@ def test_a_match_that_takes_too_long_is_stopped(pictures):
     asyncio.run(run())
 
 
+def test_pictures_can_be_dropped_on_the_page(server):
+    files = """(names) => {
+        const held = new DataTransfer();
+        for (const name of names) held.items.add(new File(["x"], name, { type: "image/png" }));
+        return held;
+    }"""
+    with browser_page(viewport={"width": 390, "height": 800}) as page:
+        page.goto(server.address)
+        places = page.locator(".drop")
+        button = page.get_by_role("button", name="Find common objects")
+
+        def drop(target, *names):
+            held = page.evaluate_handle(files, list(names))
+            page.locator(target).first.dispatch_event("drop", {"dataTransfer": held})
+
+        drop(".drop:nth-child(2)", "right.png")  # one: where it is dropped
+        assert [place.locator(".name").inner_text() for place in places.all()] == ["", "right.png"]
+        assert button.is_disabled()
+        drop("h1", "left.png")  # or in the place that is free
+        assert [place.locator(".name").inner_text() for place in places.all()] == ["left.png", "right.png"]
+        assert button.is_enabled()
+        drop("body", "a.png", "b.png", "c.png")  # two: both places
+        assert [place.locator(".name").inner_text() for place in places.all()] == ["a.png", "b.png"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_the_page_in_a_browser(server, pictures, tmp_path):
     for k, picture in enumerate(pictures):
         (tmp_path / f"p{k}.png").write_bytes(picture)
