@@ -14,7 +14,7 @@ import numpy as np
 from matching import _candidate_kernels
 from matching.features import DESCRIPTOR_NORM, KINDS
 from matching.montage import MAX_CELLS
-from matching.threads import in_ranges
+from matching.threads import in_ranges, single_blas_thread
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class Candidates:
         """(m, 2, 2) float64: the linear part of T_i^-1."""
         return np.linalg.inv(self.maps)
 
+    @cached_property
+    def growth(self):
+        """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the determinant of T_i."""
+        return np.sqrt(np.abs(np.linalg.det(self.maps)))
+
     def __getitem__(self, index):
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
 
@@ -83,7 +88,8 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
         similarity = descriptors0[start:stop] @ descriptors1.T
         _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
 
-    in_ranges(search, n0, n_threads, block)
+    with single_blas_thread():
+        in_ranges(search, n0, n_threads, block)
     return found, score + norm0[:, None]
 
 
@@ -125,7 +131,7 @@ def _equal_shares(available, total):
 def _best(features0, features1, most, config, n_threads):
     pairs = [_near_pairs(features0, features1, bright, config, n_threads) for bright in (False, True)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    order = np.lexsort((j, i, squared))
+    order = np.argsort(squared, kind="stable")
     i, j, squared = i[order], j[order], squared[order]
     keep = _candidate_kernels.drop_near_duplicates(
         features0.xy[i], features1.xy[j], config.duplicate_radius, most

@@ -145,11 +145,11 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     parts = []
     for kind in config.regions:
         xy, frames, bright, window = detectors[kind](grey, pyramid, config, n_threads)
-        cell = montage_cells(grey, xy, config.montage)
         descriptors = describe(pyramid, xy, frames * window, n_threads)
         kinds = np.full(len(xy), KINDS.index(kind), np.int8)
-        parts.append(Features(xy, frames, descriptors, kinds, bright, cell))
-    features = Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))
+        parts.append((xy, frames, descriptors, kinds, bright))
+    columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    features = Features(*columns, montage_cells(grey, columns[0], config.montage))
     return features if mask is None else features[_on(mask, features.xy)]
 
 

@@ -41,7 +41,10 @@ def seam_cost(candidates, one, other, config=PartsConfig()):
     """Median over the closest pairs across of their distance over what their gap allows, by the measure that
     gives less; infinite where pairs are too few. Parts are joined below 1.
     """
-    i, j, gap = _closest_pairs(candidates, one, other, config)
+    both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
+    if _boxes_apart(both[one], both[other]) >= config.seam_reach:
+        return np.inf
+    i, j, gap = _closest_pairs(both, one, other, config)
     if len(i) < min(config.seam_pairs, len(one), len(other)):
         return np.inf
     allowed = np.maximum(config.tolerance, config.slope * gap)
@@ -51,11 +54,15 @@ def seam_cost(candidates, one, other, config=PartsConfig()):
     return min(float(np.median(distance / allowed)) for distance in distances)
 
 
-def _closest_pairs(candidates, one, other, config):
-    """Members i of one, j of the other (q,) and their gap in pixels, the larger of the two images, q at most
-    seam_pairs.
+def _boxes_apart(one, other):
+    """Pixels between the boxes around two sets of points, along the axis where it is most."""
+    return np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0)).max()
+
+
+def _closest_pairs(both, one, other, config):
+    """Members i of one, j of the other (q,) and their gap, pixels along the axis of either image where it is
+    most; q at most seam_pairs. both (m, 4): the points of image 0 and of image 1.
     """
-    both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
     gap, near = cKDTree(both[other]).query(both[one], k=min(3, len(other)), p=np.inf)
     i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()
     j = other[near.ravel()]

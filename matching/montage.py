@@ -35,7 +35,7 @@ def montage_cells(grey, xy, config=MontageConfig()):
 
 def seams(grey, config=MontageConfig()):
     """Positions of the vertical and of the horizontal seams, rising: pixels, between pixel centres."""
-    shares = [_sharp_share(g, config) for g in (grey, grey.T)]
+    shares = [_sharp_share(g, config) for g in (grey, np.ascontiguousarray(grey.T))]
     strong = [_peaks(share, config.strong_share, config) for share in shares]
     if sum(map(len, strong)) < 2:
         return strong
@@ -44,12 +44,14 @@ def seams(grey, config=MontageConfig()):
 
 def _sharp_share(grey, config):
     """(w - 1,) float64: share of the rows that step sharply between columns x and x + 1."""
-    step = np.abs(np.diff(grey.astype(np.int16), axis=1))  # (h, w - 1)
+    step = np.maximum(grey[:, 1:], grey[:, :-1]) - np.minimum(grey[:, 1:], grey[:, :-1])  # (h, w - 1)
     share = np.zeros(max(grey.shape[1] - 1, 0))
     if len(share) >= 5:
         middle = step[:, 2:-2]
         around = np.maximum(np.maximum(step[:, :-4], step[:, 1:-3]), np.maximum(step[:, 3:-1], step[:, 4:]))
-        share[2:-2] = ((middle > config.sharpness * around) & (middle > config.min_step)).mean(axis=0)
+        share[2:-2] = ((middle > np.float32(config.sharpness) * around) & (middle > config.min_step)).mean(
+            axis=0
+        )
     return share
 
 

@@ -10,10 +10,7 @@ from scipy.spatial import Delaunay, QhullError
 from matching import _opencv
 
 OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
-NOTCH, SPUR = (
-    10,
-    4,
-)  # half the width of notches that are filled and of spurs that are cut off, of these pixels
+NOTCH, SPUR = 1 / 40, 1 / 100  # of that: half the width of notches to fill, of spurs to cut off
 SIDES = (0.2, 0.3, 0.45, np.inf)  # longest sides of triangles inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
 
@@ -89,8 +86,8 @@ def _is_sound(homography, xy):
     )
 
 
-def outlines(xy0, xy1):
-    """Polygons (k, 2) around matched points in either image.
+def outlines(xy0, xy1, canvas=OUTLINE_CANVAS):
+    """Polygons (k, 2) around matched points in either image, traced on a canvas of that many pixels a side.
 
     Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are
     small in both images. The longest side allowed grows until nearly all matches lie in one piece.
@@ -105,7 +102,7 @@ def outlines(xy0, xy1):
     for limit in SIDES:
         kept = triangles[side <= limit]
         if len(np.unique(kept)) >= COVERED * len(xy0):
-            traced = [_trace(xy, kept) for xy in (xy0, xy1)]
+            traced = [_trace(xy, kept, canvas) for xy in (xy0, xy1)]
             if all(t is not None for t in traced):
                 return tuple(traced)
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
@@ -120,20 +117,21 @@ def _longest_side(xy, triangles):
     return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
 
 
-def _trace(xy, triangles):
+def _trace(xy, triangles, canvas):
     """The outer boundary of triangles, smoothed; None where the largest piece holds less than COVERED of
     the points.
     """
-    low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
-    margin = NOTCH + 4
+    low, scale = xy.min(axis=0), canvas / _size(xy)
+    notch, spur = round(NOTCH * canvas), round(SPUR * canvas)
+    margin = notch + 4
     drawn = (xy - low) * scale + margin
     shape = tuple(int(n) for n in np.ceil(drawn.max(axis=0))[::-1] + margin + 1)
     filled = _opencv.fill_polygons(shape, drawn[triangles])
-    piece = _largest(_opencv.cut_spurs(_opencv.fill_notches(filled, NOTCH), SPUR))
+    piece = _largest(_opencv.cut_spurs(_opencv.fill_notches(filled, notch), spur))
     if piece is None:
         return None
     # cutting spurs off may have opened a bay: once more, or the boundary touches itself
-    piece = _largest(_opencv.fill_notches(_opencv.fill_polygons(shape, [piece]), NOTCH))
+    piece = _largest(_opencv.fill_notches(_opencv.fill_polygons(shape, [piece]), notch))
     inside = _opencv.dilate(_opencv.fill_polygons(shape, [piece]), 3)
     at = np.rint(drawn).astype(int)
     if inside[at[:, 1], at[:, 0]].mean() < COVERED:

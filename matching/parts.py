@@ -13,7 +13,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from matching.geometry import acc_of_pairs
-from matching.verification import VerificationConfig, agreeing, nearest_others
+from matching.verification import VerificationConfig, agreeing, nearest_others, part_tolerance
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,11 @@ def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=Ve
         free[part] = False
     grown = []
     for part in parts:
+        tolerance = part_tolerance(candidates, part, verification)
         for _ in range(config.growth_rounds):
             others = np.flatnonzero(free)
-            new = others[agreeing(candidates, part, others, config.growth_reach, verification)]
+            agree = agreeing(candidates, part, others, config.growth_reach, tolerance, verification)
+            new = others[agree]
             if len(new) == 0:
                 break
             free[new] = False

@@ -143,10 +143,13 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.verification.tolerance * float(described1.step.max())
-    objects = tuple(
-        describe_object(k, xy0[clustered.labels == k], xy1[clustered.labels == k], score, tolerance)
-        for k, score in enumerate(clustered.scores)
-    )
+
+    def describe(k):
+        own = clustered.labels == k
+        return describe_object(k, xy0[own], xy1[own], clustered.scores[k], tolerance)
+
+    with ThreadPoolExecutor(default_threads()) as pool:
+        objects = tuple(pool.map(describe, range(len(clustered.scores))))
     clock.lap("objects")
     return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
 

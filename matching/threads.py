@@ -1,6 +1,7 @@
 """How many threads to use, and running compiled loops, which release the GIL, over ranges on several."""
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from matching import _opencv
 
 _most = None  # threads, where `limited_threads` says so
+_blas_lock, _blas_users, _blas_limits = threading.Lock(), 0, None
 
 
 def default_threads():
@@ -35,11 +37,31 @@ def limited_threads(n):
         _opencv.set_threads(opencv_before)
 
 
+@contextmanager
+def single_blas_thread():
+    """Let each call of the BLAS compute with one thread, where own threads call it: they would wait for its.
+
+    The limit holds for the process: the first of several threads sets it, the last takes it away.
+    """
+    global _blas_users, _blas_limits
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limits = threadpool_limits(1, "blas")
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limits.restore_original_limits()
+
+
 def in_ranges(function, n, n_threads, block):
     """Call function(start, stop) over consecutive ranges that cover 0..n. Each writes its own rows, so the
     number of threads changes nothing."""
     starts = range(0, n, block)
-    if n_threads == 1:
+    if n_threads == 1 or len(starts) == 1:
         for start in starts:
             function(start, min(start + block, n))
         return

@@ -14,6 +14,8 @@ from scipy.spatial import cKDTree
 
 from matching import _motion_kernels
 
+TOLERANCE_SAMPLE = 200  # members, about, that tell the tolerance of a part
+
 
 @dataclass(frozen=True)
 class VerificationConfig:
@@ -59,11 +61,11 @@ def _frame_residuals(candidates, members, k, config):
     return there, frame_residuals(y, x, inverse, nearest_others(y, k), config.frame_share)
 
 
-def _own_residuals(candidates, members, k, config):
-    """Affine residuals of members from their k nearest others, in image 1 and in image 0: two (n,)."""
+def _own_residuals(candidates, members, k, config, rows=slice(None)):
+    """Affine residuals of (those rows of) members from their k nearest others, in image 1 and in image 0."""
     x, y = candidates.xy0[members], candidates.xy1[members]
-    near = nearest_others(x, k), nearest_others(y, k)
-    return _both_ways(x, y, near, _scales(candidates, members), (x, y), config)
+    near = nearest_others(x, k, rows), nearest_others(y, k, rows)
+    return _both_ways(x, y, near, _scales(candidates, members), (x[rows], y[rows]), config)
 
 
 def _both_ways(x, y, near, scale, at, config):
@@ -104,44 +106,50 @@ def affine_residuals(x, y, near, scale, at=None, iterations=5):
     return residuals
 
 
-def agreeing(candidates, members, others, reach, config=VerificationConfig()):
+def part_tolerance(candidates, members, config=VerificationConfig()):
+    """Pixels that a further member of a part may be off: as much as the part's own bends ask for, by a sample
+    of its members.
+    """
+    k = min(config.n_neighbors, len(members) - 1)
+    sample = np.arange(0, len(members), max(len(members) // TOLERANCE_SAMPLE, 1))
+    residuals = _own_residuals(candidates, members, k, config, sample)
+    return _tolerance(residuals, _scales(candidates, members), config)
+
+
+def agreeing(candidates, members, others, reach, tolerance, config=VerificationConfig()):
     """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within
-    `reach` pixels of it.
+    `reach` pixels of it and to within `tolerance` pixels.
     """
     k = min(config.n_neighbors, len(members))
     x, y = candidates.xy0[members], candidates.xy1[members]
     at = candidates.xy0[others], candidates.xy1[others]
-    gap0, near0 = cKDTree(x).query(at[0], k)
-    gap1, near1 = cKDTree(y).query(at[1], k)
-    ok = np.flatnonzero((gap0[:, 0] < reach) & (gap1[:, 0] < reach))
+    ok = np.flatnonzero(_in_box(at[0], x, reach) & _in_box(at[1], y, reach))
+    gap0, near0 = cKDTree(x).query(at[0][ok], k)
+    gap1, near1 = cKDTree(y).query(at[1][ok], k)
+    within = (gap0[:, 0] < reach) & (gap1[:, 0] < reach)
+    ok, near = ok[within], (near0[within], near1[within])
     scale = _scales(candidates, members)
-    tolerance = _tolerance(
-        _own_residuals(candidates, members, min(k, len(members) - 1), config), scale, config
-    )
-    near = near0[ok], near1[ok]
     residuals = _both_ways(x, y, near, scale, (at[0][ok], at[1][ok]), config)
     agree = np.zeros(len(others), bool)
     agree[ok] = _within(residuals, tolerance, scale)
     return agree
 
 
+def _in_box(points, others, reach):
+    """(n,) bool: whether a point lies within reach of the box around the others."""
+    return ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
+
+
 def _scales(candidates, members):
     """How many pixels of image 0 and of image 1 a pixel of the image where the object is smaller is."""
-    growth = _magnification(candidates, members)
+    growth = float(np.median(candidates.growth[members])) if len(members) else 1.0
     return max(1 / growth, 1.0), max(growth, 1.0)
 
 
-def _magnification(candidates, members):
-    """Pixels of image 1 a pixel of image 0, the median over the members' own maps."""
-    if len(members) == 0:
-        return 1.0
-    return float(np.median(np.sqrt(np.abs(np.linalg.det(candidates.maps[members])))))
-
-
-def nearest_others(x, k):
-    """(n, k) the k nearest others of each point, k < n."""
-    near = cKDTree(x).query(x, k + 1)[1]
+def nearest_others(x, k, rows=slice(None)):
+    """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
+    near = cKDTree(x).query(x[rows], k + 1)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
-    self = near == np.arange(len(x))[:, None]
+    self = near == np.arange(len(x))[rows, None]
     self[~self.any(axis=1), -1] = True
-    return near[~self].reshape(len(x), k)
+    return near[~self].reshape(len(near), k)

@@ -9,6 +9,7 @@ from matching.verification import (
     affine_residuals,
     agreeing,
     frame_residuals,
+    part_tolerance,
     verify_cluster,
 )
 
@@ -158,4 +159,6 @@ def test_the_tolerance_follows_how_well_the_part_fits(noise, stays):
     assert np.isin(off, kept).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
     assert len(kept) >= 270
     others = np.setdiff1d(np.arange(300), off)
-    assert agreeing(c, others, off, 40.0).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
+    tolerance = part_tolerance(c, others)
+    assert tolerance == pytest.approx(4.0 if stays else 3.0)
+    assert agreeing(c, others, off, 40.0, tolerance).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
