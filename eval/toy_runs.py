@@ -35,10 +35,16 @@ def toy_rows(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) -> l
         for seed in seeds:
             points = crowded(seed, gap)
             for name in names:
-                for value in METHODS[name].values:
+                for value in toy_values(name):
                     labels = toy_labels(points, name, value)
                     rows.append(_toy_row(points, labels, name, value, gap, seed))
     return rows
+
+
+def toy_values(name: str) -> tuple[float | None, ...]:
+    """The values of a method's parameter; of the bandwidths those from 0.1 to 10."""
+    values = METHODS[name].values
+    return tuple(v for v in values if 0.09 < v < 11) if METHODS[name].parameter == "a" else values
 
 
 def _toy_row(points, labels, name, value, gap, seed):

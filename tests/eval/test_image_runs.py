@@ -103,12 +103,12 @@ def test_the_best_run_of_each_method_counts():
     ]
     planned = {name: len(METHODS[name].values) for name in METHODS}
     njw, leiden, zell, dgsc = image_report.best_rows(runs, planned)
-    assert (njw["nmi"], njw["bandwidth"], njw["note"]) == (0.8, 10.0, "")
+    assert (njw["nmi"], njw["bandwidth"], njw["note"]) == (0.8, 10.0, "2 of 9 values")
     assert np.isnan(leiden["bandwidth"]) and (leiden["parameter"], leiden["value"]) == ("resolution", 2.0)
     assert (zell["nmi"], zell["note"]) == (0.5, "over 60 s after 1 of 9")
     assert np.isnan(dgsc["nmi"]) and dgsc["note"] == "over 60 s after 0 of 9"
     text = image_report.report([njw, leiden, zell, dgsc])
-    assert "| NJW | 0.800 (0.889) |" in text and "| DGSC | over 60 s after 0 of 9 (0.904) |" in text
+    assert "| NJW | 0.800 [2 of 9 values] (0.889) |" in text and "| DGSC | over 60 s after 0 of 9 (0.904) |" in text
     assert "| Zell | 0.500 [over 60 s after 1 of 9] (0.911) |" in text and "frgc: FRGC" in text
 
 
