@@ -7,6 +7,7 @@ centre of the top-left pixel.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -142,12 +143,14 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     """All features of a grey image (h, w) uint8 whose centre is where `mask` (h, w) bool is true."""
     pyramid = build_pyramid(grey)
     detectors = {"mser": _mser_frames, "sift": _sift_frames}
-    parts = []
-    for kind in config.regions:
+
+    def of_kind(kind):
         xy, frames, bright, window = detectors[kind](grey, pyramid, config, n_threads)
         descriptors = describe(pyramid, xy, frames * window, n_threads)
-        kinds = np.full(len(xy), KINDS.index(kind), np.int8)
-        parts.append((xy, frames, descriptors, kinds, bright))
+        return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
+
+    with ThreadPoolExecutor(min(n_threads, len(config.regions))) as pool:
+        parts = list(pool.map(of_kind, config.regions))
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     features = Features(*columns, montage_cells(grey, columns[0], config.montage))
     return features if mask is None else features[_on(mask, features.xy)]

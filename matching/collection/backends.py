@@ -8,6 +8,7 @@ a result.
 
 from __future__ import annotations
 
+import logging
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,9 +94,23 @@ def dask_backend(address):
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"--scheduler {address}: no Dask scheduler answers there ({reason})") from None
-    with client:
+    with _silent("distributed", "distributed.client", "tornado.application"), client:
         _check_workers(client, address)
         yield partial(_run_on_cluster, client)
+
+
+@contextmanager
+def _silent(*names):
+    """Loggers say nothing: what happens to a cluster is said in one line, not in tracebacks."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _check_workers(client, address):
