@@ -1,7 +1,8 @@
 """Time a match, stage by stage, beside what OpenCV alone needs for the same pair, in one run.
 
 OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
-least that a user could do. Without pictures, the pair is a composite of shipped photographs, 960 px.
+least that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of
+those in --models and --tiles.
 Prints Markdown; times are medians, warm. Run it on a quiet machine.
 """
 
@@ -19,7 +20,7 @@ import cv2
 from matching import match
 from matching.images import picture_of_array, read_picture
 from synth.composite import composite_pair
-from synth.photographs import shipped
+from synth.photographs import from_folders, shipped
 
 
 def main():
@@ -27,13 +28,17 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two, or none")
+    parser.add_argument("--models", type=Path, help="folder with pictures of objects")
+    parser.add_argument("--tiles", type=Path, help="folder with other photographs")
     parser.add_argument("--repeats", type=int, default=7, help="runs a time is the median of (default: 7)")
     options = parser.parse_args()
     if len(options.pictures) not in (0, 2):
         parser.error(f"two pictures are needed, or none, got {len(options.pictures)}")
+    if (options.models is None) != (options.tiles is None):
+        parser.error("--models and --tiles go together")
     if options.repeats < 1:
         parser.error(f"--repeats must be at least 1, got {options.repeats}")
-    pictures = _pictures(options.pictures)
+    pictures = [read_picture(path) for path in options.pictures] or _composite(options.models, options.tiles)
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)
     if options.pictures:
@@ -41,10 +46,8 @@ def main():
     print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
-def _pictures(paths):
-    if paths:
-        return [read_picture(path) for path in paths]
-    pair = composite_pair(shipped(), 3, 5.0, 0)
+def _composite(models, tiles):
+    pair = composite_pair(from_folders(models, tiles) if models else shipped(), 3, 5.0, 0)
     return [
         picture_of_array(image, name) for image, name in ((pair.image0, "first"), (pair.image1, "second"))
     ]
