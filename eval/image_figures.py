@@ -20,6 +20,7 @@ _STYLE = {
     "agdl": ("#d55e00", "o", "-"),
     "gdl-u": ("#d55e00", "v", ":"),
     "gdl-mcs": ("#000000", "s", "-"),
+    "gdl-mcs-10": ("#000000", "d", ":"),
     "g-link": ("#0072b2", "^", "-"),
     "ncuts": ("#56b4e9", "D", "--"),
     "njw": ("#009e73", "P", "--"),
@@ -70,24 +71,41 @@ def draw_degrees(across: Degrees, within: Degrees, rows: list[dict], path: Path)
     _save(figure, path)
 
 
-def draw_robustness(runs: list[dict], noise: list[dict], dataset: str, path: Path) -> None:
-    """NMI on one set against the bandwidth a, and against added noise with the best a at each level."""
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+def draw_robustness(runs: list[dict], noises: list[list[dict]], dataset: str, path: Path) -> None:
+    """NMI on one set against the bandwidth a, and against added noise with the best a at each level.
+
+    A panel for each of `noises`, rows of runs with noise on images of one size.
+    """
+    figure, axes = plt.subplots(
+        1, 1 + len(noises), figsize=(2 + 3.6 * (1 + len(noises)), 4.2), layout="constrained", squeeze=False
+    )
+    first, *others = axes[0]
     for name in _STYLE:
         curve = bandwidth_curve(runs, dataset, name)
         if len(curve) > 1:
-            _line(axes[0], name, *zip(*curve, strict=True))
-        levels = noise_curve(noise, dataset, name)
-        if levels:
-            sigma, mean, low, high = zip(*levels, strict=True)
-            _line(axes[1], name, sigma, mean)
-            axes[1].fill_between(sigma, low, high, color=_STYLE[name][0], alpha=0.15, linewidth=0)
-    axes[0].set(xscale="log", xlabel="bandwidth a", ylabel=f"NMI on {dataset} (geometric mean)", ylim=(0, 1))
-    axes[1].set(xlabel="standard deviation of the added noise (grey levels)")
-    for ax in axes:
+            _line(first, name, *zip(*curve, strict=True))
+    first.set(xscale="log", xlabel="bandwidth a", ylabel=f"NMI on {dataset} (geometric mean)")
+    for ax, noise in zip(others, noises, strict=True):
+        _draw_noise(ax, noise, dataset)
+    for ax in axes[0]:
+        ax.set_ylim(0.2, 1)
         ax.grid(alpha=0.3)
-    axes[1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    handles = {label: h for ax in axes[0] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False, fontsize=9)
     _save(figure, path)
+
+
+def _draw_noise(ax, noise, dataset):
+    for name in _STYLE:
+        if levels := noise_curve(noise, dataset, name):
+            sigma, mean, low, high = zip(*levels, strict=True)
+            _line(ax, name, sigma, mean)
+            ax.fill_between(sigma, low, high, color=_STYLE[name][0], alpha=0.15, linewidth=0)
+    ax.set(xlabel="σ of the added noise (grey levels)")
+    repeat = max((int(r["repeat"]) for r in noise), default=1)
+    ax.set_title(
+        "noise on the images" if repeat == 1 else f"on {repeat} x {repeat} pixels for each", fontsize=10
+    )
 
 
 def bandwidth_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[float, float]]:

@@ -25,7 +25,7 @@ from eval.toy_runs import (
 )
 from synth.toys import crowded
 
-GAPS = (0.3, 0.18)
+GAPS = (0.18,)
 SHOWN = 0  # the seed of the panels, at the last gap
 
 
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
         draw_toy(args.out, range(args.seeds))
         draw_degrees(args.out, range(args.seeds))
         if args.results:
-            draw_robustness(args.results, args.noise or args.results, args.dataset, args.out)
+            draw_robustness(args.results, args.noise or [args.results], args.dataset, args.out)
     except (ValueError, OSError) as error:
         print(f"figures.py: {error}", file=sys.stderr)
         return 2
@@ -50,7 +50,7 @@ def argument_parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--results", type=Path, help="folder of cluster_images.py, for robustness.png")
-    parser.add_argument("--noise", type=Path, help="another such folder with noise.csv (default: --results)")
+    parser.add_argument("--noise", type=Path, nargs="+", help="folders with noise.csv, a panel each")
     parser.add_argument("--dataset", default="coil20", help="the set of robustness.png (default coil20)")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
     parser.add_argument("--seeds", type=int, default=20, help="draws of the toy sets (default 20)")
@@ -124,13 +124,22 @@ def draw_degrees(out: Path, seeds: range) -> None:
     print("\n" + markdown_table(["case", "quantity", "mean", "share above 0"], cells))
 
 
-def draw_robustness(results: Path, noise: Path, dataset: str, out: Path) -> None:
+def draw_robustness(results: Path, folders: list[Path], dataset: str, out: Path) -> None:
     runs = read_csv(results / "runs.csv")
-    noisy = read_csv(noise / "noise.csv") if (noise / "noise.csv").is_file() else []
-    image_figures.draw_robustness(runs, noisy, dataset, out / "robustness.png")
-    lines = image_figures.robustness_table(runs, noisy, dataset)
-    head = ["method", "best a", "least, a from 1 to 100", "least, all a", "no noise", "most noise", "drop"]
-    print("\n" + markdown_table(head, lines))
+    noises = [read_csv(f / "noise.csv") for f in folders if (f / "noise.csv").is_file()]
+    image_figures.draw_robustness(runs, noises, dataset, out / "robustness.png")
+    for noise in noises or [[]]:
+        lines = image_figures.robustness_table(runs, noise, dataset)
+        head = [
+            "method",
+            "best a",
+            "least, a from 1 to 100",
+            "least, all a",
+            "no noise",
+            "most noise",
+            "drop",
+        ]
+        print("\n" + markdown_table(head, lines))
 
 
 if __name__ == "__main__":

@@ -44,14 +44,14 @@ def test_figures_are_drawn(tmp_path):
     image_figures.draw_toy(points.points, points.labels, [("a", points.labels)] * 3, tmp_path / "toy.png")
     d = Degrees(np.arange(5.0), np.arange(5.0))
     image_figures.draw_degrees(d, d, degree_rows(range(2)), tmp_path / "degrees.png")
-    base = {"dataset": "coil20", "status": OK, "sigma": 0.0, "noise_seed": 0.0}
+    base = {"dataset": "coil20", "status": OK, "sigma": 0.0, "noise_seed": 0.0, "repeat": 1.0}
     runs = [{**base, "method": "agdl", "value": a, "nmi": 0.5 + a / 100} for a in (0.1, 1.0, 10.0)]
     noise = [
         {**runs[0], "sigma": s, "noise_seed": i, "nmi": 0.9 - s / 200 + i / 10}
         for s in (0.0, 20.0)
         for i in (0.0, 1.0)
     ]
-    image_figures.draw_robustness(runs, noise, "coil20", tmp_path / "robustness.png")
+    image_figures.draw_robustness(runs, [noise], "coil20", tmp_path / "robustness.png")
     assert all((tmp_path / f"{n}.png").stat().st_size > 5000 for n in ("toy", "degrees", "robustness"))
     assert image_figures.noise_curve(noise, "coil20", "agdl") == [
         (0.0, pytest.approx(0.95), 0.9, 1.0),
