@@ -17,10 +17,10 @@ from pathlib import Path
 
 import cv2
 
+from eval.running import add_photograph_options, chosen_photographs, exit_status
 from matching import match
 from matching.images import picture_of_array, read_picture
 from synth.composite import composite_pair
-from synth.photographs import from_folders, shipped
 
 
 def main():
@@ -28,17 +28,18 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two, or none")
-    parser.add_argument("--models", type=Path, help="folder with pictures of objects")
-    parser.add_argument("--tiles", type=Path, help="folder with other photographs")
+    add_photograph_options(parser)
     parser.add_argument("--repeats", type=int, default=7, help="runs a time is the median of (default: 7)")
     options = parser.parse_args()
     if len(options.pictures) not in (0, 2):
         parser.error(f"two pictures are needed, or none, got {len(options.pictures)}")
-    if (options.models is None) != (options.tiles is None):
-        parser.error("--models and --tiles go together")
     if options.repeats < 1:
         parser.error(f"--repeats must be at least 1, got {options.repeats}")
-    pictures = [read_picture(path) for path in options.pictures] or _composite(options.models, options.tiles)
+    return exit_status(lambda: measure(options))
+
+
+def measure(options):
+    pictures = [read_picture(path) for path in options.pictures] or _composite(chosen_photographs(options))
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)
     if options.pictures:
@@ -46,8 +47,8 @@ def main():
     print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
-def _composite(models, tiles):
-    pair = composite_pair(from_folders(models, tiles) if models else shipped(), 3, 5.0, 0)
+def _composite(photographs):
+    pair = composite_pair(photographs, 3, 5.0, 0)
     return [
         picture_of_array(image, name) for image, name in ((pair.image0, "first"), (pair.image1, "second"))
     ]
@@ -101,4 +102,4 @@ def _run(command):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

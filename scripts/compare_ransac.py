@@ -1,27 +1,34 @@
 """The matcher against SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
 
 import argparse
-from pathlib import Path
+import sys
 
 from tqdm import tqdm
 
 from eval.ordinary import compare, methods, table
-from synth.photographs import from_folders, shipped
+from eval.running import add_photograph_options, chosen_photographs, exit_status
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument(
-    "--models", type=Path, help="folder with pictures of objects (default: shipped photographs)"
-)
-parser.add_argument("--tiles", type=Path, help="folder with other photographs")
-parser.add_argument("--pairs", type=int, default=8, help="composite pairs a number of copies (default: 8)")
-parser.add_argument("--first-seed", type=int, default=200)
-parser.add_argument(
-    "--copies", type=int, nargs="+", default=[1, 2], help="copies of each object (default: 1 2)"
-)
-options = parser.parse_args()
-if (options.models is None) != (options.tiles is None):
-    parser.error("--models and --tiles go together")
-photographs = from_folders(options.models, options.tiles) if options.models else shipped()
-seeds = range(options.first_seed, options.first_seed + options.pairs)
-steps = (row for copies in options.copies for row in compare(photographs, seeds, copies))
-print(table(list(tqdm(steps, total=len(seeds) * len(methods()) * len(options.copies)))))
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_photograph_options(parser)
+    parser.add_argument(
+        "--pairs", type=int, default=8, help="composite pairs a number of copies (default: 8)"
+    )
+    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument(
+        "--copies", type=int, nargs="+", default=[1, 2], help="copies of each object (default: 1 2)"
+    )
+    args = parser.parse_args(argv)
+    return exit_status(lambda: measure(args))
+
+
+def measure(args: argparse.Namespace) -> None:
+    photographs = chosen_photographs(args)
+    seeds = range(args.first_seed, args.first_seed + args.pairs)
+    steps = (row for copies in args.copies for row in compare(photographs, seeds, copies))
+    print(table(list(tqdm(steps, total=len(seeds) * len(methods()) * len(args.copies)))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

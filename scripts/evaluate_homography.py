@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from eval.homography import measure
+from eval.running import exit_status
 from eval.tables import markdown_table
 
 
@@ -12,18 +13,16 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with img1, img2, H1to2p.txt, ...")
     args = parser.parse_args(argv)
-    try:
-        rows = list(measure(args.data))
-    except (ValueError, OSError) as error:
-        print(f"evaluate_homography.py: {error}", file=sys.stderr)
-        return 2
+    return exit_status(lambda: print(table(list(measure(args.data)))))
+
+
+def table(rows: list[dict]) -> str:
     lines = [
         [r["pair"], str(r["objects"]), str(r["matches"]), f"{r['error']:.1f}", f"{r['ransac_error']:.1f}"]
         for r in rows
     ]
     head = ["pair", "objects", "matches", "corner error, px", "SIFT, ratio test, MAGSAC, px"]
-    print(markdown_table(head, lines))
-    return 0
+    return markdown_table(head, lines)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from eval import methods, pairs
+from eval.running import exit_status
 from eval.tables import markdown_table, write_csv
 
 
@@ -30,22 +31,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
-    try:
-        methods.check_names(tuple(args.methods))
-        names = tuple(name for name in methods.NAMES if name in args.methods)
-        data = [pairs.read_pair(folder) for folder in pairs.find_pairs(args.data)]
-        run = Parallel(n_jobs=args.jobs, return_as="generator")(
-            delayed(pairs.measure)(p, names) for p in data
-        )
-        rows = [
-            row for result in tqdm(run, total=len(data), desc="pairs", disable=args.quiet) for row in result
-        ]
-        write_csv(args.out / "pairs.csv", pairs.COLUMNS, rows)
-    except (ValueError, OSError) as error:
-        print(f"evaluate_pairs.py: {error}", file=sys.stderr)
-        return 2
+    return exit_status(lambda: evaluate(args))
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    methods.check_names(tuple(args.methods))
+    names = tuple(name for name in methods.NAMES if name in args.methods)
+    data = [pairs.read_pair(folder) for folder in pairs.find_pairs(args.data)]
+    run = Parallel(n_jobs=args.jobs, return_as="generator")(delayed(pairs.measure)(p, names) for p in data)
+    results = tqdm(run, total=len(data), desc="pairs", disable=args.quiet)
+    rows = [row for result in results for row in result]
+    write_csv(args.out / "pairs.csv", pairs.COLUMNS, rows)
     print(summary(rows, names))
-    return 0
 
 
 def summary(rows: list[dict], names: tuple[str, ...]) -> str:

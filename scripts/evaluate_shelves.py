@@ -10,6 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from eval.ablation import variants
+from eval.running import exit_status
 from eval.shelves import measure, read_shelves, table
 from matching import MatchConfig
 
@@ -22,19 +23,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--ablation", action="store_true", help="each variant of ablation.py as well")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
+    return exit_status(lambda: evaluate(args))
+
+
+def evaluate(args: argparse.Namespace) -> None:
     chosen = variants() if args.ablation else {"default": MatchConfig()}
-    try:
-        pairs = read_shelves(args.data)
-        steps = measure(pairs, chosen)
-        rows = list(tqdm(steps, total=len(pairs) * len(chosen), desc="pairs", disable=args.quiet))
-    except (ValueError, OSError) as error:
-        print(f"evaluate_shelves.py: {error}", file=sys.stderr)
-        return 2
+    pairs = read_shelves(args.data)
+    steps = measure(pairs, chosen)
+    rows = list(tqdm(steps, total=len(pairs) * len(chosen), desc="pairs", disable=args.quiet))
     for row in rows:
         if row["variant"] == "default" and (row["found"] < row["instances"] or row["objects"] > row["found"]):
             print(f"{row['pair']}: {row['found']} of {row['instances']}, {row['objects']} objects")
     print(table(rows))
-    return 0
 
 
 if __name__ == "__main__":

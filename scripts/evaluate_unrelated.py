@@ -5,6 +5,7 @@ and prints how many pairs have an object, and the best score of each pair where 
 """
 
 import argparse
+import sys
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,9 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from eval.running import exit_status
 from matching import MatchConfig
+from matching.collection.plan import pictures_in
 from matching.images import read_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
@@ -32,7 +35,11 @@ def main():
     parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    pictures = [sorted(p for p in folder.iterdir() if p.is_file()) for folder in options.folders]
+    return exit_status(lambda: measure(options))
+
+
+def measure(options):
+    pictures = [[Path(path) for path in pictures_in(folder)] for folder in options.folders]
     possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
@@ -50,4 +57,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

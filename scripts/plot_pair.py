@@ -9,8 +9,8 @@ from pathlib import Path
 
 from eval.methods import NAMES, SIFT_RANSAC
 from eval.pictures import draw_detection, draw_scores
+from eval.running import add_photograph_options, chosen_photographs, exit_status
 from eval.trials import PairSettings, labelled_candidates
-from synth.photographs import from_folders, shipped
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -20,10 +20,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("pair"), help="folder of the results (default: pair)"
     )
-    parser.add_argument(
-        "--models", help="folder of object images (default: photographs that ship with libraries)"
-    )
-    parser.add_argument("--tiles", help="folder of the other images")
+    add_photograph_options(parser)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sigma", type=float, default=15.0, help="deformation in pixels (default 15)")
     parser.add_argument("--n-common", type=int, default=3, help="M, common objects (default 3)")
@@ -37,20 +34,16 @@ def main(argv: list[str] | None = None) -> int:
     choices = [name for name in NAMES if name != SIFT_RANSAC]
     parser.add_argument("--method", choices=choices, default="agdl")
     args = parser.parse_args(argv)
-    if bool(args.models) != bool(args.tiles):
-        parser.error("--models and --tiles go together")
-    try:
-        photographs = from_folders(args.models, args.tiles) if args.models else shipped()
-        settings = PairSettings(args.sigma, args.n_common, args.seed, args.copies, args.hard)
-        pair = settings.make(photographs)
-        trial = labelled_candidates(pair).with_outliers(args.n_outliers)
-        draw_detection(pair, trial, args.method, args.out / "detection.png")
-        draw_scores(trial, args.out / "scores.png")
-    except (ValueError, OSError) as error:
-        print(f"plot_pair.py: {error}", file=sys.stderr)
-        return 2
+    return exit_status(lambda: draw(args))
+
+
+def draw(args: argparse.Namespace) -> None:
+    settings = PairSettings(args.sigma, args.n_common, args.seed, args.copies, args.hard)
+    pair = settings.make(chosen_photographs(args))
+    trial = labelled_candidates(pair).with_outliers(args.n_outliers)
+    draw_detection(pair, trial, args.method, args.out / "detection.png")
+    draw_scores(trial, args.out / "scores.png")
     print(f"{args.out / 'detection.png'}\n{args.out / 'scores.png'}")
-    return 0
 
 
 if __name__ == "__main__":

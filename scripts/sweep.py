@@ -9,26 +9,19 @@ import sys
 from pathlib import Path
 
 from eval import methods, report, sweep
+from eval.running import add_photograph_options, chosen_photographs, exit_status
 from eval.tables import read_csv, write_csv, write_text
-from synth.photographs import from_folders, shipped
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argument_parser()
-    args = parser.parse_args(argv)
-    if bool(args.models) != bool(args.tiles):
-        parser.error("--models and --tiles go together")
-    try:
+    args = argument_parser().parse_args(argv)
+
+    def work():
         if not args.report:
             measure(args)
         write_report(args.out)
-    except (ValueError, OSError) as error:
-        print(f"sweep.py: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("sweep.py: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    return 0
+
+    return exit_status(work, stopped="stopped; the same command goes on from here")
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -38,10 +31,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, default=Path("sweep"), help="folder of the results (default: sweep)"
     )
-    parser.add_argument(
-        "--models", help="folder of object images (default: photographs that ship with scikit-image)"
-    )
-    parser.add_argument("--tiles", help="folder of the other images")
+    add_photograph_options(parser)
     parser.add_argument("--quick", action="store_true", help="6 points, 2 trials each, all methods")
     parser.add_argument(
         "--trials", type=int, help=f"trials a point (default {sweep.N_TRIALS}, with --quick 2)"
@@ -68,7 +58,7 @@ def measure(args: argparse.Namespace) -> None:
     n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
     if n_trials < 1:
         raise ValueError(f"--trials must be at least 1, got {n_trials}")
-    photographs = from_folders(args.models, args.tiles) if args.models else shipped()
+    photographs = chosen_photographs(args)
     make_points = sweep.quick_points if args.quick else sweep.full_points
     points = make_points(max_common=min(5, max(1, 9 // max(args.copies, 1))))
     seeds = tuple(range(args.first_seed, args.first_seed + n_trials))
