@@ -1,5 +1,6 @@
 """Runs, budget and resuming, the report, and the command as a user runs it."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -21,6 +22,13 @@ TWO = (Subject("textures"),)
 def command(*options):
     line = [sys.executable, str(ROOT / "scripts/cluster_images.py"), *map(str, options)]
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
+
+
+def script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_runs_are_measured_once_and_resumed(tmp_path):
@@ -108,7 +116,10 @@ def test_the_best_run_of_each_method_counts():
     assert (zell["nmi"], zell["note"]) == (0.5, "over 60 s after 1 of 9")
     assert np.isnan(dgsc["nmi"]) and dgsc["note"] == "over 60 s after 0 of 9"
     text = image_report.report([njw, leiden, zell, dgsc])
-    assert "| NJW | 0.800 [2 of 9 values] (0.889) |" in text and "| DGSC | over 60 s after 0 of 9 (0.904) |" in text
+    assert (
+        "| NJW | 0.800 [2 of 9 values] (0.889) |" in text
+        and "| DGSC | over 60 s after 0 of 9 (0.904) |" in text
+    )
     assert "| Zell | 0.500 [over 60 s after 1 of 9] (0.911) |" in text and "frgc: FRGC" in text
 
 
@@ -150,11 +161,42 @@ def test_the_command_writes_its_files_and_prints_its_tables(tmp_path):
         (["--methods", "gdl3"], "method must be one of"),
         (["--jobs", "0"], "--jobs must be at least 1, got 0"),
         (["--budget", "-1"], "--budget must be at least"),
+        (["--neighbors", "0"], "--neighbors must be at least 1, got 0"),
+        (["--noise", "yaleb2"], "set must be one of"),
         (["--report"], "clustering.csv must be a CSV file"),
     ],
 )
-def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message):
+def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message, capsys):
     options = [o.replace("{tmp}", str(tmp_path)) for o in options]
-    done = command("--out", tmp_path / "out", "--quiet", *options)
-    assert done.returncode == 2 and message in done.stderr
-    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "out").exists()
+    assert script("cluster_images").main(["--out", str(tmp_path / "out"), "--quiet", *options]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err and len(shown.err.splitlines()) == 1 and shown.out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys):
+    module = script("cluster_images")
+    monkeypatch.setattr(Method, "is_installed", lambda self: self.package is None)
+    assert "leiden" not in module.chosen_methods(None) and "agdl" in module.chosen_methods(None)
+    assert "without leiden, which needs scikit-network" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[images\]"):
+        module.chosen_methods(["finch"])
+
+
+def test_a_killed_run_goes_on_to_the_same_results(tmp_path):
+    methods = ("gdl-u", "agdl", "gdl-mcs", "k-means")
+    line = [sys.executable, str(ROOT / "scripts/cluster_images.py"), "--out", str(tmp_path), "--quiet"]
+    line += ["--datasets", "textures", "--jobs", "1", "--methods", *methods]
+    process = subprocess.Popen(line, cwd=ROOT, stdout=subprocess.DEVNULL)
+    path = tmp_path / "runs.jsonl"
+    while not path.exists() or path.read_bytes().count(b"\n") < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    kept = path.read_bytes().rsplit(b"\n", 1)[0]
+    resumed = run(Plan(TWO, methods), None, path, 1, quiet=True)
+    assert path.read_bytes().startswith(kept)
+    undisturbed = run(Plan(TWO, methods), None, tmp_path / "other.jsonl", 1, quiet=True)
+    same = ("dataset", "method", "value", "status", "nmi", "ce", "ari", "clusters")
+    assert [[r[k] for k in same] for r in resumed] == [[r[k] for k in same] for r in undisturbed]
