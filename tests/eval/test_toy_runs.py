@@ -1,3 +1,6 @@
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -37,6 +40,40 @@ def test_toy_rows_tell_what_is_perfect():
         np.repeat([0, 1], 15),
     )
     assert set(toy_labels(far, "link", None).tolist()) == {0, 1}
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    script = runpy.run_path(str(Path(__file__).parents[2] / "scripts/figures.py"))
+    monkeypatch.setitem(script["main"].__globals__, "EIGHT", ("single", "gdl-u"))
+    monkeypatch.setitem(script["main"].__globals__, "ALSO", ())
+    return script["main"]
+
+
+def test_the_command_measures_once_and_draws_from_what_it_saved(figures, tmp_path, capsys):
+    assert figures(["--seeds", "1", "--out", str(tmp_path)]) == 0
+    first = capsys.readouterr().out
+    assert "| GDL-U | 1 of 1 | 1 of 1 |" in first and "| single linkage |  | 0 of 1 |" in first
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "toy.csv",
+        "toy.npz",
+        "toy.png",
+        "degrees.csv",
+        "degrees.png",
+    }
+    saved = (tmp_path / "toy.csv").read_text()
+    (tmp_path / "toy.csv").write_text(saved.replace("gdl-u,a,1.0,0.18,0,0.0,1", "gdl-u,a,1.0,0.18,0,0.5,0"))
+    assert figures(["--seeds", "1", "--out", str(tmp_path)]) == 0
+    assert "| GDL-U | 0 of 1 | 1 of 1 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--seeds", "0"], "--seeds must be at least 1, got 0"), (["--results", "none"], "must be a CSV file")],
+)
+def test_bad_options_of_the_figures(figures, tmp_path, capsys, options, message):
+    assert figures(["--seeds", "1", "--out", str(tmp_path), *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_figures_are_drawn(tmp_path):
