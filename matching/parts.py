@@ -33,6 +33,7 @@ class PartsConfig:
     seam_neighbors: int = 30  # nearest matches of one part, whose affine map tells where the other's are
     seam_reach: float = 120.0  # pixels
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
+    min_length: float = 6.0  # pixels, spread along; in less, any matches agree to within the tolerance
     covered_share: float = (
         0.7  # of a part's points inside stronger parts, in both pictures: it has no place of its own
     )
@@ -109,10 +110,12 @@ def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=Ve
     return grown
 
 
-def is_wide(xy, least):
-    """Whether points (n, 2) spread in two directions: standard deviations in a ratio of at least `least`."""
+def is_wide(xy, config=PartsConfig()):
+    """Whether points (n, 2) spread in two directions: standard deviations along and across of at least
+    min_length and min_width times that.
+    """
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
-    return low > 0 and low >= least**2 * high
+    return low > 0 and low >= config.min_width**2 * high and high >= config.min_length**2
 
 
 def _gap(candidates, i, j):

@@ -182,7 +182,7 @@ def whole_objects(candidates, knn, labels, scores, config):
         here = candidates.cell == cell
         found += _parts_of(candidates, knn, np.where(here, labels, -1), scores, config)
     found.sort(key=lambda part: (-len(part), part[0]))
-    found = [part for part in found if _is_wide(candidates, part, config.parts.min_width)]
+    found = [part for part in found if _is_wide(candidates, part, config.parts)]
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
     found = split_at_repeats(candidates, found, config.repeats, config.parts)
     labels = np.full(len(candidates), -1, np.int64)
@@ -216,8 +216,8 @@ def take_in(candidates, reserve, clustered, config):
     return everything[listed], Clustered(labels[listed], clustered.scores)
 
 
-def _is_wide(candidates, part, least):
-    return all(parts.is_wide(xy[part], least) for xy in (candidates.xy0, candidates.xy1))
+def _is_wide(candidates, part, config):
+    return all(parts.is_wide(xy[part], config) for xy in (candidates.xy0, candidates.xy1))
 
 
 def _parts_of(candidates, knn, labels, scores, config):

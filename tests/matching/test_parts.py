@@ -4,7 +4,7 @@ from planting import candidates, moving, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
-from matching.parts import dense_parts, grow_parts, is_wide, split_parts
+from matching.parts import PartsConfig, dense_parts, grow_parts, is_wide, split_parts
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -122,8 +122,15 @@ def test_points_along_a_line_are_not_wide():
     across, along = rng.normal(size=(2, 200))
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     strip = np.column_stack([100 * along, 8 * across]) @ turn
-    assert not is_wide(strip, 0.15)
-    assert is_wide(strip, 0.05)
-    assert is_wide(rng.normal(size=(20, 2)), 0.15)
-    assert not is_wide(np.column_stack([np.arange(9.0), np.arange(9.0)]), 0.15)
-    assert not is_wide(np.ones((8, 2)), 0.15)
+    assert not is_wide(strip)
+    assert is_wide(strip, PartsConfig(min_width=0.05))
+    assert is_wide(10 * rng.normal(size=(20, 2)))
+    assert not is_wide(np.column_stack([np.arange(9.0), np.arange(9.0)]))
+
+
+def test_a_spot_is_not_wide():
+    rng = np.random.default_rng(1)
+    spot = rng.normal(size=(200, 2))
+    assert is_wide(8 * spot)
+    assert not is_wide(4 * spot)
+    assert not is_wide(np.ones((8, 2)))
