@@ -37,7 +37,7 @@ def test_every_method_finds_clear_clumps(name, metric, tmp_path):
         pytest.skip(f"needs {method.package[1]}")
     problem = clumps(tmp_path, metric)
     errors = []
-    for value in method.values:
+    for value in method.values[:3] if method.parameter == "a" else method.values:
         try:
             errors.append(clustering_error(TRUTH, method.run(problem, value)))
         except NoConvergence:
