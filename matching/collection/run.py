@@ -113,12 +113,11 @@ def _describe(store, run, settings, progress):
 
 
 def _match(store, run, settings, progress):
-    rows = store.rows(
-        "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs"
-        " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
-        " WHERE pairs.status = 'pending' ORDER BY pairs.id"
-    )
-    tasks = ((number, Source(p0, c0), Source(p1, c1), settings) for number, p0, c0, p1, c1 in rows)
+    sources = _sources(store)  # shared: there may be millions of pairs
+    pending = store.rows("SELECT id, image0, image1 FROM pairs WHERE status = 'pending' ORDER BY id")
+    # another run may have found just now that a picture has changed: its pairs are that run's
+    rows = [row for row in pending if row[1] in sources and row[2] in sources]
+    tasks = ((number, sources[i], sources[j], settings) for number, i, j in rows)
     for record in progress(run(match_files, tasks), total=len(rows), desc="pairs"):
         if isinstance(record, Lost):
             record = PairRecord(record.id, error=record.error)
@@ -126,13 +125,14 @@ def _match(store, run, settings, progress):
     return len(rows)
 
 
+def _sources(store):
+    """Picture number -> Source, of the pictures that could be described."""
+    rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
+    return {number: Source(path, content) for number, path, content in rows}
+
+
 def _add_shortlist(store, plan, numbers, n, settings, progress):
-    sources = {
-        number: Source(path, content)
-        for number, path, content in store.rows(
-            "SELECT id, path, sha256 FROM images WHERE status = 'described'"
-        )
-    }
+    sources = _sources(store)
     queries, gallery = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     gallery = [number for number in gallery if number in sources]
     contents = ([sources[k].content if k in sources else None for k in side] for side in (queries, gallery))
