@@ -34,7 +34,7 @@ _MARKS = ("o", "^", "s", "D")
 
 def draw_toy(points: NDArray, truth: NDArray, panels: list[tuple[str, NDArray]], path: Path) -> None:
     """A panel for each (title, labels) in two rows; noise points are small and hollow."""
-    figure, axes = plt.subplots(2, (len(panels) + 1) // 2, figsize=(11, 5.6), layout="constrained")
+    figure, axes = plt.subplots(2, (len(panels) + 1) // 2, figsize=(11, 4.9), layout="constrained")
     for ax, (title, labels) in zip(axes.flat, panels, strict=False):
         for c in np.unique(labels):
             inside, known = labels == c, truth >= 0
@@ -88,7 +88,7 @@ def draw_robustness(runs: list[dict], noises: list[list[dict]], dataset: str, pa
     for ax, noise in zip(others, noises, strict=True):
         _draw_noise(ax, noise, dataset)
     for ax in axes[0]:
-        ax.set_ylim(0.2, 1)
+        ax.set_ylim(0.25, 1)
         ax.grid(alpha=0.3)
     handles = {label: h for ax in axes[0] for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False, fontsize=9)
@@ -104,7 +104,7 @@ def _draw_noise(ax, noise, dataset):
     ax.set(xlabel="σ of the added noise (grey levels)")
     repeat = max((int(r["repeat"]) for r in noise), default=1)
     ax.set_title(
-        "noise on the images" if repeat == 1 else f"on {repeat} x {repeat} pixels for each", fontsize=10
+        "noise on the images" if repeat == 1 else f"noise, pixels repeated {repeat} x {repeat}", fontsize=10
     )
 
 
@@ -128,19 +128,19 @@ def noise_curve(runs: list[dict], dataset: str, name: str) -> list[tuple[float, 
 
 
 def robustness_table(runs: list[dict], noise: list[dict], dataset: str) -> list[list[str]]:
-    """[method, largest NMI over a, least, drop, NMI without noise, with the most noise, drop] for each
-    method.
+    """[method, largest NMI over a, least over a >= 1 and over all a, NMI without noise, with the most noise,
+    drop] for each method.
     """
     lines = []
     for name in _STYLE:
         over_a = [value for _, value in bandwidth_curve(runs, dataset, name)]
         levels = noise_curve(noise, dataset, name)
         least = 0.0 if np.isnan(over_a).any() else min(over_a, default=np.nan)
-        cells = [max(over_a, default=np.nan), least] if over_a else [np.nan, np.nan]
         most = np.nanmax(over_a) if over_a else np.nan
         middle = [v for a, v in bandwidth_curve(runs, dataset, name) if 0.99 <= a <= 101]
         cells = [most, min(middle, default=np.nan), least]
-        cells += [levels[0][1], levels[-1][1], levels[0][1] - levels[-1][1]] if levels else [np.nan] * 3
+        noisy = len(levels) > 1
+        cells += [levels[0][1], levels[-1][1], levels[0][1] - levels[-1][1]] if noisy else [np.nan] * 3
         lines.append([METHODS[name].label, *("" if np.isnan(c) else f"{c:.3f}" for c in cells)])
     return lines
 

@@ -25,7 +25,7 @@ from eval.toy_runs import (
 )
 from synth.toys import crowded
 
-GAPS = (0.18,)
+GAPS = (0.21,)
 SHOWN = 0  # the seed of the panels, at the last gap
 
 

@@ -38,7 +38,7 @@ def multiscale(seed: int = 0, n_noise: int = 30, scale: float = 1.0) -> PointSet
     return _labelled(parts)
 
 
-def crowded(seed: int = 0, gap: float = 0.18) -> PointSet:
+def crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     """The clusters of `multiscale`, without noise and only `gap` apart: wider than the spacing of each, but
     narrower than the neighbourhood of a point in the sparse one.
 

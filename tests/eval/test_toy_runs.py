@@ -62,7 +62,7 @@ def test_the_command_measures_once_and_draws_from_what_it_saved(figures, tmp_pat
         "degrees.png",
     }
     saved = (tmp_path / "toy.csv").read_text()
-    (tmp_path / "toy.csv").write_text(saved.replace("gdl-u,a,1.0,0.18,0,0.0,1", "gdl-u,a,1.0,0.18,0,0.5,0"))
+    (tmp_path / "toy.csv").write_text(saved.replace("gdl-u,a,1.0,0.21,0,0.0,1", "gdl-u,a,1.0,0.21,0,0.5,0"))
     assert figures(["--seeds", "1", "--out", str(tmp_path)]) == 0
     assert "| GDL-U | 0 of 1 | 1 of 1 |" in capsys.readouterr().out
 
