@@ -97,7 +97,8 @@ def draw_robustness(runs: list[dict], noises: list[list[dict]], dataset: str, pa
 
 def _draw_noise(ax, noise, dataset):
     for name in _STYLE:
-        if levels := noise_curve(noise, dataset, name):
+        levels = noise_curve(noise, dataset, name)
+        if len(levels) > 1:
             sigma, mean, low, high = zip(*levels, strict=True)
             _line(ax, name, sigma, mean)
             ax.fill_between(sigma, low, high, color=_STYLE[name][0], alpha=0.15, linewidth=0)
