@@ -52,4 +52,4 @@ def clustering_error(truth: ArrayLike, labels: ArrayLike) -> float:
     """
     counts = contingency_matrix(truth, labels)  # (classes, clusters)
     right = counts[linear_sum_assignment(counts, maximize=True)].sum()
-    return 1.0 - float(right) / counts.sum()
+    return 1.0 - float(right) / float(counts.sum())
