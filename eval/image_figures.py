@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.baselines import METHODS, OURS
-from eval.image_runs import OK
+from eval.image_workers import OK
 from eval.toy_runs import Degrees
 
 # Okabe and Ito's palette; ours in the strongest

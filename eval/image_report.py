@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from eval.baselines import METHODS, OURS, PAPER
 from eval.datasets import NOT_TO_BE_HAD
-from eval.image_runs import OK, OVER
+from eval.image_workers import OK, OVER
 from eval.tables import markdown_table
 
 COLUMNS = (

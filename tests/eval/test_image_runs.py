@@ -12,7 +12,8 @@ import pytest
 
 from eval import image_report, image_runs
 from eval.baselines import METHODS, Method
-from eval.image_runs import OK, OVER, Plan, Subject, finished, run
+from eval.image_runs import Plan, Subject, finished, run
+from eval.image_workers import OK, OVER
 from eval.tables import read_csv
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from eval import image_figures
-from eval.image_runs import OK
+from eval.image_workers import OK
 from eval.toy_runs import Degrees, degree_rows, degrees, toy_labels, toy_rows
 from gdl_core import affinity_graph, knn_graph
 from gdl_core.reference import indegree, outdegree
