@@ -34,7 +34,7 @@ _MARKS = ("o", "^", "s", "D")
 
 def draw_toy(points: NDArray, truth: NDArray, panels: list[tuple[str, NDArray]], path: Path) -> None:
     """A panel for each (title, labels) in two rows; noise points are small and hollow."""
-    figure, axes = plt.subplots(2, (len(panels) + 1) // 2, figsize=(11, 4.9), layout="constrained")
+    figure, axes = plt.subplots(2, (len(panels) + 1) // 2, figsize=(11, 4.3), layout="constrained")
     for ax, (title, labels) in zip(axes.flat, panels, strict=False):
         for c in np.unique(labels):
             inside, known = labels == c, truth >= 0
