@@ -163,32 +163,48 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
     knn = acc_neighbors(candidates, min(config.clustering.n_neighbors, m - 1), default_threads())
     labels = clustering.cluster_correspondences(knn, config.clustering)
-    graph = clustering.scoring_graph(knn, config.clustering)
+    scores = gdl_core.connectivity_scores(clustering.scoring_graph(knn, config.clustering), labels)
     if config.whole_objects:
-        labels = whole_objects(candidates, knn, labels, gdl_core.connectivity_scores(graph, labels), config)
-    scores = gdl_core.connectivity_scores(graph, labels)
+        labels, scores = whole_objects(candidates, knn, labels, scores, config)
     kept = clustering.select_objects(scores, config.clustering)
     return Clustered(*clustering.by_falling_score(labels, scores, kept))
 
 
 def whole_objects(candidates, knn, labels, scores, config):
-    """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none.
+    """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none, and their scores.
 
     Parts of clusters that are dense, verified and connected are grown and joined, in one cell of a montage
-    each; those that only repeat what a stronger one covers are dropped.
+    each; those that only repeat what a stronger one covers are dropped. Neighbours count in their own cell
+    only: what stands beside an object in both montages moves as it does, and would crowd out its own matches.
     """
-    found = []
-    for cell in np.unique(candidates.cell):
-        here = candidates.cell == cell
-        found += _parts_of(candidates, knn, np.where(here, labels, -1), scores, config)
+    cells = [np.flatnonzero(candidates.cell == cell) for cell in np.unique(candidates.cell)]
+    cells = [cell for cell in cells if len(cell) >= config.parts.min_matches]
+    neighbors = [_neighbors_in(candidates, knn, cell, config) for cell in cells]
+    found = [
+        cell[part]
+        for cell, own in zip(cells, neighbors, strict=True)
+        for part in _parts_of(candidates[cell], own, labels[cell], scores, config)
+    ]
     found.sort(key=lambda part: (-len(part), part[0]))
     found = [part for part in found if _is_wide(candidates, part, config.parts)]
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
     found = split_at_repeats(candidates, found, config.repeats, config.parts)
     labels = np.full(len(candidates), -1, np.int64)
+    scores = np.zeros(len(found))
     for k, part in enumerate(found):
         labels[part] = k
-    return labels
+    for cell, own in zip(cells, neighbors, strict=True):
+        here, local = np.unique(np.append(labels[cell], -1), return_inverse=True)
+        graph = clustering.scoring_graph(own, config.clustering)
+        scores[here[1:]] = gdl_core.connectivity_scores(graph, local[:-1] - 1)
+    return labels, scores
+
+
+def _neighbors_in(candidates, knn, cell, config):
+    if len(cell) == len(candidates):
+        return knn
+    k = min(config.clustering.n_neighbors, len(cell) - 1)
+    return acc_neighbors(candidates[cell], k, default_threads())
 
 
 def take_in(candidates, reserve, clustered, config):

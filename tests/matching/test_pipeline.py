@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from planting import crops, object_pair, true_shift
+from planting import crops, moving, object_pair, strangers, together, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
 from matching.images import picture_of_array
 from matching.objects import apply_transform
-from matching.pipeline import Clustered, match_pictures
+from matching.pipeline import Clustered, cluster_candidates, match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
 
@@ -216,3 +216,19 @@ def row(result, k):
 def rows(result, chosen):
     """The chosen matches as a set."""
     return {row(result, k) for k in np.flatnonzero(chosen)}
+
+
+def test_a_small_object_beside_a_large_one_that_moves_alike():
+    # in another cell of both montages: its 35 nearest are all of the large one
+    rng = np.random.default_rng(0)
+    planted, (large, small, _) = together(
+        moving(rng, 400, np.eye(2), start=(130, 0), shift=(430, 0), noise=0.2),
+        moving(rng, 20, np.eye(2), start=(0, 0), shift=(300, 0), noise=0.2),
+        strangers(rng, 300),
+    )
+    cell = np.zeros(len(planted), np.int64)
+    cell[small] = 1
+    clustered = cluster_candidates(replace(planted, cell=cell))
+    assert len(clustered.scores) == 2
+    assert clustered.scores.min() > 30
+    assert [np.unique(clustered.labels[rows]).tolist() for rows in (large, small)] == [[0], [1]]
