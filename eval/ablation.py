@@ -34,6 +34,9 @@ def variants() -> dict[str, MatchConfig]:
         "default, weak K0 links": replace(
             default, clustering=replace(default.clustering, mutual_links=False)
         ),
+        "default, ACC distance alone": replace(
+            default, clustering=replace(default.clustering, gap_slope=0.0)
+        ),
         "default, MSER only": replace(default, features=FeatureConfig(regions=("mser",))),
         "default, SIFT only": replace(default, features=FeatureConfig(regions=("sift",))),
         "default without the affine check": replace(default, verification=replace(verification, rounds=0)),

@@ -74,7 +74,8 @@ def find_rival_clusters(name: str, candidates, config: MatchConfig) -> Clustered
     if m < 2:
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
     labels = METHODS[name](distance_matrix(candidates), candidates)
-    knn = acc_neighbors(candidates, min(config.clustering.n_neighbors, m - 1))
+    own = config.clustering
+    knn = acc_neighbors(candidates, min(own.n_neighbors, m - 1), slope=own.gap_slope)
     scores = connectivity_scores(scoring_graph(knn, config.clustering), labels)
     return Clustered(*by_falling_score(labels, scores, np.ones(len(scores), bool)))
 

@@ -60,7 +60,8 @@ def cluster_scores(
     """Of AGDL's n_T clusters, by falling connectivity score: the score, whether it is kept, the share of true
     matches. Without the stages that make clusters whole."""
     config = composite_config().clustering
-    knn = acc_neighbors(trial.candidates, min(config.n_neighbors, len(trial.candidates) - 1))
+    k = min(config.n_neighbors, len(trial.candidates) - 1)
+    knn = acc_neighbors(trial.candidates, k, slope=config.gap_slope)
     labels = cluster_correspondences(knn, config)
     scores = gdl_core.connectivity_scores(scoring_graph(knn, config), labels)
     kept = select_objects(scores, config)

@@ -8,16 +8,16 @@ from gdl_core._jit import inner, njit
 
 
 @njit
-def acc_nearest(table, k, start, stop, nearest, distance):
-    """Rows start..stop of the k smallest ACC distances: nearest (m, k), distance (m, k), by (distance,
-    index).
+def acc_nearest(table, slope, k, start, stop, nearest, distance):
+    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap: nearest (m, k),
+    distance (m, k), by (distance, index).
 
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
     """
     m = table.shape[1]
     row = np.empty(m, np.float32)
-    quarter = np.float32(0.25)
+    quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
     f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
     g00, g01, g10, g11 = table[8], table[9], table[10], table[11]
@@ -32,7 +32,7 @@ def acc_nearest(table, k, start, stop, nearest, distance):
             row[j] = quarter * (
                 math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
                 + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
-            )  # fmt: skip
+            ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
         row[i] = np.inf
         _smallest(row, k, nearest[i], distance[i])
 

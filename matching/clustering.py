@@ -23,6 +23,8 @@ class ClusteringConfig:
     score_scale : pixels; connectivity scores are computed with w = exp(-d^2 / score_scale^2) on the same
         neighbours. With None, the text's a = 10 weights, nearly all weights are close to 1 and outlier
         clusters score like objects.
+    gap_slope : pixels of distance a pixel of gap, on top of the ACC distance: where an object moves rigidly,
+        all of its distances are 0, and without it the nearest would be those with the smallest numbers.
     min_score : connectivity score below which a cluster is no object: a largest gap always leaves something
         above it.
     """
@@ -37,6 +39,7 @@ class ClusteringConfig:
     score_scale: float | None = 12.0  # pixels
     score_offset: float = 4.0
     min_score: float = 18.0
+    gap_slope: float = 1 / 128
 
 
 def cluster_correspondences(knn, config):

@@ -39,6 +39,6 @@ class MatchConfig:
         return cls(
             features=FeatureConfig(regions=("mser",)),
             candidates=CandidateConfig(reserve=0.0),
-            clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0),
+            clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0, gap_slope=0.0),
             whole_objects=False,
         )

@@ -43,11 +43,11 @@ def _apply(maps, vectors):
     return (maps @ vectors[:, :, None])[:, :, 0]
 
 
-def acc_neighbors(candidates, n_neighbors, n_threads=2):
+def acc_neighbors(candidates, n_neighbors, n_threads=2, slope=0.0):
     """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
 
     Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index
-    first.
+    first. With a slope, distances are d_ij + slope (|x0_i - x0_j| + |x1_i - x1_j|) / 2.
     """
     m = len(candidates)
     maps = (candidates.maps.reshape(m, 4), candidates.inverse_maps.reshape(m, 4))
@@ -55,6 +55,6 @@ def acc_neighbors(candidates, n_neighbors, n_threads=2):
     table = np.ascontiguousarray(table.T)  # (12, m)
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
-    shared = table, n_neighbors
+    shared = table, slope, n_neighbors
     in_ranges(lambda a, b: _motion_kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
     return KnnGraph(nearest, distance)

@@ -161,7 +161,7 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
     m = len(candidates)
     if m < 2:
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
-    knn = acc_neighbors(candidates, min(config.clustering.n_neighbors, m - 1), default_threads())
+    knn = _neighbors(candidates, config)
     labels = clustering.cluster_correspondences(knn, config.clustering)
     scores = gdl_core.connectivity_scores(clustering.scoring_graph(knn, config.clustering), labels)
     if config.whole_objects:
@@ -179,7 +179,9 @@ def whole_objects(candidates, knn, labels, scores, config):
     """
     cells = [np.flatnonzero(candidates.cell == cell) for cell in np.unique(candidates.cell)]
     cells = [cell for cell in cells if len(cell) >= config.parts.min_matches]
-    neighbors = [_neighbors_in(candidates, knn, cell, config) for cell in cells]
+    neighbors = [
+        knn if len(cell) == len(candidates) else _neighbors(candidates[cell], config) for cell in cells
+    ]
     found = [
         cell[part]
         for cell, own in zip(cells, neighbors, strict=True)
@@ -200,11 +202,9 @@ def whole_objects(candidates, knn, labels, scores, config):
     return labels, scores
 
 
-def _neighbors_in(candidates, knn, cell, config):
-    if len(cell) == len(candidates):
-        return knn
-    k = min(config.clustering.n_neighbors, len(cell) - 1)
-    return acc_neighbors(candidates[cell], k, default_threads())
+def _neighbors(candidates, config):
+    k = min(config.clustering.n_neighbors, len(candidates) - 1)
+    return acc_neighbors(candidates, k, default_threads(), config.clustering.gap_slope)
 
 
 def take_in(candidates, reserve, clustered, config):

@@ -135,3 +135,14 @@ def test_frames_may_mirror():
     c = moving(rng, 10, mirror, shift=(200, 0))
     assert acc_neighbors(c, 3).distances.max() < 1e-3
     assert (np.linalg.det(random_frames(rng, 5)) > 0).all()
+
+
+def test_where_all_moves_alike_the_nearest_in_place_come_first():
+    rng = np.random.default_rng(4)
+    c = moving(rng, 60, np.eye(2), shift=(40, -7))
+    slope = 1 / 128
+    knn = acc_neighbors(c, 5, slope=slope)
+    gap = np.linalg.norm(c.xy0[:, None] - c.xy0, axis=2)
+    expected = np.argsort(gap, axis=1)[:, 1:6]
+    assert (knn.indices == expected).all()
+    assert np.allclose(knn.distances, slope * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
