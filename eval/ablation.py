@@ -12,7 +12,8 @@ from matching import MatchConfig
 from matching.candidates import match_with_reserve
 from matching.features import FeatureConfig, extract_features
 from matching.images import picture_of_array
-from matching.pipeline import cluster_candidates, take_in
+from matching.pipeline import cluster_candidates
+from matching.whole_objects import take_in
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -72,11 +73,10 @@ def _features(pair: CompositePair, config: MatchConfig, known: dict):
 
 def _measured(pair: CompositePair, features, config: MatchConfig) -> dict:
     candidates, reserve = match_with_reserve(*features, config.candidates)
-    clustered = cluster_candidates(candidates, config)
+    labels = cluster_candidates(candidates, config).labels
     if config.whole_objects:  # all candidates stay in the list, so that none that was missed is lost from it
         unlimited = replace(config, candidates=replace(config.candidates, max_matches=10**9))
-        candidates, clustered = take_in(candidates, reserve, clustered, unlimited)
-    labels = clustered.labels
+        candidates, labels = take_in(candidates, reserve, labels, unlimited)
     instance = true_instance(pair, candidates.xy0, candidates.xy1)
     score = score_matches(labels >= 0, instance >= 0)
     objects = count_objects(labels, instance, pair.n_instances)

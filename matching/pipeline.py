@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import gdl_core
-from matching import clustering, parts
-from matching.candidates import Candidates, join_candidates, match_with_reserve
+from matching import clustering
+from matching.candidates import Candidates, match_with_reserve
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
-from matching.geometry import acc_neighbors
 from matching.images import (
     Picture,
     picture_of_array,
@@ -24,12 +23,9 @@ from matching.images import (
     with_mask,
     working_image,
 )
-from matching.joining import join_parts
 from matching.objects import MatchedObject, describe_object
-from matching.repeats import split_at_repeats
-from matching.territory import drop_covered
 from matching.threads import default_threads
-from matching.verification import verify_cluster
+from matching.whole_objects import neighbors_of, take_in, whole_objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +134,8 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     clock.lap("candidates")
     clustered = (find_clusters or cluster_candidates)(candidates, config)
     if config.whole_objects and find_clusters is None:
-        candidates, clustered = take_in(candidates, reserve, clustered, config)
+        candidates, labels = take_in(candidates, reserve, clustered.labels, config)
+        clustered = Clustered(labels, clustered.scores)
     clock.lap("clustering")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
@@ -161,92 +158,13 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
     m = len(candidates)
     if m < 2:
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
-    knn = _neighbors(candidates, config)
+    knn = neighbors_of(candidates, config)
     labels = clustering.cluster_correspondences(knn, config.clustering)
     scores = gdl_core.connectivity_scores(clustering.scoring_graph(knn, config.clustering), labels)
     if config.whole_objects:
         labels, scores = whole_objects(candidates, knn, labels, scores, config)
     kept = clustering.select_objects(scores, config.clustering)
     return Clustered(*clustering.by_falling_score(labels, scores, kept))
-
-
-def whole_objects(candidates, knn, labels, scores, config):
-    """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none, and their scores.
-
-    Parts of clusters that are dense, verified and connected are grown and joined, in one cell of a montage
-    each; those that only repeat what a stronger one covers are dropped. Neighbours count in their own cell
-    only: what stands beside an object in both montages moves as it does, and would crowd out its own matches.
-    """
-    cells = [np.flatnonzero(candidates.cell == cell) for cell in np.unique(candidates.cell)]
-    cells = [cell for cell in cells if len(cell) >= config.parts.min_matches]
-    neighbors = [
-        knn if len(cell) == len(candidates) else _neighbors(candidates[cell], config) for cell in cells
-    ]
-    found = [
-        cell[part]
-        for cell, own in zip(cells, neighbors, strict=True)
-        for part in _parts_of(candidates[cell], own, labels[cell], scores, config)
-    ]
-    found.sort(key=lambda part: (-len(part), part[0]))
-    found = [part for part in found if _is_wide(candidates, part, config.parts)]
-    found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
-    found = split_at_repeats(candidates, found, config.repeats, config.parts)
-    labels = np.full(len(candidates), -1, np.int64)
-    scores = np.zeros(len(found))
-    for k, part in enumerate(found):
-        labels[part] = k
-    for cell, own in zip(cells, neighbors, strict=True):
-        here, local = np.unique(np.append(labels[cell], -1), return_inverse=True)
-        graph = clustering.scoring_graph(own, config.clustering)
-        scores[here[1:]] = gdl_core.connectivity_scores(graph, local[:-1] - 1)
-    return labels, scores
-
-
-def _neighbors(candidates, config):
-    k = min(config.clustering.n_neighbors, len(candidates) - 1)
-    return acc_neighbors(candidates, k, default_threads(), config.clustering.gap_slope)
-
-
-def take_in(candidates, reserve, clustered, config):
-    """The candidates, and behind them those of the reserve that agree with an object and join it.
-
-    Each takes the place of an outlier, the worst first, so that there are max_matches at most; the best
-    join where places are few. Returns Candidates (m',) and their Clustered; scores are as they were.
-    """
-    everything = join_candidates([candidates, reserve])
-    labels = np.full(len(everything), -1, np.int64)
-    labels[: len(candidates)] = clustered.labels
-    later = np.arange(len(everything)) >= len(candidates)
-    objects = [np.flatnonzero(labels == k) for k in range(len(clustered.scores))]
-    cells = np.array([everything.cell[members[0]] for members in objects])
-    for cell in np.unique(cells):
-        here = np.flatnonzero(cells == cell)
-        allowed = np.flatnonzero(later & (everything.cell == cell))
-        own = [objects[k] for k in here]
-        grown = parts.grow_parts(everything, own, allowed, config.parts, config.verification)
-        for k, members in zip(here, grown, strict=True):
-            labels[members] = k
-    rank = np.where(labels < 0, 2 + later, later)
-    most = max(config.candidates.max_matches, len(candidates))
-    listed = np.sort(np.lexsort((everything.score, rank))[: min(most, (rank < 3).sum())])
-    return everything[listed], Clustered(labels[listed], clustered.scores)
-
-
-def _is_wide(candidates, part, config):
-    return all(parts.is_wide(xy[part], config) for xy in (candidates.xy0, candidates.xy1))
-
-
-def _parts_of(candidates, knn, labels, scores, config):
-    found = []
-    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
-        for dense in parts.dense_parts(knn, np.flatnonzero(labels == k), config.parts):
-            verified = verify_cluster(candidates, dense, config.verification)
-            found += parts.split_parts(candidates, verified, config.parts)
-    found.sort(key=lambda part: (-len(part), part[0]))
-    allowed = np.flatnonzero(labels >= 0)
-    found = parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
-    found = join_parts(candidates, found, config.parts)
-    return parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
 
 
 def _picture(image, name):

@@ -1,0 +1,94 @@
+"""Whole objects made of clusters of candidates, their scores, and what joins them afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gdl_core
+from matching import clustering, parts
+from matching.candidates import join_candidates
+from matching.geometry import acc_neighbors
+from matching.joining import join_parts
+from matching.repeats import split_at_repeats
+from matching.territory import drop_covered
+from matching.threads import default_threads
+from matching.verification import verify_cluster
+
+
+def whole_objects(candidates, knn, labels, scores, config):
+    """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none, and their scores.
+
+    Parts of clusters that are dense, verified and connected are grown and joined, in one cell of a montage
+    each; those that only repeat what a stronger one covers are dropped. Neighbours count in their own cell
+    only: what stands beside an object in both montages moves as it does, and would crowd out its own matches.
+    """
+    cells = [np.flatnonzero(candidates.cell == cell) for cell in np.unique(candidates.cell)]
+    cells = [cell for cell in cells if len(cell) >= config.parts.min_matches]
+    neighbors = [
+        knn if len(cell) == len(candidates) else neighbors_of(candidates[cell], config) for cell in cells
+    ]
+    found = [
+        cell[part]
+        for cell, own in zip(cells, neighbors, strict=True)
+        for part in _parts_of(candidates[cell], own, labels[cell], scores, config)
+    ]
+    found.sort(key=lambda part: (-len(part), part[0]))
+    found = [part for part in found if _is_wide(candidates, part, config.parts)]
+    found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
+    found = split_at_repeats(candidates, found, config.repeats, config.parts)
+    labels = np.full(len(candidates), -1, np.int64)
+    scores = np.zeros(len(found))
+    for k, part in enumerate(found):
+        labels[part] = k
+    for cell, own in zip(cells, neighbors, strict=True):
+        here, local = np.unique(np.append(labels[cell], -1), return_inverse=True)
+        graph = clustering.scoring_graph(own, config.clustering)
+        scores[here[1:]] = gdl_core.connectivity_scores(graph, local[:-1] - 1)
+    return labels, scores
+
+
+def take_in(candidates, reserve, labels, config):
+    """The candidates, and behind them those of the reserve that agree with an object and join it.
+
+    Each takes the place of an outlier, the worst first, so that there are max_matches at most; the best
+    join where places are few. Returns Candidates (m',) and their labels.
+    """
+    everything = join_candidates([candidates, reserve])
+    labels = np.append(labels, np.full(len(reserve), -1, np.int64))
+    later = np.arange(len(everything)) >= len(candidates)
+    objects = [np.flatnonzero(labels == k) for k in range(labels.max(initial=-1) + 1)]
+    cells = np.array([everything.cell[members[0]] for members in objects])
+    for cell in np.unique(cells):
+        here = np.flatnonzero(cells == cell)
+        allowed = np.flatnonzero(later & (everything.cell == cell))
+        own = [objects[k] for k in here]
+        grown = parts.grow_parts(everything, own, allowed, config.parts, config.verification)
+        for k, members in zip(here, grown, strict=True):
+            labels[members] = k
+    rank = np.where(labels < 0, 2 + later, later)
+    most = max(config.candidates.max_matches, len(candidates))
+    listed = np.sort(np.lexsort((everything.score, rank))[: min(most, (rank < 3).sum())])
+    return everything[listed], labels[listed]
+
+
+def neighbors_of(candidates, config):
+    """The KnnGraph of the candidates' nearest ones."""
+    k = min(config.clustering.n_neighbors, len(candidates) - 1)
+    return acc_neighbors(candidates, k, default_threads(), config.clustering.gap_slope)
+
+
+def _is_wide(candidates, part, config):
+    return all(parts.is_wide(xy[part], config) for xy in (candidates.xy0, candidates.xy1))
+
+
+def _parts_of(candidates, knn, labels, scores, config):
+    found = []
+    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
+        for dense in parts.dense_parts(knn, np.flatnonzero(labels == k), config.parts):
+            verified = verify_cluster(candidates, dense, config.verification)
+            found += parts.split_parts(candidates, verified, config.parts)
+    found.sort(key=lambda part: (-len(part), part[0]))
+    allowed = np.flatnonzero(labels >= 0)
+    found = parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
+    found = join_parts(candidates, found, config.parts)
+    return parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
