@@ -111,7 +111,7 @@ class Workers:
 
 
 def prepare(scratch, metric, n_clusters, n_neighbors, seed, dense):
-    """Compute the neighbours, and the distances where a method needs them, into the files that all runs share."""
+    """Compute the neighbours, and the distances where a method needs them, into files that all runs share."""
     with threadpool_limits(1):
         _warm_up("gdl-u", 1.0, metric)
         problem = _problem(scratch, metric, n_clusters, n_neighbors, seed)
