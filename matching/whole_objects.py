@@ -24,13 +24,15 @@ def whole_objects(candidates, knn, labels, scores, config):
     """
     cells = [np.flatnonzero(candidates.cell == cell) for cell in np.unique(candidates.cell)]
     cells = [cell for cell in cells if len(cell) >= config.parts.min_matches]
-    neighbors = [
-        knn if len(cell) == len(candidates) else neighbors_of(candidates[cell], config) for cell in cells
-    ]
+    if len(cells) == 1 and len(cells[0]) == len(candidates):
+        inside, neighbors = [candidates], [knn]
+    else:
+        inside = [candidates[cell] for cell in cells]
+        neighbors = [neighbors_of(own, config) for own in inside]
     found = [
         cell[part]
-        for cell, own in zip(cells, neighbors, strict=True)
-        for part in _parts_of(candidates[cell], own, labels[cell], scores, config)
+        for cell, own, near in zip(cells, inside, neighbors, strict=True)
+        for part in _parts_of(own, near, labels[cell], scores, config)
     ]
     found.sort(key=lambda part: (-len(part), part[0]))
     found = [part for part in found if _is_wide(candidates, part, config.parts)]
@@ -40,9 +42,9 @@ def whole_objects(candidates, knn, labels, scores, config):
     scores = np.zeros(len(found))
     for k, part in enumerate(found):
         labels[part] = k
-    for cell, own in zip(cells, neighbors, strict=True):
+    for cell, near in zip(cells, neighbors, strict=True):
         here, local = np.unique(np.append(labels[cell], -1), return_inverse=True)
-        graph = clustering.scoring_graph(own, config.clustering)
+        graph = clustering.scoring_graph(near, config.clustering)
         scores[here[1:]] = gdl_core.connectivity_scores(graph, local[:-1] - 1)
     return labels, scores
 

@@ -311,6 +311,17 @@ def test_headers_of_any_kind_are_answered(tmp_path):
             assert refusal.status in (413, 415)
 
 
+async def ended_job(jobs, pictures):
+    """The job of two uploads after its match."""
+    async with jobs.slot() as job:
+        for k, picture in enumerate(pictures):
+            (job.folder / f"upload{k}").write_bytes(picture)
+        job.names = ["a", "b"]
+    while job.ended is None:
+        await asyncio.sleep(0.05)
+    return job
+
+
 def test_results_are_deleted_after_a_while(pictures, monkeypatch):
     from matching.serve import jobs as module
     from matching.serve.jobs import Jobs
@@ -319,12 +330,7 @@ def test_results_are_deleted_after_a_while(pictures, monkeypatch):
 
     async def run():
         async with Jobs(Limits(match_seconds=PATIENCE)).running() as jobs:
-            async with jobs.slot() as job:
-                for k, picture in enumerate(pictures):
-                    (job.folder / f"upload{k}").write_bytes(picture)
-                job.names = ["a", "b"]
-            while job.ended is None:
-                await asyncio.sleep(0.05)
+            job = await ended_job(jobs, pictures)
             assert (job.folder / "matches.npz").exists()
             job.ended -= 901  # a quarter of an hour ago
             while job.folder.exists():
@@ -342,12 +348,7 @@ def test_a_match_that_takes_too_long_is_stopped(pictures):
 
     async def run():
         async with Jobs(Limits(match_seconds=0.05)).running() as jobs:
-            async with jobs.slot() as job:
-                for k, picture in enumerate(pictures):
-                    (job.folder / f"upload{k}").write_bytes(picture)
-                job.names = ["a", "b"]
-            while job.ended is None:
-                await asyncio.sleep(0.05)
+            job = await ended_job(jobs, pictures)
             assert jobs.status(job)["error"] == "the match took more than 0.05 s and was stopped"
             assert not list(job.folder.glob("upload*"))
 
