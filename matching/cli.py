@@ -13,6 +13,21 @@ from matching.errors import InputError
 FOUND, NONE_FOUND, BAD_INPUT = 0, 1, 2
 
 
+def exit_status(command, work, stopped="interrupted"):
+    """The exit status of a command's work, a function without arguments that returns one.
+
+    Bad input is told in one line; `stopped` is told where the user interrupts.
+    """
+    try:
+        return work()
+    except InputError as error:
+        print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print(f"{command}: {stopped}", file=sys.stderr)
+        return 130
+
+
 def main(argv=None, *, demo_pair=None, rivals=None):
     """Run the command; returns the exit status.
 
@@ -21,14 +36,8 @@ def main(argv=None, *, demo_pair=None, rivals=None):
     rivals : further methods for --method, name -> find_clusters as in `matching.pipeline.match_pictures`
     """
     rivals = rivals or {}
-    try:
-        return _run(parser(rivals, demo=demo_pair is not None).parse_args(argv), demo_pair, rivals)
-    except InputError as error:
-        print(f"gdl-match: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("gdl-match: interrupted", file=sys.stderr)
-        return 130
+    options = parser(rivals, demo=demo_pair is not None)
+    return exit_status("gdl-match", lambda: _run(options.parse_args(argv), demo_pair, rivals))
 
 
 def _run(arguments, demo_pair, rivals):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matching._version import __version__
 from matching.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli import BAD_INPUT, FOUND, NONE_FOUND
+from matching.cli import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
 
 INTERNAL_ERROR = 3
@@ -28,14 +28,11 @@ nothing. With --db alone and --csv, --parquet or --html, a database that exists 
 
 def main(argv=None):
     """Run the command; returns the exit status."""
-    try:
-        return _run(_parser().parse_args(argv))
-    except InputError as error:
-        print(f"gdl-match-collection: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("gdl-match-collection: interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+    return exit_status(
+        "gdl-match-collection",
+        lambda: _run(_parser().parse_args(argv)),
+        stopped="interrupted; the same command goes on from here",
+    )
 
 
 def _parser():

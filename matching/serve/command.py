@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from importlib.util import find_spec
 
 from matching.arguments import LineParser, whole_number
-from matching.cli import BAD_INPUT
+from matching.cli import exit_status
 from matching.errors import InputError
 
 DESCRIPTION = """\
@@ -18,11 +17,12 @@ that you trust."""
 
 def main(argv=None):
     """Run the server until it is interrupted; returns the exit status."""
+    return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
+
+
+def _until_interrupted(argv):
     try:
         return _serve(_parser().parse_args(argv))
-    except InputError as error:
-        print(f"gdl-match serve: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
     except KeyboardInterrupt:
         return 0
 
