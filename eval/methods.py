@@ -76,7 +76,7 @@ def find_rival_clusters(name: str, candidates, config: MatchConfig) -> Clustered
     labels = METHODS[name](distance_matrix(candidates), candidates)
     own = config.clustering
     knn = acc_neighbors(candidates, min(own.n_neighbors, m - 1), slope=own.gap_slope)
-    scores = connectivity_scores(scoring_graph(knn, config.clustering), labels)
+    scores = connectivity_scores(scoring_graph(candidates, knn, own), labels)
     return Clustered(*by_falling_score(labels, scores, np.ones(len(scores), bool)))
 
 

@@ -63,7 +63,7 @@ def cluster_scores(
     k = min(config.n_neighbors, len(trial.candidates) - 1)
     knn = acc_neighbors(trial.candidates, k, slope=config.gap_slope)
     labels = cluster_correspondences(knn, config)
-    scores = gdl_core.connectivity_scores(scoring_graph(knn, config), labels)
+    scores = gdl_core.connectivity_scores(scoring_graph(trial.candidates, knn, config), labels)
     kept = select_objects(scores, config)
     everything, scores = by_falling_score(labels, scores, np.ones(len(scores), bool))
     share = [(trial.instance[everything == k] >= 0).mean() for k in range(len(scores))]

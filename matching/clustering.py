@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import gdl_core
+from matching.geometry import gap_of_pairs
 
 METHODS = ("agdl", "gdl-u", "gdl")
 
@@ -20,9 +21,10 @@ class ClusteringConfig:
     mutual_links : initial clusters join correspondences only where each is among the other's K0 nearest.
         The weak components of the text's K0 = 2 graph run together: 3,000 candidates fall into fewer than
         n_T clusters.
-    score_scale : pixels; connectivity scores are computed with w = exp(-d^2 / score_scale^2) on the same
-        neighbours. With None, the text's a = 10 weights, nearly all weights are close to 1 and outlier
-        clusters score like objects.
+    score_scale, score_slope : pixels, and pixels a pixel of gap; connectivity scores are computed with
+        w = exp(-d^2 / (score_scale^2 + (score_slope gap)^2)) on the same neighbours, since neighbours on a
+        bent object differ by more the farther they are apart. Without a score_scale, by the text's a = 10
+        weights, nearly all weights are close to 1 and outlier clusters score like objects.
     gap_slope : pixels of distance a pixel of gap, on top of the ACC distance: where an object moves rigidly,
         all of its distances are 0, and without it the nearest would be those with the smallest numbers.
     min_score : connectivity score below which a cluster is no object: a largest gap always leaves something
@@ -37,6 +39,7 @@ class ClusteringConfig:
     n_neighbor_clusters: int = 10  # Kc
     mutual_links: bool = True
     score_scale: float | None = 12.0  # pixels
+    score_slope: float = 0.3
     score_offset: float = 4.0
     min_score: float = 18.0
     gap_slope: float = 1 / 128
@@ -58,11 +61,16 @@ def cluster_correspondences(knn, config):
     return tree.cut(config.n_clusters)
 
 
-def scoring_graph(knn, config):
-    """The graph that connectivity scores are computed on."""
+def scoring_graph(candidates, knn, config):
+    """The graph that connectivity scores are computed on, knn the correspondences' nearest ones."""
     if config.score_scale is None:
         return gdl_core.affinity_graph(knn, config.bandwidth)
-    return gdl_core.affinity_graph(knn, sigma2=config.score_scale**2)
+    m, k = knn.indices.shape
+    j = knn.indices.ravel()
+    gap = gap_of_pairs(candidates, np.repeat(np.arange(m), k), j)
+    sigma2 = config.score_scale**2 + (config.score_slope * gap) ** 2
+    weights = np.exp(-(knn.distances.ravel() ** 2) / sigma2)
+    return gdl_core.AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, j, weights)
 
 
 def select_objects(scores, config):

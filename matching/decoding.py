@@ -83,6 +83,8 @@ def stored_from_displayed(orientation, width, height):
 
 
 def _decode(path):
+    if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
+        raise InputError(f"{path}: is a pipe or device, not a file")
     try:
         image = Image.open(path)
     except UnidentifiedImageError:

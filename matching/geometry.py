@@ -39,6 +39,14 @@ def acc_of_pairs(candidates, i, j):
     return sum(np.linalg.norm(r, axis=1) for r in residuals) / 4
 
 
+def gap_of_pairs(candidates, i, j):
+    """Pixels between the correspondences of the pairs i (p,), j (p,), in the image where they are farther
+    apart: (p,) float64.
+    """
+    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (candidates.xy0, candidates.xy1)]
+    return np.maximum(*apart)
+
+
 def _apply(maps, vectors):
     return (maps @ vectors[:, :, None])[:, :, 0]
 

@@ -26,7 +26,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
     }
     while cost:
         a, b = min(cost, key=lambda pair: (cost[pair], pair))
-        if cost[a, b] >= 1:
+        if cost[a, b] >= config.most_seam:
             break
         parts[b] = np.sort(np.concatenate([parts[a], parts[b]]))
         parts[a] = parts[a][:0]
@@ -39,7 +39,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
 
 def seam_cost(candidates, one, other, config=PartsConfig()):
     """Median over the closest pairs across of their distance over what their gap allows, by the measure that
-    gives less; infinite where pairs are too few. Parts are joined below 1.
+    gives less; infinite where pairs are too few. Parts are joined below most_seam.
     """
     both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
     if _boxes_apart(both[one], both[other]) >= config.seam_reach:

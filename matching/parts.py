@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from matching.geometry import acc_of_pairs
+from matching.geometry import acc_of_pairs, gap_of_pairs
 from matching.verification import VerificationConfig, agreeing, nearest_others, part_tolerance
 
 
@@ -32,6 +32,7 @@ class PartsConfig:
     seam_pairs: int = 30  # closest pairs across, which decide on joining
     seam_neighbors: int = 30  # nearest matches of one part, whose affine map tells where the other's are
     seam_reach: float = 120.0  # pixels
+    most_seam: float = 1.5  # cost up to which parts are joined
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     min_length: float = 6.0  # pixels, spread along; in less, any matches agree to within the tolerance
     covered_share: float = (
@@ -81,7 +82,7 @@ def split_parts(candidates, members, config=PartsConfig()):
     near = [nearest_others(xy[members], k) for xy in (candidates.xy0, candidates.xy1)]
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
-    gap = _gap(candidates, members[i], members[j])
+    gap = gap_of_pairs(candidates, members[i], members[j])
     linked = (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < config.reach)
     return _components(members, i[linked], j[linked], config.min_matches)
 
@@ -116,8 +117,3 @@ def is_wide(xy, config=PartsConfig()):
     """
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
     return low > 0 and low >= config.min_width**2 * high and high >= config.min_length**2
-
-
-def _gap(candidates, i, j):
-    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (candidates.xy0, candidates.xy1)]
-    return np.maximum(*apart)

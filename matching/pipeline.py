@@ -160,7 +160,8 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
         return Clustered(np.full(m, -1, np.int64), np.empty(0))
     knn = neighbors_of(candidates, config)
     labels = clustering.cluster_correspondences(knn, config.clustering)
-    scores = gdl_core.connectivity_scores(clustering.scoring_graph(knn, config.clustering), labels)
+    graph = clustering.scoring_graph(candidates, knn, config.clustering)
+    scores = gdl_core.connectivity_scores(graph, labels)
     if config.whole_objects:
         labels, scores = whole_objects(candidates, knn, labels, scores, config)
     kept = clustering.select_objects(scores, config.clustering)

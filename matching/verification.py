@@ -22,6 +22,7 @@ class VerificationConfig:
     """How far a correspondence may be from what its neighbours predict.
 
     Tolerances hold in the image where the object is smaller; in the other they grow by its magnification.
+    An affine map misses a bend by more the farther the neighbours are, so the tolerance grows with them.
     """
 
     n_neighbors: int = 10
@@ -30,6 +31,8 @@ class VerificationConfig:
     tolerance: float = 4.0  # pixels at most, for the affine map fitted to the neighbours' centres
     least_tolerance: float = 3.0  # pixels, however well the affine maps fit
     spread: float = 6.0  # the tolerance over the median residual, between these two
+    slope: float = 0.2  # of the mean distance to the neighbours is tolerated, where that is more ...
+    most_tolerance: float = 12.0  # ... up to so many pixels
     rounds: int = 2
 
 
@@ -48,8 +51,10 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
         if check == 0:
             residuals, tolerance = _frame_residuals(candidates, members, k, config), config.frame_tolerance
         else:
-            residuals = _own_residuals(candidates, members, k, config)
-            tolerance = _tolerance(residuals, scale, config)
+            near = _nearest_others(candidates, members, k)
+            residuals = _own_residuals(candidates, members, near, config)
+            farther = _tolerance_of_distance(candidates, members, near, scale, config)
+            tolerance = np.maximum(_tolerance(residuals, scale, config), farther)
         members = members[_within(residuals, tolerance, scale)]
     return members
 
@@ -61,10 +66,13 @@ def _frame_residuals(candidates, members, k, config):
     return there, frame_residuals(y, x, inverse, nearest_others(y, k), config.frame_share)
 
 
-def _own_residuals(candidates, members, k, config, rows=slice(None)):
-    """Affine residuals of (those rows of) members from their k nearest others, in image 1 and in image 0."""
+def _nearest_others(candidates, members, k, rows=slice(None)):
+    return [nearest_others(xy[members], k, rows) for xy in (candidates.xy0, candidates.xy1)]
+
+
+def _own_residuals(candidates, members, near, config, rows=slice(None)):
+    """Affine residuals of (those rows of) members from the others near them, in image 1 and in image 0."""
     x, y = candidates.xy0[members], candidates.xy1[members]
-    near = nearest_others(x, k, rows), nearest_others(y, k, rows)
     return _both_ways(x, y, near, _scales(candidates, members), (x[rows], y[rows]), config)
 
 
@@ -77,6 +85,16 @@ def _tolerance(residuals, scale, config):
     """Pixels: as much as the part's bends ask for."""
     median = np.median(np.maximum(residuals[0] / scale[1], residuals[1] / scale[0]))
     return float(np.clip(config.spread * median, config.least_tolerance, config.tolerance))
+
+
+def _tolerance_of_distance(candidates, members, near, scale, config):
+    """(n,) pixels, by the mean distance to the neighbours in the image where they are farther."""
+    points = (candidates.xy0[members], candidates.xy1[members])
+    means = [
+        np.linalg.norm(x[:, None] - x[j], axis=2).mean(axis=1) / s
+        for x, j, s in zip(points, near, scale, strict=True)
+    ]
+    return np.minimum(config.slope * np.maximum(*means), config.most_tolerance)
 
 
 def _within(residuals, tolerance, scale):
@@ -112,7 +130,8 @@ def part_tolerance(candidates, members, config=VerificationConfig()):
     """
     k = min(config.n_neighbors, len(members) - 1)
     sample = np.arange(0, len(members), max(len(members) // TOLERANCE_SAMPLE, 1))
-    residuals = _own_residuals(candidates, members, k, config, sample)
+    near = _nearest_others(candidates, members, k, sample)
+    residuals = _own_residuals(candidates, members, near, config, sample)
     return _tolerance(residuals, _scales(candidates, members), config)
 
 

@@ -42,9 +42,9 @@ def whole_objects(candidates, knn, labels, scores, config):
     scores = np.zeros(len(found))
     for k, part in enumerate(found):
         labels[part] = k
-    for cell, near in zip(cells, neighbors, strict=True):
+    for cell, own, near in zip(cells, inside, neighbors, strict=True):
         here, local = np.unique(np.append(labels[cell], -1), return_inverse=True)
-        graph = clustering.scoring_graph(near, config.clustering)
+        graph = clustering.scoring_graph(own, near, config.clustering)
         scores[here[1:]] = gdl_core.connectivity_scores(graph, local[:-1] - 1)
     return labels, scores
 

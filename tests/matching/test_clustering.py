@@ -18,24 +18,24 @@ PAPER = ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0)
 
 @pytest.fixture(scope="module")
 def planted():
-    """Two objects and strangers, with the graph of their nearest correspondences."""
+    """Two objects and strangers: Candidates, the rows of each, the graph of their nearest correspondences."""
     rng = np.random.default_rng(0)
     c, parts = together(
         moving(rng, 100, similarity(0.4, 1.2), (0, 0), (300, 0), noise=0.5),
         moving(rng, 70, similarity(-0.6, 0.9), (200, 100), (0, 250), noise=0.5),
         strangers(rng, 120),
     )
-    return parts, acc_neighbors(c, 35)
+    return c, parts, acc_neighbors(c, 35)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_finds_planted_objects(planted, method):
-    (one, two, none), knn = planted
+    c, (one, two, none), knn = planted
     config = ClusteringConfig(method=method, n_clusters=10)
     labels = cluster_correspondences(knn, config)
     assert labels.shape == (290,)
     assert labels.min() >= 0
-    scores = gdl_core.connectivity_scores(scoring_graph(knn, config), labels)
+    scores = gdl_core.connectivity_scores(scoring_graph(c, knn, config), labels)
     kept = select_objects(scores, config)
     final, falling = by_falling_score(labels, scores, kept)
     assert kept.sum() == 2
@@ -48,26 +48,25 @@ def test_each_method_finds_planted_objects(planted, method):
 
 
 def test_merging_stops_at_the_target(planted):
-    _, knn = planted
+    *_, knn = planted
     for n_clusters in (20, 30):
         labels = cluster_correspondences(knn, ClusteringConfig(n_clusters=n_clusters))
         assert len(np.unique(labels)) == n_clusters
 
 
-def test_scores_use_the_tight_scale(planted):
-    _, knn = planted
-    tight = scoring_graph(knn, ClusteringConfig(score_scale=12.0))
-    dense = np.zeros((knn.n_samples, knn.n_samples))
-    np.put_along_axis(dense, knn.indices.astype(int), np.exp(-((knn.distances / 12.0) ** 2)), axis=1)
-    found = np.zeros_like(dense)
-    source = np.repeat(np.arange(knn.n_samples), np.diff(tight.indptr))
-    found[source, tight.indices] = tight.weights
-    assert np.allclose(found, dense)
+def test_scores_allow_more_where_the_gap_is_wider(planted):
+    c, _, knn = planted
+    graph = scoring_graph(c, knn, ClusteringConfig(score_scale=12.0, score_slope=0.3)).to_csr()
+    for i in (0, 120, 200):
+        for j, d in zip(knn.indices[i], knn.distances[i], strict=True):
+            gap = max(np.hypot(*(xy[i] - xy[j])) for xy in (c.xy0, c.xy1))
+            assert graph[i, j] == pytest.approx(np.exp(-(d**2) / (12.0**2 + (0.3 * gap) ** 2)))
+    assert graph.nnz == knn.indices.size
 
 
 def test_the_papers_scores_use_the_clustering_weights(planted):
-    _, knn = planted
-    paper, merging = scoring_graph(knn, PAPER), gdl_core.affinity_graph(knn, PAPER.bandwidth)
+    c, _, knn = planted
+    paper, merging = scoring_graph(c, knn, PAPER), gdl_core.affinity_graph(knn, PAPER.bandwidth)
     assert np.array_equal(paper.weights, merging.weights)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import candidates, moving, random_frames, similarity, strangers, together
 
-from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs
+from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs, gap_of_pairs
 
 
 def literal_distance(c, i, j):
@@ -146,3 +146,11 @@ def test_where_all_moves_alike_the_nearest_in_place_come_first():
     expected = np.argsort(gap, axis=1)[:, 1:6]
     assert (knn.indices == expected).all()
     assert np.allclose(knn.distances, slope * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
+
+
+def test_the_gap_is_that_of_the_image_where_they_are_farther_apart():
+    corners = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]])
+    wide = corners * [2.0, 0.5]
+    c = candidates(corners, wide, *random_frames(np.random.default_rng(0), 6).reshape(2, 3, 2, 2))
+    gap = gap_of_pairs(c, np.array([0, 0, 1]), np.array([1, 2, 1]))
+    assert gap == pytest.approx([math.hypot(6, 2), 10, 0])

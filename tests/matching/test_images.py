@@ -1,4 +1,5 @@
 import io
+import os
 import struct
 import zlib
 
@@ -258,6 +259,13 @@ def test_missing_files_and_folders(tmp_path):
         read_picture(tmp_path / "missing.png")
     with pytest.raises(InputError, match="is a folder"):
         read_picture(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a thing of POSIX")
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(InputError, match=r"pipe\.png: is a pipe or device, not a file"):
+        read_picture(tmp_path / "pipe.png")
 
 
 def test_a_path_through_a_file_is_not_called_a_damaged_picture(tmp_path):

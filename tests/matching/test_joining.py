@@ -33,6 +33,18 @@ def test_neighbours_that_move_differently_stay_apart():
     assert join_parts(c, []) == []
 
 
+def test_what_a_seam_may_cost_decides():
+    rng = np.random.default_rng(8)
+    c, parts = together(
+        moving(rng, 100, np.eye(2), (0, 0), (0, 0), noise=0.5),
+        moving(rng, 100, similarity(0.1), (120, 0), (125, 15), noise=0.5),
+    )
+    cost = seam_cost(c, *parts)
+    assert 0.5 < cost < 2
+    assert len(join_parts(c, parts, PartsConfig(most_seam=0.99 * cost))) == 2
+    assert len(join_parts(c, parts, PartsConfig(most_seam=1.01 * cost))) == 1
+
+
 def test_coarse_frames_do_not_keep_the_parts_of_a_plane_apart():
     rng = np.random.default_rng(9)
     c = moving(rng, 200, SIMILAR, noise=0.5)
