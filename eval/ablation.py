@@ -23,21 +23,26 @@ SETTINGS = ((1, 5.0), (3, 5.0), (5, 5.0), (3, 0.0), (3, 15.0), (1, 15.0), (2, 10
 def variants() -> dict[str, MatchConfig]:
     """The default, the paper's text, steps between them, and the default without one step each."""
     default, paper = MatchConfig(), MatchConfig.paper()
-    plain = replace(default, whole_objects=False, clustering=replace(default.clustering, min_score=0.0))
+    clustering, parts, verification = default.clustering, default.parts, default.verification
+    plain = replace(
+        default, whole_objects=False, clustering=replace(clustering, min_score=0.0, score_slope=0.0)
+    )
     no_seams = replace(default.features, montage=None)
-    parts, verification = default.parts, default.verification
     return {
         "default": default,
         "the paper's text": paper,
         "text, mutual K0 links": replace(paper, clustering=replace(paper.clustering, mutual_links=True)),
         "text, mutual links, scores at 12 px": replace(plain, features=paper.features),
         "the same, MSER and SIFT regions": plain,
-        "default, weak K0 links": replace(
-            default, clustering=replace(default.clustering, mutual_links=False)
+        "default, weak K0 links": replace(default, clustering=replace(clustering, mutual_links=False)),
+        "default, ACC distance alone": replace(default, clustering=replace(clustering, gap_slope=0.0)),
+        "default, scores at 12 px near and far": replace(
+            default, clustering=replace(clustering, score_slope=0.0)
         ),
-        "default, ACC distance alone": replace(
-            default, clustering=replace(default.clustering, gap_slope=0.0)
+        "default, affine check alike near and far": replace(
+            default, verification=replace(verification, slope=0.0)
         ),
+        "default, seams up to cost 1": replace(default, parts=replace(parts, most_seam=1.0)),
         "default, MSER only": replace(default, features=FeatureConfig(regions=("mser",))),
         "default, SIFT only": replace(default, features=FeatureConfig(regions=("sift",))),
         "default without the affine check": replace(default, verification=replace(verification, rounds=0)),
@@ -52,11 +57,17 @@ def variants() -> dict[str, MatchConfig]:
     }
 
 
-def ablate(photographs: Photographs, seeds: range, copies: int = 1) -> Iterator[dict]:
-    """A row for each variant and pair: its name, the pair's settings and seed, F, and the objects found."""
+def ablate(
+    photographs: Photographs, seeds: range, copies: int = 1, sigma: float | None = None
+) -> Iterator[dict]:
+    """A row for each variant and pair: its name, the pair's settings and seed, F, and the objects found.
+
+    sigma : sigma_n of every pair, in place of that of its settings
+    """
+    given = sigma
     for seed in seeds:
         n_common, sigma = SETTINGS[seed % len(SETTINGS)]
-        n_common = min(n_common, 9 // copies)
+        n_common, sigma = min(n_common, 9 // copies), sigma if given is None else given
         pair = composite_pair(photographs, n_common, sigma, seed, copies=copies)
         features = {}
         for name, config in variants().items():

@@ -25,7 +25,7 @@ from matching.threads import default_threads
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 
-HEAD = ("", "pairs found", "instances with an object of their own", "clean", "hard")
+NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives rejected"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +114,16 @@ def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterato
 
 
 def table(rows: list[dict]) -> str:
-    """A line for each variant; the last two columns count negative pairs that give no object."""
+    """A line for each variant; negative pairs that give no object are rejected."""
+    negatives = [kind for kind in NEGATIVES if any(row["kind"] == kind for row in rows)]
+    head = ("", "pairs found", "instances with an object of their own", *map(NEGATIVES.get, negatives))
     lines = []
     for name in dict.fromkeys(row["variant"] for row in rows):
-        own = {
-            kind: [row for row in rows if (row["variant"], row["kind"]) == (name, kind)]
-            for kind in ("shown", "clean", "hard")
-        }
-        hit = sum(row["found"] > 0 for row in own["shown"])
-        found, instances = (sum(row[column] for row in own["shown"]) for column in ("found", "instances"))
-        quiet = [sum(row["objects"] == 0 for row in own[kind]) for kind in ("clean", "hard")]
-        rejected = [f"{n} of {len(own[kind])}" for n, kind in zip(quiet, ("clean", "hard"), strict=True)]
-        lines.append([name, f"{hit} of {len(own['shown'])}", f"{found} of {instances}", *rejected])
-    return markdown_table(HEAD, lines)
+        own = [row for row in rows if row["variant"] == name]
+        shown = [row for row in own if row["kind"] == "shown"]
+        hit = sum(row["found"] > 0 for row in shown)
+        found, instances = (sum(row[column] for row in shown) for column in ("found", "instances"))
+        objects = [[row["objects"] for row in own if row["kind"] == kind] for kind in negatives]
+        rejected = [f"{n.count(0)} of {len(n)}" for n in objects]
+        lines.append([name, f"{hit} of {len(shown)}", f"{found} of {instances}", *rejected])
+    return markdown_table(head, lines)

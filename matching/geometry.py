@@ -36,15 +36,21 @@ def acc_of_pairs(candidates, i, j):
         v - _apply(forth[j], u),
         u - _apply(back[j], v),
     ]
-    return sum(np.linalg.norm(r, axis=1) for r in residuals) / 4
+    return sum(map(lengths, residuals)) / 4
 
 
 def gap_of_pairs(candidates, i, j):
     """Pixels between the correspondences of the pairs i (p,), j (p,), in the image where they are farther
     apart: (p,) float64.
     """
-    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (candidates.xy0, candidates.xy1)]
-    return np.maximum(*apart)
+    return np.maximum(*(lengths(xy[i] - xy[j]) for xy in (candidates.xy0, candidates.xy1)))
+
+
+def lengths(vectors):
+    """The Euclidean lengths of vectors (..., 2); several times as fast as numpy.linalg.norm where they are
+    many and short.
+    """
+    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
 
 
 def _apply(maps, vectors):

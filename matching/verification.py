@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from matching import _motion_kernels
+from matching.geometry import lengths
 
 TOLERANCE_SAMPLE = 200  # members, about, that tell the tolerance of a part
 
@@ -90,10 +91,7 @@ def _tolerance(residuals, scale, config):
 def _tolerance_of_distance(candidates, members, near, scale, config):
     """(n,) pixels, by the mean distance to the neighbours in the image where they are farther."""
     points = (candidates.xy0[members], candidates.xy1[members])
-    means = [
-        np.linalg.norm(x[:, None] - x[j], axis=2).mean(axis=1) / s
-        for x, j, s in zip(points, near, scale, strict=True)
-    ]
+    means = [lengths(x[:, None] - x[j]).mean(axis=1) / s for x, j, s in zip(points, near, scale, strict=True)]
     return np.minimum(config.slope * np.maximum(*means), config.most_tolerance)
 
 
@@ -107,7 +105,7 @@ def frame_residuals(x, y, maps, near, share):
     """
     u, v = x[:, None] - x[near], y[:, None] - y[near]  # (n, k, 2)
     predicted = (maps[near] @ u[..., None])[..., 0]
-    residual = np.sort(np.linalg.norm(v - predicted, axis=2), axis=1)
+    residual = np.sort(lengths(v - predicted), axis=1)
     return residual[:, int(share * near.shape[1])]
 
 

@@ -17,6 +17,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--copies", type=int, default=1, help="times that each object stands in the second picture"
     )
+    parser.add_argument(
+        "--sigma", type=float, metavar="PX", help="deformation sigma_n of all pairs (default: 0 to 15)"
+    )
     args = parser.parse_args(argv)
     return exit_status(lambda: measure(args))
 
@@ -24,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
 def measure(args: argparse.Namespace) -> None:
     photographs = chosen_photographs(args)
     seeds = range(args.first_seed, args.first_seed + args.pairs)
-    steps = ablate(photographs, seeds, args.copies)
+    steps = ablate(photographs, seeds, args.copies, args.sigma)
     print(table(list(tqdm(steps, total=len(seeds) * len(variants())))))
 
 

@@ -71,7 +71,7 @@ def test_a_shelf(shelves):
     ]
     rows = list(measure(pairs, {"default": MatchConfig()}))
     assert [(row["objects"], row["found"]) for row in rows] == [(1, 1), (0, 0)]
-    assert table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 | 0 of 0 |"
+    assert table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 |"
 
 
 def test_bad_labels_are_named(tmp_path):
