@@ -35,9 +35,8 @@ class PartsConfig:
     most_seam: float = 1.5  # cost up to which parts are joined
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     min_length: float = 6.0  # pixels, spread along; in less, any matches agree to within the tolerance
-    covered_share: float = (
-        0.7  # of a part's points inside stronger parts, in both pictures: it has no place of its own
-    )
+    # of a part's points inside stronger parts, in both pictures: it has no place of its own
+    covered_share: float = 0.5
 
 
 def dense_parts(knn, members, config=PartsConfig()):
