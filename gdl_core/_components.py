@@ -11,6 +11,8 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from .graph import AffinityGraph
+
 
 @dataclass(frozen=True, eq=False)
 class Components:
@@ -40,7 +42,11 @@ class Components:
 
 
 def split(graph, labels, n_initial):
-    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
+    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined.
+
+    Edges of weight 0, which add nothing to any affinity, are left out.
+    """
+    graph = _of_positive_weights(graph)
     of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
     if n_parts == 1:
         whole = np.array([0, graph.n_samples]), np.array([0, n_initial]), np.arange(n_initial)
@@ -62,12 +68,18 @@ def split(graph, labels, n_initial):
     )
 
 
+def _of_positive_weights(graph):
+    kept = graph.weights > 0
+    if kept.all():
+        return graph
+    indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
+    return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
+
+
 def _component_of_cluster(graph, labels, n_initial):
     n = graph.n_samples
-    weights = graph.weights > 0
-    links = csr_matrix((weights.astype(np.int8), graph.indices, graph.indptr), shape=(n, n))
-    if not weights.all():
-        links.eliminate_zeros()
+    edges = np.ones(len(graph.indices), np.int8)
+    links = csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
     n_parts, part = connected_components(links, directed=True, connection="weak")
     if n_parts == 1:
         return np.zeros(n_initial, np.int64), 1

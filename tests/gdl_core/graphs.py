@@ -38,13 +38,16 @@ def knn_problems(draw, max_samples=60):
 
 @st.composite
 def any_problems(draw, max_vertices=30):
-    """(AffinityGraph, initial labels) of any directed graph: other degrees, equal weights, lone clusters."""
+    """(AffinityGraph, initial labels) of any directed graph: other degrees, equal weights, lone clusters,
+    edges of weight 0 that are stored."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, max_vertices))
     edges = rng.random((n, n)) < draw(st.floats(0, 1))
     weights = rng.choice([0.0, 0.1, 1 / 3, 1.0], size=(n, n)) if draw(st.booleans()) else rng.random((n, n))
     labels = number_by_first(rng.integers(0, draw(st.integers(1, n)), size=n))
-    return AffinityGraph.from_csr(edges * weights), labels
+    source, target = np.nonzero(edges & ~np.eye(n, dtype=bool))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(source, minlength=n))])
+    return AffinityGraph(indptr, target.astype(np.int32), weights[source, target]), labels
 
 
 def same_partition(p, q):

@@ -121,6 +121,19 @@ def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
     assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
 
 
+@pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
+def test_an_outlier_so_far_that_its_weights_are_zero(algorithm):
+    rng = np.random.default_rng(0)
+    small, large = rng.normal(size=(30, 2)) - [40, 0], rng.normal(size=(900, 2)) + [40, 0]
+    knn = knn_graph(np.concatenate([small, large, [[0, 1e6]]]), 20)
+    graph, alone = affinity_graph(knn, 0.1), np.arange(931)
+    assert graph.weights.min() == 0
+    tree = algorithm(graph, alone)
+    bare = algorithm(AffinityGraph.from_csr(graph.to_csr()), alone)
+    assert_equal_trees(tree, bare)
+    assert sorted(np.bincount(tree.cut(1))) == [1, 30, 900]
+
+
 @pytest.mark.parametrize("algorithm", [gdl_u, agdl])
 def test_any_number_of_threads_gives_the_same_bits(algorithm):
     graph, labels = separate_blobs(3000)
