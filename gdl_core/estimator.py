@@ -6,6 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .completion import among_samples, complete_by_distance
 from .graph import affinity_graph, initial_clusters, number_by_first
@@ -43,8 +44,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 1 is the
         paper's rule; 5 is recommended.
     metric : str or callable, default="euclidean"
-        Any of scikit-learn's, or "precomputed": X is then an (n, n) array of distances or a sparse matrix
-        with those of at least K others a row. Distances need not be symmetric: row i holds those from i.
+        Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
+        distances or a sparse matrix with those of at least K others a row. Distances need not be symmetric:
+        row i holds those from i.
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
@@ -163,10 +165,12 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
 
     def cut(self, n_clusters):
         """The partition into ``n_clusters`` by the rules of `fit`, without merging again. (n,) int64."""
+        check_is_fitted(self)
         return self._labels(_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self):
         """The hierarchy as SciPy's linkage matrix (`MergeTree.linkage`). (n - 1, 4) float64."""
+        check_is_fitted(self)
         return self.tree_.linkage()
 
     def _check_parameters(self):

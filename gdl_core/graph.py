@@ -10,6 +10,8 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
+
 
 @dataclass(frozen=True, eq=False)
 class KnnGraph:
@@ -54,9 +56,11 @@ class KnnGraph:
             raise ValueError("distances must be finite and not negative")
         if (i == np.arange(n, dtype=np.int32)[:, None]).any():
             raise ValueError("indices must not hold the sample itself")
+        if (np.diff(np.sort(i, axis=1), axis=1) == 0).any():
+            raise ValueError("a row must not hold the same index twice")
         step = np.diff(d, axis=1)
         if ((step < 0) | ((step == 0) & (np.diff(i, axis=1) <= 0))).any():
-            raise ValueError("each row must be sorted by (distance, index), without repeated indices")
+            raise ValueError("each row must be sorted by (distance, index)")
 
     @property
     def n_samples(self):
@@ -96,12 +100,16 @@ class AffinityGraph:
 
     @classmethod
     def from_csr(cls, matrix):
-        """Any square sparse matrix of finite weights >= 0 as a graph; the diagonal is dropped."""
+        """Any square sparse matrix of weights from 0 to 1e100 as a graph: of entries given twice the sum; the
+        diagonal is dropped.
+        """
         matrix = csr_matrix(matrix, dtype=np.float64, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"matrix must be square, got shape {matrix.shape}")
-        if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
-            raise ValueError("weights must be finite and not negative")
+        matrix.sum_duplicates()
+        outside = ~((matrix.data >= 0) & (matrix.data <= MOST_WEIGHT))  # so are nan and infinity
+        if outside.any():
+            raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {matrix.data[outside][0]:g}")
         matrix.setdiag(0)
         matrix.eliminate_zeros()
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)

@@ -25,6 +25,7 @@ APPROXIMATE_METRICS = (  # those that scikit-learn and pynndescent name alike
 )
 _BLOCK = 8192  # query rows at a time
 _NEAR_TIE = 1e-9  # relative; two matrix products may round one distance differently by less
+_EPS = np.finfo(np.float64).eps
 
 
 def knn_graph(
@@ -41,7 +42,7 @@ def knn_graph(
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
-        Any of scikit-learn's, or "precomputed".
+        Any of scikit-learn's that needs no parameters, or "precomputed".
     search : {"auto", "exact", "approximate"}
         "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is
         approximate above 100,000 samples of more than 8 features where pynndescent is installed and knows the
@@ -179,6 +180,7 @@ def _exact(x, k, metric, n_jobs, verbose):
     euclidean = metric in ("euclidean", "l2")
     searched = _centred(x) if euclidean else x
     searcher = NearestNeighbors(metric=metric, n_jobs=n_jobs).fit(searched)
+    rounding = _rounding(searched) if euclidean else 0.0
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
@@ -188,8 +190,10 @@ def _exact(x, k, metric, n_jobs, verbose):
             value = _euclidean(x, rows, found, n_jobs)
         found, value = _sorted(found, value)
         if k + 1 < n:
-            tied = np.flatnonzero(value[:, k] <= value[:, k - 1] * (1 + _NEAR_TIE))
-            _settle(searcher, searched, x if euclidean else None, rows, tied, found, value, k)
+            last, following = value[:, k - 1], value[:, k]
+            near = (following <= last * (1 + _NEAR_TIE)) | (following**2 - last**2 <= 2 * rounding)
+            tied = np.flatnonzero(near)
+            _settle(searcher, searched, x if euclidean else None, rows, tied, found, value, k, rounding)
         indices[rows], distances[rows] = found[:, :k], value[:, :k]
     return KnnGraph(indices, distances)
 
@@ -199,6 +203,14 @@ def _centred(x):
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
     return x - mean if (mean**2).sum() > 1e4 * spread else x
+
+
+def _rounding(x):
+    """How far |x|^2 - 2 x.y + |y|^2, summed over the features, may be off: it counts for clusters that are
+    tight and far apart.
+    """
+    largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
+    return _EPS * (4 + np.sqrt(x.shape[1])) * largest
 
 
 def _without_self(indices, distances, rows):
@@ -225,9 +237,9 @@ def _euclidean(x, rows, candidates, n_jobs=1):
     return out
 
 
-def _settle(searcher, searched, x, rows, tied, found, value, k):
+def _settle(searcher, searched, x, rows, tied, found, value, k, rounding):
     """Rows whose K-th distance is shared: choose by index among all samples at that distance, in place."""
-    radius = value[tied, k - 1] * (1 + _NEAR_TIE)
+    radius = np.sqrt(value[tied, k - 1] ** 2 + 4 * rounding) * (1 + _NEAR_TIE)
     if x is not None:
         radius += 1e-7 * np.sqrt(searched.shape[1]) * float(np.abs(searched).max(initial=0))
     most = max(1, 20_000_000 // len(searched))  # rows at a time, should all samples be that near

@@ -1,6 +1,7 @@
 """What merging leaves behind: the hierarchy, and the partitions that it can be cut into."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class MergeTree:
     children: np.ndarray
     affinities: np.ndarray
 
-    @property
+    @cached_property
     def n_initial(self):
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.estimator_checks import check_estimator
@@ -161,6 +162,13 @@ def test_asymmetric_distances_are_directed():
     d = cdist(SAMPLES, SAMPLES)
     d = d * np.random.default_rng(1).uniform(1, 1.5, size=d.shape)
     assert fit(d, n_clusters=4, metric="precomputed").n_clusters_ == 4
+
+
+def test_what_needs_a_fit_says_so():
+    model = GraphDegreeLinkage(2)
+    for call in (lambda: model.cut(2), model.linkage):
+        with pytest.raises(NotFittedError):
+            call()
 
 
 def test_one_cluster():

@@ -48,6 +48,16 @@ def test_search_far_from_the_origin_keeps_its_digits(dtype):
     np.testing.assert_array_equal(far.distances, near.distances)
 
 
+@pytest.mark.parametrize("separation", [1e6, 3e7, 1e10])
+def test_tight_clusters_far_apart(separation):
+    x = np.random.default_rng(0).normal(size=(300, 10))
+    x[::2] += separation
+    knn = knn_graph(x, 7)
+    indices, distances = plain_neighbours(cdist(x, x), 7)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_allclose(knn.distances, distances, rtol=1e-12)
+
+
 @pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev"])
 def test_other_metrics(metric):
     x = np.random.default_rng(1).normal(size=(120, 4))
@@ -138,7 +148,9 @@ def test_bad_input(x, options, message):
         ([[0], [0]], [[1.0], [1.0]], "the sample itself"),
         ([[1], [0]], [[-1.0], [1.0]], "not negative"),
         ([[1, 2], [0, 2], [1, 0]], [[2.0, 1.0]] * 3, "sorted"),
-        ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
+        ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "same index twice"),
+        ([[1, 1], [0, 2], [0, 1]], [[1.0, 2.0]] * 3, "same index twice"),
+        ([[2, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
     ],
 )
 def test_knn_graph_record_checks_itself(indices, distances, message):
@@ -207,7 +219,9 @@ def test_affinity_graph_from_a_matrix():
     w = np.array([[5.0, 1, 0], [0, 0, 2], [0.5, 0, 0]])
     graph = AffinityGraph.from_csr(w)
     np.testing.assert_array_equal(graph.to_csr().toarray(), w - np.diag(np.diag(w)))
-    for bad in (np.ones((2, 3)), -np.ones((2, 2)), np.full((2, 2), np.nan)):
+    twice = coo_matrix(([1.0, 0.5, 2.0], ([0, 0, 1], [1, 1, 0])), (2, 2))
+    np.testing.assert_array_equal(AffinityGraph.from_csr(twice).weights, [1.5, 2])
+    for bad in (np.ones((2, 3)), -np.ones((2, 2)), np.full((2, 2), np.nan), np.full((2, 2), 1e160)):
         with pytest.raises(ValueError, match="must be"):
             AffinityGraph.from_csr(bad)
 

@@ -124,8 +124,8 @@ def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
 def test_an_outlier_so_far_that_its_weights_are_zero(algorithm):
     rng = np.random.default_rng(0)
-    small, large = rng.normal(size=(30, 2)) - [40, 0], rng.normal(size=(900, 2)) + [40, 0]
-    knn = knn_graph(np.concatenate([small, large, [[0, 1e6]]]), 20)
+    x = rng.normal(size=(931, 2)) + np.repeat([[-40, 0], [40, 0], [0, 1e6]], [30, 900, 1], axis=0)
+    knn = knn_graph(x, 20)
     graph, alone = affinity_graph(knn, 0.1), np.arange(931)
     assert graph.weights.min() == 0
     tree = algorithm(graph, alone)
