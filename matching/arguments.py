@@ -17,7 +17,8 @@ DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
 )
 EPILOG = """\
-Exit status: 0 objects found, 1 no common object (the files are written all the same), 2 bad input or usage.
+Exit status: 0 objects found, 1 no common object (the files are written all the same), 2 bad input or usage,
+3 an error of the program itself.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
 outlines, parameters), matches.png (both pictures, each object in its own colour).
 Many pictures: gdl-match-collection --help. A web page on this machine: gdl-match serve --help."""
@@ -128,8 +129,7 @@ def config_of(arguments):
 
 
 def whole_number(text):
-    """The number that an option's text says, 1 or more."""
-    """The value of an option that counts something."""
+    """The value of an option that counts something, 1 or more."""
     try:
         number = int(text)
     except ValueError:

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from contextlib import contextmanager
 from pathlib import Path
 
 from matching.arguments import config_of, parser
 from matching.errors import InputError
 
-FOUND, NONE_FOUND, BAD_INPUT = 0, 1, 2
+FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR = 0, 1, 2, 3
 
 
 def exit_status(command, work, stopped="interrupted"):
     """The exit status of a command's work, a function without arguments that returns one.
 
-    Bad input is told in one line; `stopped` is told where the user interrupts.
+    Bad input is told in one line; `stopped` is told where the user interrupts. Any other error is the
+    program's own and keeps its traceback. Where nobody reads the output any more (`| head`), the rest is
+    lost.
     """
     try:
-        return work()
+        status = work()
+        sys.stdout.flush()
+        return status
     except InputError as error:
         print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print(f"{command}: {stopped}", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
+        return 141
+    except Exception:
+        traceback.print_exc()
+        return INTERNAL_ERROR
 
 
 def main(argv=None, *, demo_pair=None, rivals=None):

@@ -111,6 +111,8 @@ def _array(image):
         if array is None:
             array = np.empty((image.height, *part.shape[1:]), part.dtype)
         array[top : top + step] = part
+    if array.dtype == np.int32 and array.min() >= 0 and array.max() < 2**16:
+        return array.astype(np.uint16)  # Pillow gives 16-bit grey of some formats as 32-bit
     return array
 
 
@@ -129,7 +131,13 @@ def _orientation(image):
 
 def _is_deep_colour(image):
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
-    return image.mode in ("RGB", "RGBA") and any(";16" in str(tile[3]) for tile in image.tile)
+    return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in image.tile)
+
+
+def _is_deep(codec, arguments):
+    if codec.startswith("ppm"):  # (mode, largest value)
+        return arguments[1] > 255
+    return ";16" in str(arguments)
 
 
 def _unusual(path):
@@ -162,8 +170,8 @@ def _heif(path):
 def _declared_size(head, file):
     """Width and height in the header of a TIFF or Radiance file: OpenCV would try to make any size."""
     if head.startswith(b"#?"):
-        height, width = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head).groups()
-        return int(width), int(height)
+        size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
+        return (int(size[2]), int(size[1])) if size else (0, 0)
     tags = TiffImagePlugin.ImageFileDirectory_v2(head[:8])
     file.seek(tags.next)
     tags.load(file)

@@ -72,10 +72,10 @@ def object_deformation(result, object_id, smoothing=None):
         raise InputError(f"smoothing must be above 0 px, got {smoothing}")
     own = result.cluster == object_id
     xy0, xy1 = result.xy0[own], result.xy1[own]
-    back, _ = fit_transform(xy1, xy0)
-    return Deformation(
-        fit_smooth_map(xy0, xy1, found[0].transform, smoothing), fit_smooth_map(xy1, xy0, back, smoothing)
-    )
+    there = found[0].transform
+    # many matches of one place make a map that has no inverse
+    back = np.linalg.inv(there) if np.linalg.cond(there) < 1e12 else fit_transform(xy1, xy0)[0]
+    return Deformation(fit_smooth_map(xy0, xy1, there, smoothing), fit_smooth_map(xy1, xy0, back, smoothing))
 
 
 def fit_smooth_map(source, target, base, smoothing=None):
@@ -83,9 +83,9 @@ def fit_smooth_map(source, target, base, smoothing=None):
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)
-    if len(source) < MIN_MATCHES or _is_narrow(source):
-        return plain
     cells = _cells(source)
+    if len(source) < MIN_MATCHES or not all(_fixes_a_map(source, cells, ~out) for out in _folds(cells)):
+        return plain
     if smoothing is None:
         smoothing, error = _least_error(source, residual, cells)
     else:
@@ -95,7 +95,8 @@ def fit_smooth_map(source, target, base, smoothing=None):
     spline = _fit(source, residual, cells, smoothing)
     off = np.linalg.norm(spline(source) - residual, axis=1)
     kept = off <= OUTLIER * max(np.median(off), 1e-6)
-    spline = _fit(source[kept], residual[kept], cells[kept], smoothing)
+    if _fixes_a_map(source, cells, kept):
+        spline = _fit(source[kept], residual[kept], cells[kept], smoothing)
     return SmoothMap(base, float(smoothing), float(np.median(error)), base_error, spline)
 
 
@@ -135,13 +136,24 @@ def _typical(error):
 def _hold_out(source, residual, cells, smoothing):
     """(n,) distance of each match from a map fitted without its cell."""
     error = np.empty(len(source))
-    fold = np.random.default_rng(0).permutation(cells.number.max() + 1)[cells.number] % FOLDS
-    for k in range(FOLDS):
-        out = fold == k
-        if out.any() and not out.all():
+    for out in _folds(cells):
+        if out.any():
             spline = _fit(source[~out], residual[~out], cells[~out], smoothing)
             error[out] = np.linalg.norm(spline(source[out]) - residual[out], axis=1)
     return error
+
+
+def _folds(cells):
+    """FOLDS masks (n,) bool of what is held out in turn, whole cells."""
+    fold = np.random.default_rng(0).permutation(cells.number.max(initial=-1) + 1)[cells.number] % FOLDS
+    return [fold == k for k in range(FOLDS)]
+
+
+def _fixes_a_map(source, cells, chosen):
+    """Whether the control points of the chosen matches fix an affine map: three that are not in one line."""
+    _, cell = np.unique(cells.number[chosen], return_inverse=True)
+    controls = _medians(source[chosen], cell, cell.max(initial=-1) + 1)
+    return len(controls) >= 3 and not _is_narrow(controls)
 
 
 def _fit(source, residual, cells, smoothing):

@@ -76,14 +76,11 @@ def _affine(xy0, xy1, tolerance):
 
 
 def _is_sound(homography, xy):
-    """Whether a homography keeps the points in front and their orientation: the horizon doesn't cross the
-    object.
-    """
+    """Whether a homography keeps the points on one side of the horizon, and well away from it."""
     hull = _opencv.convex_hull(xy)
     w = np.column_stack([hull, np.ones(len(hull))]) @ homography[2]
-    return bool(
-        np.isfinite(homography).all() and (w > 0).all() == (w[0] > 0) and abs(w).min() > 0.2 * abs(w).max()
-    )
+    one_side = (w > 0).all() or (w < 0).all()
+    return bool(np.isfinite(homography).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
 
 
 def outlines(xy0, xy1, canvas=OUTLINE_CANVAS):

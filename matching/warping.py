@@ -108,10 +108,21 @@ def warp_object(source, to_source, outline, corner, shape):
     for top in range(0, shape[0], STRIP):
         rows = slice(top, min(top + STRIP, shape[0]))
         xy = (places(np.arange(rows.start, rows.stop)) + 0.5) / steps - 0.5
-        warped[rows] = _opencv.sample(source, xy)
+        low, part = _around(source, xy)
+        warped[rows] = _opencv.sample(part, xy - low)
         limit = np.array([source.shape[1], source.shape[0]]) - 0.5
         inside[rows] &= ((xy >= -0.5) & (xy <= limit)).all(axis=2)
     return warped, inside
+
+
+def _around(source, xy):
+    """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
+    that part: OpenCV takes no picture of more than 32,766 pixels a side.
+    """
+    size = np.array(source.shape[1::-1])
+    low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
+    high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
+    return low, source[low[1] : high[1], low[0] : high[0]]
 
 
 def _places(to_source, corner, shape):

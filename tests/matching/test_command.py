@@ -514,13 +514,28 @@ def test_without_a_demo_there_is_no_such_option(capsys):
     assert "--demo" in capsys.readouterr().err
 
 
-def test_programming_errors_keep_their_traceback(pictures, tmp_path):
+def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):
     def broken(candidates, config):
         raise ZeroDivisionError
 
     arguments = [*(str(pictures / f"{n}.png") for n in ("coffee", "coffee")), "--out", str(tmp_path / "out")]
-    with pytest.raises(ZeroDivisionError):
-        cli.main([*arguments, "--method", "broken", "--quiet"], rivals={"broken": broken})
+    assert cli.main([*arguments, "--method", "broken", "--quiet"], rivals={"broken": broken}) == 3
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert error.endswith("ZeroDivisionError\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are told apart on POSIX")
+def test_nobody_reads_the_table(tmp_path):
+    Image.new("L", (40, 40)).save(tmp_path / "black.png")
+    read, write = os.pipe()
+    os.close(read)
+    arguments = ["black.png", "black.png", "--quiet", "--no-figure"]
+    process = subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (process.returncode, process.stderr) == (141, b"")
 
 
 def test_interrupted(tmp_path, capsys):

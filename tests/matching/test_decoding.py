@@ -125,3 +125,25 @@ def test_opencv_tells_nothing_on_standard_error(tmp_path, capfd):
     with pytest.raises(InputError):
         decode(tmp_path / "a.tiff")
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("most", [999, 65535])
+def test_a_deep_ppm_keeps_its_depth(tmp_path, most):
+    values = np.random.default_rng(0).integers(0, 1000, (20, 30, 3)).astype(">u2")
+    (tmp_path / "deep.ppm").write_bytes(b"P6\n30 20\n%d\n" % most + values.tobytes())
+    found = decode(tmp_path / "deep.ppm")[0]
+    assert found.dtype == np.uint16
+    np.testing.assert_array_equal(found, values)
+
+
+def test_a_deep_pgm_is_16_bit(tmp_path):
+    (tmp_path / "white.pgm").write_bytes(b"P5\n30 20\n65535\n" + np.full((20, 30), 65535, ">u2").tobytes())
+    found = decode(tmp_path / "white.pgm")[0]
+    assert found.dtype == np.uint16
+    assert (found == 65535).all()
+
+
+def test_what_only_begins_like_a_radiance_picture(tmp_path):
+    (tmp_path / "notes.hdr").write_bytes(b"#? what is this\n" * 20)
+    with pytest.raises(InputError, match="is not a picture that can be read"):
+        decode(tmp_path / "notes.hdr")

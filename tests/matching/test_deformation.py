@@ -142,3 +142,20 @@ def test_wrong_arguments_are_told(result):
         object_deformation(result, 3)
     with pytest.raises(InputError, match="smoothing must be above 0 px, got -1"):
         object_deformation(result, 0, -1)
+
+
+@pytest.mark.parametrize("places", [[[0, 0], [100, 0], [0, 100]], [[0, 0], [50, 0], [100, 0], [0, 90]]])
+def test_matches_in_a_few_places_keep_the_transform(places):
+    xy = np.repeat(np.array(places, float), 8, axis=0) + np.random.default_rng(0).uniform(
+        0, 1, (8 * len(places), 2)
+    )
+    assert fit_smooth_map(xy, bend(xy), AFFINE).smoothing == math.inf
+    assert fit_smooth_map(xy, bend(xy), AFFINE, 50.0).smoothing == math.inf
+
+
+def test_a_map_without_inverse_is_fitted_the_other_way():
+    xy0 = points(40)
+    xy1 = np.repeat([[7.0, 9.0]], 40, axis=0)
+    thing = describe_object(0, xy0, xy1, 30.0)
+    result = MatchResult(xy0, xy1, np.zeros(40, int), np.zeros(40), (thing,), {})
+    assert np.isfinite(object_deformation(result, 0).backward(xy1)).all()

@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 from planting import similarity
 
-from matching.objects import MatchedObject, apply_transform, describe_object, fit_transform, outlines
+from matching.objects import (
+    MatchedObject,
+    _is_sound,
+    apply_transform,
+    describe_object,
+    fit_transform,
+    outlines,
+)
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
 SHIFT = np.array([10.0, 20.0])
@@ -163,3 +170,12 @@ def test_a_hole_without_matches_belongs_to_the_object():
     ring = xy0[np.linalg.norm(xy0 - 100, axis=1) > 50]
     for outline in outlines(ring, ring):
         assert area(outline) > 0.9 * 200**2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_horizon_across_the_object_is_not_sound(sign):
+    square = np.array([[0.0, 0], [100, 0], [100, 100], [0, 100]])
+    behind = sign * np.array([[1.0, 0, 0], [0, 1, 0], [-0.02, 0, 1]])
+    before = sign * np.array([[1.0, 0, 0], [0, 1, 0], [0.01, 0, 1]])
+    assert _is_sound(before, square)
+    assert not _is_sound(behind, square)

@@ -124,3 +124,12 @@ def test_picks_of_small_and_large_objects_have_one_height(pair):
     )  # fmt: skip
     drawn = draw_picks(pictures[0].rgb, pictures[1].rgb[::8, ::8], small, small.objects[0])
     assert drawn.shape[0] >= 300
+
+
+def test_a_picture_longer_than_opencv_takes():
+    long = np.tile(COFFEE[:60], (1, 70, 1))  # 42,000 pixels wide
+    outline = SQUARE - [50, 60] + [10, 5]
+    shift = np.array([40_000.0, 0])
+    warped, inside = warp_object(long, smooth_map(np.eye(2), shift), outline, np.array([0, 0]), (60, 220))
+    np.testing.assert_array_equal(warped[inside], long[:, 40_000:40_220][inside])
+    assert inside.any()
