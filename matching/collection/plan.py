@@ -14,6 +14,8 @@ from PIL import Image
 
 from matching.errors import InputError
 
+READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
+NO_PHOTOGRAPHS = frozenset({"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"})  # but known to Pillow
 BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
 
 
@@ -101,9 +103,12 @@ def pictures_in(folder, recursive=False):
 
 @cache
 def picture_suffixes():
-    """Suffixes of files that can be read as pictures, lower case, with the dot."""
+    """Suffixes of files that can be read as pictures, lower case, with the dot; HEIC's also where its package
+    is missing, so that the file is told of, not passed over.
+    """
     kinds = Image.registered_extensions()
-    return frozenset(suffix for suffix, kind in kinds.items() if kind in Image.OPEN) | {".hdr"}
+    read = (suffix for suffix, kind in kinds.items() if kind in Image.OPEN and kind not in NO_PHOTOGRAPHS)
+    return READ_OTHERWISE.union(read)
 
 
 def _names(line):

@@ -26,6 +26,13 @@ def test_subfolders_only_when_asked(tmp_path):
     assert pictures_in(tmp_path, recursive=True) == [str(tmp_path / "in/y.PNG"), str(tmp_path / "x.png")]
 
 
+def test_pictures_of_every_kind_are_taken_and_nothing_else(tmp_path):
+    pictures = ["a.HEIC", "b.heif", "c.hif", "d.jpg", "e.tiff", "f.webp", "g.hdr"]
+    for name in [*pictures, "a.h5", "b.hdf", "c.mpg", "d.mpeg", "e.ps", "f.eps", "g.pdf", "h.grib", "i.wmf"]:
+        (tmp_path / name).touch()
+    assert [Path(path).name for path in pictures_in(tmp_path)] == pictures
+
+
 @pytest.mark.parametrize(
     "line",
     ["a.png\tb c.png", "a.png, b c.png", '"a.png","b c.png"', "a.png 'b c.png'", "  a.png   b\\ c.png"],

@@ -215,6 +215,16 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
     ]
 
 
+def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):
+    for name in ("a.heic", "b.heic"):
+        (tmp_path / name).write_bytes(b"\0\0\0\x18ftypheic" + bytes(12))
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    summary = match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
+    ((error,),) = rows(tmp_path / "c.db", "SELECT error FROM pairs")
+    assert "pillow-heif" in error
+
+
 def die_on_three(number, text):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
