@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from matching import _opencv
 from matching.arguments import EXPORTS as FORMATS
 from matching.decoding import stored_from_displayed
 from matching.errors import InputError
+from matching.names import relative_names
 from matching.objects import apply_transform
 
 IMAGE_IDS = 1, 2
@@ -100,15 +100,10 @@ def exported(name, pictures, result):
 
 
 def image_names(paths):
-    """Names of two files relative to the deepest folder that holds both; image0, image1 without a path."""
+    """Names of two files as `relative_names` has them; image0, image1 without a path."""
     if any(path is None for path in paths):
         return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
-    full = [os.path.abspath(path) for path in paths]  # noqa: PTH100, links must keep their names
-    try:
-        folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120
-    except ValueError:  # on different drives
-        return [Path(path).name for path in paths]
-    return [Path(path).relative_to(folder).as_posix() for path in full]
+    return relative_names(paths)
 
 
 def _stored_images(pictures, result, kept):

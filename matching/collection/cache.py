@@ -24,6 +24,7 @@ import PIL
 import matching
 from matching import _opencv
 from matching.features import Features
+from matching.names import is_file
 from matching.pipeline import DescribedPicture
 
 SUFFIX = ".npz"
@@ -58,7 +59,7 @@ def content_digest(path):
     """SHA-256 of a file's bytes, as 64 hexadecimal digits; None if it can't be read, or is a pipe or a
     device, which may have no end.
     """
-    if not Path(path).is_file():
+    if not is_file(path):
         return None
     try:
         with Path(path).open("rb") as file:

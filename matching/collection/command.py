@@ -12,6 +12,7 @@ from matching._version import __version__
 from matching.arguments import LineParser, add_settings, config_of, whole_number
 from matching.cli import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
+from matching.names import is_folder
 
 INTERNAL_ERROR = 3
 SHOWN = 10  # pairs printed
@@ -120,7 +121,7 @@ def _check_outputs(arguments):
         require_parquet()
     if arguments.html is not None:
         make_folder(arguments.html.parent)
-        if arguments.html.is_dir():
+        if is_folder(arguments.html):
             raise InputError(f"{arguments.html}: is a folder; --html wants a file")
 
 

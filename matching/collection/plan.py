@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from PIL import Image
 
 from matching.errors import InputError
+from matching.names import absolute, exists, is_file, is_folder
 
 READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
 NO_PHOTOGRAPHS = frozenset({"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"})  # but known to Pillow
@@ -87,7 +87,7 @@ def pictures_in(folder, recursive=False):
     over. A file's path gives that file.
     """
     folder = Path(folder)
-    if folder.is_file():
+    if is_file(folder):
         return [_absolute(folder)]
     try:
         found = sorted(folder.rglob("*") if recursive else folder.iterdir())
@@ -95,7 +95,7 @@ def pictures_in(folder, recursive=False):
         raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
     inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
     paths = [_absolute(path) for path in inside if path.suffix.lower() in picture_suffixes()]
-    paths = [path for path in paths if not Path(path).is_dir()]
+    paths = [path for path in paths if not is_folder(path)]
     if not paths:
         raise InputError(f"{folder}: the folder has no pictures")
     return paths
@@ -124,12 +124,11 @@ def _names(line):
 
 def _located(name, folder):
     beside = folder / name
-    return _absolute(beside if beside.exists() or not Path(name).exists() else name)
+    return _absolute(beside if exists(beside) or not exists(name) else name)
 
 
 def _absolute(path):
-    text = os.path.abspath(path)  # noqa: PTH100 a link keeps its name
-    return text.encode("utf-8", "backslashreplace").decode()  # what a database can hold
+    return absolute(path).encode("utf-8", "backslashreplace").decode()  # what a database can hold
 
 
 def _plan(named):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from matching.collection.settings import check_settings, settings_of
 from matching.errors import InputError
+from matching.names import is_file
 
 BUSY = 60  # seconds to wait for another writer
 KEY_OF_SHORTLIST = "shortlist:"
@@ -28,7 +29,7 @@ def open_store(path, config=None):
     version.
     """
     path = Path(path)
-    if config is None and not path.is_file():
+    if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
     try:
         connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)

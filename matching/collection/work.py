@@ -17,6 +17,7 @@ from matching.collection.records import ImageRecord, PairRecord, pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.images import read_picture
+from matching.names import is_file
 from matching.pipeline import describe_picture, match_described
 from matching.threads import limited_threads
 
@@ -50,8 +51,9 @@ class Source:
 
 def describe_file(number, path, settings):
     """The ImageRecord of a picture; its features are in the cache afterwards."""
-    content = content_digest(path)
+    content = None
     try:
+        content = content_digest(path)
         with limited_threads(1):
             entry = described(Source(path, content), settings)
     except InputError as error:
@@ -85,7 +87,7 @@ def described(source, settings):
 @lru_cache(maxsize=KEPT_IN_MEMORY)
 def _described(source, config, cache):
     if source.content is None:
-        raise InputError(_why_unreadable(Path(source.path)))
+        raise InputError(_why_unreadable(source.path))
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
@@ -97,10 +99,15 @@ def _described(source, config, cache):
 
 
 def _why_unreadable(path):
-    if not path.exists():
-        escaped = BAD_NAME in str(path)
-        return f"{path}: {'the name is not UTF-8; rename the file' if escaped else 'no such file'}"
-    return f"{path}: can't be read" if path.is_file() else f"{path}: is not a file"
+    try:
+        Path(path).stat()
+    except (OSError, ValueError) as error:
+        if BAD_NAME in path:
+            return f"{path}: the name is not UTF-8; rename the file"
+        if isinstance(error, FileNotFoundError):
+            return f"{path}: no such file"
+        return f"{path}: can't be read ({getattr(error, 'strerror', None) or error})"
+    return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"
 
 
 def _describe(path, config):

@@ -13,6 +13,7 @@ from matching.collection.work import Settings, Source, described
 from matching.errors import InputError
 from matching.html.page import candidates_data, embedded, objects_data, render
 from matching.images import read_picture
+from matching.names import relative_names
 from matching.objects import MatchedObject
 from matching.output import write_whole
 from matching.pipeline import Clustered, match_described
@@ -47,7 +48,7 @@ def write_collection_report(db, path, most, cache, progress=None):
             number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
             for number in numbers
         }
-        names = _short_names({number: row[0] for number, row in images.items()})
+        names = dict(zip(images, relative_names(row[0] for row in images.values()), strict=True))
         pairs = [
             _pair_data(store, row, images, settings) for row in progress(rows, total=len(rows), desc="report")
         ]
@@ -81,14 +82,6 @@ def _card(row, images, names):
         "n_objects": n_objects,
         "n_matches": n_matches,
     }
-
-
-def _short_names(paths):
-    """Paths without the folders that all have in common."""
-    common = Path(paths[min(paths)]).parent if paths else Path()
-    while not all(Path(path).is_relative_to(common) for path in paths.values()):
-        common = common.parent
-    return {number: Path(path).relative_to(common).as_posix() for number, path in paths.items()}
 
 
 def _pictures(images, names):

@@ -213,6 +213,7 @@ def test_names():
     assert image_names([Path("/a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
     assert image_names([Path("1.png"), Path("2.png")]) == ["1.png", "2.png"]
     assert image_names([Path("d/../1.png"), Path("2.png")]) == ["1.png", "2.png"]
+    assert image_names([Path("//a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
     assert image_names([None, None]) == ["image0", "image1"]
     assert image_names([Path("1.png"), None]) == ["1.png", "image1"]
 

@@ -115,6 +115,8 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
+        (["--db", "x" * 300, "--csv", "out"], "x: no such database"),
+        (["--db", "c.db", "--all", "x" * 300], "x: the folder can't be read (File name too long)"),
         (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
         (["--db", "c.db", "--pairs", "list", "--html", "."], ".: is a folder; --html wants a file"),
         (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: the output folder can't"),

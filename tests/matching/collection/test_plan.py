@@ -55,6 +55,8 @@ def test_relative_paths_count_from_the_list_then_from_here(tmp_path, monkeypatch
 def test_a_pair_listed_twice_is_one_and_its_reverse_another(tmp_path):
     (tmp_path / "list").write_text("a b\nb a\na b\na a\n")
     assert plan_of_list(tmp_path / "list").listed == ((0, 1), (1, 0), (0, 0))
+    (tmp_path / "list").write_text("/a /b\n//a /b\n")  # two slashes: another name for the same file
+    assert plan_of_list(tmp_path / "list").paths == ("/a", "/b")
 
 
 def test_queries_meet_the_whole_gallery_but_not_themselves(folder, tmp_path):
@@ -64,6 +66,15 @@ def test_queries_meet_the_whole_gallery_but_not_themselves(folder, tmp_path):
     assert len(both) == 30
     assert all(a != b for a, b in both)
     assert len(named(plan_of_gallery(folder / "c.jpg", folder))) == 5
+
+
+def test_paths_that_can_not_be_looked_at_are_names_like_others(tmp_path):
+    long = "x" * 300
+    (tmp_path / "list").write_text(f"{long}.png /{long}/b.png\n")
+    plan = plan_of_list(tmp_path / "list")
+    assert plan.paths == (str(tmp_path / f"{long}.png"), f"/{long}/b.png")
+    with pytest.raises(InputError, match="the folder can't be read"):
+        plan_of_folder(tmp_path / long)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import random
@@ -213,6 +214,32 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
         ("lost.jpg", "failed", "no such file"),
         ("pipe.jpg", "failed", "is not a file"),
     ]
+
+
+def test_paths_that_can_not_be_looked_at_are_recorded(tmp_path, cache, monkeypatch):
+    (tmp_path / "list").write_text(f"secret.png {'x' * 300}.png\n")
+    stat = os.stat
+
+    def forbidding(path, *arguments, **keywords):  # a permission would not stop an administrator
+        if str(path).endswith("secret.png"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return stat(path, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "stat", forbidding)
+    summary = match_collection(plan_of_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
+    errors = [error for (error,) in rows(tmp_path / "c.db", "SELECT error FROM images ORDER BY id")]
+    assert errors[0].endswith("secret.png: can't be read (Permission denied)")
+    assert errors[1].endswith("xxx.png: can't be read (File name too long)")
+
+
+def test_an_error_while_a_file_is_read_is_recorded(tmp_path, folder, cache, monkeypatch):
+    def broken(path):
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(work, "content_digest", broken)
+    summary = match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
+    assert (summary.failed_images, summary.internal_errors) == (6, 21)
 
 
 def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):

@@ -2,6 +2,9 @@
 
 import json
 import re
+import shutil
+import sqlite3
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -268,6 +271,17 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
     text = (tmp_path / "c.html").read_text()
     assert text.count('"n_rejected":0') == 3
     assert len(text) < len(Path(page_of_collection).read_text())
+
+
+def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    shutil.copy(place / "c.db", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
+        db.execute("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
+    names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
+    assert names == ["first.png", "second.png", "third.png"]
 
 
 def test_the_command_writes_the_report(tmp_path):

@@ -1,0 +1,32 @@
+"""Names of files: absolute, as short as a set of files allows, and whether something stands behind them."""
+
+from __future__ import annotations
+
+import os
+
+# pathlib's raise where a name is too long or its folder can't be read: these say no
+exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
+
+
+def absolute(path):
+    """The absolute path as text; a link keeps its name. Two slashes at the start, which POSIX lets stand,
+    become one: it is the same file.
+    """
+    text = os.path.abspath(path)  # noqa: PTH100
+    return text[1:] if text.startswith("//") else text
+
+
+def relative_names(paths):
+    """Names of files relative to the deepest folder that holds all of them, with / between folders; absolute
+    paths where no folder does (on different drives).
+
+    >>> relative_names(["/a/b/1.png", "//a/c/../c/2.png"])
+    ['b/1.png', 'c/2.png']
+    """
+    full = [absolute(path) for path in paths]
+    try:
+        folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120
+        names = [os.path.relpath(path, folder) for path in full]
+    except ValueError:
+        names = full
+    return [name.replace(os.path.sep, "/") for name in names]
