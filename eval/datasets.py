@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import skimage.data
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from eval.lbp import lbp_histograms
+from eval.tables import read_arrays
 
 FOLDER = "GDL_DATA"  # the variable that names the folder with clustering/
 IN_FOLDER = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}  # classes
@@ -144,15 +144,15 @@ def _image_set(name, images, labels, metric="euclidean", n_blocks=16):
 
 
 def _read(path: Path) -> tuple[NDArray, NDArray]:
-    try:
-        with np.load(path) as file:
-            images, labels = file["X"], file["y"]
-    except (OSError, KeyError, ValueError, BadZipFile) as error:
-        raise ValueError(f"{path} must be an .npz file with arrays X and y: {error}") from None
+    images, labels = read_arrays(path, ("X", "y"))
     if images.ndim != 3 or labels.shape != images.shape[:1] or len(images) < 2:
         raise ValueError(
             f"{path} must hold X (n, h, w) and y (n,), n >= 2, got {images.shape} and {labels.shape}"
         )
+    if images.dtype.kind not in "buif":
+        raise ValueError(f"{path} must hold grey levels in X, got {images.dtype}")
+    if not np.isfinite(images).all():
+        raise ValueError(f"{path} must hold finite grey levels in X, got {images[~np.isfinite(images)][0]}")
     return images, labels
 
 

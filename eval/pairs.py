@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 
 from eval.methods import SIFT_RANSAC, Labelling, label_candidates
 from eval.ransac import sift_ransac
+from eval.tables import read_arrays
 from eval.trials import candidates_of, working_images
 from matching import MatchConfig
 from synth.photographs import SUFFIXES, read_picture
@@ -70,15 +71,14 @@ def read_pair(folder: Path) -> LabelledPair:
     images = sorted(p for p in folder.iterdir() if p.suffix.lower() in SUFFIXES)
     if len(images) != 2:
         raise ValueError(f"{folder} must hold two images, found {len(images)}")
-    try:
-        with np.load(folder / "gt.npz") as z:
-            x1, x2, label = (z[k] for k in ("x1", "x2", "label"))
-    except (KeyError, OSError, ValueError) as error:
-        raise ValueError(f"{folder / 'gt.npz'} must hold the arrays x1, x2 and label: {error}") from None
-    label = label.astype(np.int64).ravel()
+    x1, x2, label = read_arrays(folder / "gt.npz", ("x1", "x2", "label"))
+    label = label.ravel()
     if not x1.shape == x2.shape == (len(label), 2):
         shapes = f"{x1.shape}, {x2.shape} and {label.shape}"
         raise ValueError(f"{folder / 'gt.npz'} must hold x1, x2 (n, 2) and label (n,), got {shapes}")
+    if not all(a.dtype.kind in "buif" and np.isfinite(a).all() for a in (x1, x2, label)):
+        raise ValueError(f"{folder / 'gt.npz'} must hold finite numbers in x1, x2 and label")
+    label = label.astype(np.int64)
     points = np.hstack([x1, x2]).astype(np.float64)
     return LabelledPair(folder.name, *(read_picture(p) for p in images), points, label)
 

@@ -1,11 +1,15 @@
-"""What the scripts of the experiments share: the options for photographs, and how bad input ends."""
+"""What the scripts of the experiments share: options, their checks, and how bad input ends."""
+
+from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from synth.photographs import Photographs, from_folders, shipped
+if TYPE_CHECKING:
+    from synth.photographs import Photographs
 
 
 def add_photograph_options(parser: argparse.ArgumentParser) -> None:
@@ -21,22 +25,37 @@ def add_photograph_options(parser: argparse.ArgumentParser) -> None:
 
 def chosen_photographs(args: argparse.Namespace) -> Photographs:
     """The photographs of the two folders, or the shipped ones. Raises ValueError for one folder alone."""
+    from synth.photographs import from_folders, shipped  # loads much, which not every script needs
+
     if bool(args.models) != bool(args.tiles):
         raise ValueError("--models and --tiles go together, got one of them")
     return from_folders(args.models, args.tiles) if args.models else shipped()
 
 
-def exit_status(work: Callable[[], None], stopped: str = "stopped") -> int:
-    """0 after the work of a script is done; 2 after one line on bad input, 130 after one where the user stops
-    it.
+def check_least(args: argparse.Namespace, **least: float) -> None:
+    """Raises ValueError for an option below its least value, also for one of several values; None passes.
+
+    >>> check_least(argparse.Namespace(first_seed=-1), first_seed=0)
+    Traceback (most recent call last):
+    ValueError: --first-seed must be at least 0, got -1
+    """
+    for name, bound in least.items():
+        given = getattr(args, name)
+        for value in given if isinstance(given, list) else [given]:
+            if value is not None and not value >= bound:
+                raise ValueError(f"--{name.replace('_', '-')} must be at least {bound:g}, got {value}")
+
+
+def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int:
+    """What the work of a script returns, or 0, after it is done; 2 after one line on bad input, 130 after one
+    where the user stops it.
     """
     name = Path(sys.argv[0]).name
     try:
-        work()
+        return work() or 0
     except (ValueError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(f"{name}: {stopped}", file=sys.stderr)
         return 130
-    return 0

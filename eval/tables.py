@@ -1,10 +1,27 @@
-"""CSV files: written whole or not at all, read back as rows of numbers and words."""
+"""Files of results and data: CSV written whole or not at all and read back as rows, arrays of .npz files."""
 
 import csv
 import io
 import math
+import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+# what NumPy raises for a file that is no .npz file, or a damaged one
+_UNREADABLE = (
+    OSError,
+    KeyError,
+    ValueError,
+    TypeError,
+    EOFError,
+    NotImplementedError,
+    BadZipFile,
+    zlib.error,
+)
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
@@ -33,6 +50,16 @@ def read_csv(path: Path) -> list[dict]:
     if not rows:
         raise ValueError(f"{path} must hold at least one row, found none")
     return rows
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray]:
+    """The arrays named of an .npz file. Raises ValueError where it is missing or damaged or lacks one."""
+    try:
+        with path.open("rb") as opened, np.load(opened) as file:
+            return [file[name] for name in names]
+    except _UNREADABLE as error:
+        wanted = f"{', '.join(names[:-1])} and {names[-1]}"
+        raise ValueError(f"{path} must be an .npz file with arrays {wanted}: {error}") from None
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

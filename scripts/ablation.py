@@ -6,7 +6,7 @@ import sys
 from tqdm import tqdm
 
 from eval.ablation import ablate, table, variants
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -25,6 +25,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(args: argparse.Namespace) -> None:
+    check_least(args, pairs=1, first_seed=0, copies=1, sigma=0)
     photographs = chosen_photographs(args)
     seeds = range(args.first_seed, args.first_seed + args.pairs)
     steps = ablate(photographs, seeds, args.copies, args.sigma)

@@ -17,14 +17,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from eval.running import check_least, exit_status
+
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 NEIGHBOURS = (8, 10, 15, 20, 30, 40)  # K
 SMALLEST = (1, 2, 3, 5, 8, 10, 20)  # min_cluster_size
+NEEDED = {"merging": ("mnist_test",), "quality": tuple(SETS), "bandwidth": tuple(SETS)}  # sets by part
 PARTS = ("merging", "scaling", "peers", "memory", "million", "quality", "bandwidth")
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -38,27 +41,34 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="threads, for every method that takes them")
     parser.add_argument("--figure", type=Path, help="PNG for the part quality")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    unknown = [p for p in options.parts if p not in PARTS]
-    if unknown:
-        parser.error(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
-    if options.repeats < 1:
-        parser.error(f"--repeats must be at least 1, got {options.repeats}")
+    options = parser.parse_args(argv)
+    return exit_status(lambda: measure(options))
+
+
+def measure(options):
+    check_least(options, repeats=1, jobs=1, child=1)
     if options.child:
         return print_fit_of_blobs(options.child, options.jobs)
     parts = options.parts or [p for p in PARTS if p != "million"]
-    needing = {"merging", "quality", "bandwidth"} & set(parts)
-    if needing and (
-        options.data is None or not (Path(options.data) / "clustering" / "mnist_test.npz").exists()
-    ):
-        parser.error(
-            f"{', '.join(sorted(needing))}: --data or GDL_DATA must name the folder that holds clustering/"
-        )
-    warnings.simplefilter("ignore")
+    unknown = [p for p in parts if p not in PARTS]
+    if unknown:
+        raise ValueError(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
     for part in parts:
-        globals()[part](options)
+        check_data(options.data, part)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for part in parts:
+            globals()[part](options)
     print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     return None
+
+
+def check_data(data, part):
+    """Raises ValueError where the folder lacks a set that the part needs."""
+    for name in NEEDED.get(part, ()):
+        if data is None or not (Path(data) / "clustering" / f"{name}.npz").is_file():
+            needed = f"with clustering/{name}.npz, got {data}"
+            raise ValueError(f"{part}: --data or GDL_DATA must name a folder {needed}")
 
 
 class Seconds(NamedTuple):
@@ -98,8 +108,10 @@ def blobs(n):
 
 
 def images(options, name):
-    with np.load(Path(options.data) / "clustering" / f"{name}.npz") as z:
-        return z["X"].reshape(len(z["X"]), -1).astype(np.float32) / 255, z["y"]
+    from eval.datasets import load
+
+    found = load(name, Path(options.data) / "clustering")
+    return found.images.reshape(len(found), -1) / np.float32(255), found.labels
 
 
 def merging(options):

@@ -24,12 +24,14 @@ import time
 from pathlib import Path
 from statistics import median
 
+from eval.running import check_least, exit_status
+
 SCRIPT = Path(__file__).with_name("match_collection.py")
 TABLES = ("settings", "images", "pairs", "objects", "matches")  # all but the timings
 PARTS = ("speed", "killed", "cluster")
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("parts", nargs="+", choices=PARTS)
@@ -38,7 +40,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=1, help="of speed (default: 1)")
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return exit_status(lambda: measure(arguments))
+
+
+def measure(arguments):
+    check_least(arguments, pairs=1, single=1, rounds=1, kills=1)
     rng = random.Random(arguments.seed)
     pairs = collection(arguments.data)
     with tempfile.TemporaryDirectory() as folder:
@@ -62,7 +69,10 @@ def collection(data):
     """All pairs of product fronts, and each front with each shelf."""
     fronts = sorted((data / "models").glob("*.jpg"))
     shelves = sorted((data / "scenes").glob("*.jpg"))
-    return [*itertools.combinations(fronts, 2), *itertools.product(fronts, shelves)]
+    pairs = [*itertools.combinations(fronts, 2), *itertools.product(fronts, shelves)]
+    if not pairs:
+        raise ValueError(f"{data} must hold models/*.jpg, and two of them or scenes/*.jpg, found no pair")
+    return pairs
 
 
 def write_list(folder, pairs):
@@ -197,4 +207,4 @@ def content(path):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,28 +17,27 @@ from pathlib import Path
 
 import cv2
 
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 from matching import match
 from matching.images import picture_of_array, read_picture
 from synth.composite import composite_pair
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("pictures", nargs="*", type=Path, metavar="PICTURE", help="two, or none")
     add_photograph_options(parser)
     parser.add_argument("--repeats", type=int, default=7, help="runs a time is the median of (default: 7)")
-    options = parser.parse_args()
-    if len(options.pictures) not in (0, 2):
-        parser.error(f"two pictures are needed, or none, got {len(options.pictures)}")
-    if options.repeats < 1:
-        parser.error(f"--repeats must be at least 1, got {options.repeats}")
+    options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 
 
 def measure(options):
+    check_least(options, repeats=1)
+    if len(options.pictures) not in (0, 2):
+        raise ValueError(f"two pictures are needed, or none, got {len(options.pictures)}")
     pictures = [read_picture(path) for path in options.pictures] or _composite(chosen_photographs(options))
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)

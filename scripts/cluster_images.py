@@ -13,26 +13,22 @@ from pathlib import Path
 from eval import baselines, datasets, image_report
 from eval.baselines import METHODS
 from eval.image_runs import COLUMNS, Plan, Subject, run
+from eval.running import check_least, exit_status
 from eval.tables import read_csv, write_csv, write_text
 
 NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
-COUNTS = ("jobs", "noise_seeds", "noise_repeat", "neighbors")  # options that must be at least 1
 SIGMAS = (40.0, 80.0, 120.0, 160.0)
 
 
 def main(argv: list[str] | None = None) -> int:
     args = argument_parser().parse_args(argv)
-    try:
+
+    def work():
         if not args.report:
             measure(args)
         write_report(args.out)
-    except (ValueError, OSError) as error:
-        print(f"cluster_images.py: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("cluster_images.py: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
-    return 0
+
+    return exit_status(work, stopped="stopped; the same command goes on from here")
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -76,11 +72,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace) -> None:
-    for name, least in {**dict.fromkeys(COUNTS, 1), "budget": 1e-3}.items():
-        if not getattr(args, name) >= least:
-            raise ValueError(
-                f"--{name.replace('_', '-')} must be at least {least:g}, got {getattr(args, name)}"
-            )
+    check_least(args, jobs=1, noise_seeds=1, noise_repeat=1, neighbors=1, budget=1e-3, seed=0)
     methods = chosen_methods(args.methods)
     folder = datasets.find_folder(args.data)
     names = args.datasets or [*datasets.available(folder), *args.fetch]

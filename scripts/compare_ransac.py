@@ -6,7 +6,7 @@ import sys
 from tqdm import tqdm
 
 from eval.ordinary import compare, methods, table
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,6 +24,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def measure(args: argparse.Namespace) -> None:
+    check_least(args, pairs=1, first_seed=0, copies=1)
     photographs = chosen_photographs(args)
     seeds = range(args.first_seed, args.first_seed + args.pairs)
     steps = (row for copies in args.copies for row in compare(photographs, seeds, copies))

@@ -5,10 +5,12 @@ python scripts/evaluate_shortlist.py all.db --cache DIR
 """
 
 import argparse
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
+from eval.running import exit_status
 from matching.collection import FeatureCache
 from matching.collection.settings import config_of_store
 from matching.collection.shortlist import GalleryIndex, best
@@ -18,15 +20,21 @@ from matching.collection.work import Settings, Source, described
 LENGTHS = (1, 2, 3, 5, 10, 20)
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("db", type=Path, help="a collection of queries and a gallery, all pairs matched")
     parser.add_argument("--cache", type=Path, required=True, help="the collection's folder for features")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return exit_status(lambda: measure(arguments))
+
+
+def measure(arguments):
     with open_store(arguments.db) as store:
         settings = Settings(config_of_store(store), FeatureCache(arguments.cache, 10**12))
         rows = store.rows("SELECT image0, image1, n_objects, score FROM pairs WHERE status = 'matched'")
         images = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
+    if not any(row[2] for row in rows):
+        raise ValueError(f"{arguments.db} must hold matched pairs with objects in common, found none")
     sources = {number: Source(path, content) for number, path, content in images}
     gallery = sorted({row[1] for row in rows})
     start = time.perf_counter()
@@ -61,4 +69,4 @@ def report(rank, wanted, n_gallery):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

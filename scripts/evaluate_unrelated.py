@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from eval.running import exit_status
+from eval.running import check_least, exit_status
 from matching import MatchConfig
 from matching.collection.plan import pictures_in
 from matching.images import read_picture
@@ -27,20 +27,23 @@ def best_score(described0, described1):
     return max((thing.score for thing in match_described(described0, described1, FREE).objects), default=0.0)
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER")
     parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 
 
 def measure(options):
+    check_least(options, pairs=1, seed=0)
     pictures = [[Path(path) for path in pictures_in(folder)] for folder in options.folders]
     possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
+    if not possible:
+        raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
     described = {

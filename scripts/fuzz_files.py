@@ -16,6 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from eval import fuzz
+from eval.running import check_least, exit_status
 from eval.tables import markdown_table
 
 
@@ -29,6 +30,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write the files that failed to this folder")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
+    return exit_status(lambda: measure(args))
+
+
+def measure(args: argparse.Namespace) -> int:
+    """1 where a file failed, else 0."""
+    check_least(args, files=1, seed=0, jobs=1)
     picture = skimage.data.coffee()[100:260, 150:390]
     files = fuzz.damaged_files(picture, args.files, args.seed)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eval.methods import NAMES, SIFT_RANSAC
 from eval.pictures import draw_detection, draw_scores
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 from eval.trials import PairSettings, labelled_candidates
 
 
@@ -38,6 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def draw(args: argparse.Namespace) -> None:
+    check_least(args, seed=0, n_outliers=0)
     settings = PairSettings(args.sigma, args.n_common, args.seed, args.copies, args.hard)
     pair = settings.make(chosen_photographs(args))
     trial = labelled_candidates(pair).with_outliers(args.n_outliers)

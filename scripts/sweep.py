@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from eval import methods, report, sweep
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 from eval.tables import read_csv, write_csv, write_text
 
 
@@ -54,10 +54,9 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace) -> None:
+    check_least(args, trials=1, first_seed=0)
     methods.check_names(tuple(args.methods))
     n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
-    if n_trials < 1:
-        raise ValueError(f"--trials must be at least 1, got {n_trials}")
     photographs = chosen_photographs(args)
     make_points = sweep.quick_points if args.quick else sweep.full_points
     points = make_points(max_common=min(5, max(1, 9 // max(args.copies, 1))))

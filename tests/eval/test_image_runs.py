@@ -12,6 +12,7 @@ import pytest
 
 from eval import image_report, image_runs
 from eval.baselines import METHODS, Method
+from eval.datasets import ImageSet
 from eval.image_runs import Plan, Subject, finished, run
 from eval.image_workers import OK, OVER
 from eval.tables import read_csv
@@ -75,8 +76,9 @@ def test_a_finished_run_stands_before_one_over_the_budget():
         assert finished({"method": "njw", "row": row} for row in rows) == {"njw": {1.0: whole}}
 
 
-def test_an_error_in_a_method_keeps_its_traceback(tmp_path):
-    np.savez(tmp_path / "coil20.npz", X=np.full((30, 4, 4), np.nan), y=np.arange(30))
+def test_an_error_in_a_method_keeps_its_traceback(tmp_path, monkeypatch):
+    broken = ImageSet("coil20", np.full((30, 4, 4), np.nan, np.float32), np.arange(30))
+    monkeypatch.setattr(image_runs.datasets, "load", lambda *_: broken)
     with pytest.raises(RuntimeError, match="ended with exit code 1"):
         run(Plan((Subject("coil20"),), ("gdl-u",)), tmp_path, tmp_path / "runs.jsonl", 1, quiet=True)
 

@@ -101,7 +101,18 @@ def test_command(data, tmp_path, capsys):
     [
         (lambda d: (d / "one/gt.npz").unlink(), "must hold folders with two images and gt.npz, found none"),
         (lambda d: (d / "one/img2.png").unlink(), "one must hold two images, found 1"),
-        (lambda d: (d / "one/gt.npz").write_bytes(b"x"), r"gt\.npz must hold the arrays x1, x2 and label"),
+        (
+            lambda d: (d / "one/gt.npz").write_bytes(b"x"),
+            r"gt\.npz must be an \.npz file with arrays x1, x2 and label",
+        ),
+        (
+            lambda d: (d / "one/gt.npz").write_bytes((d / "one/gt.npz").read_bytes()[:500]),
+            r"gt\.npz must be an \.npz file with arrays x1, x2 and label: File is not a zip file",
+        ),
+        (
+            lambda d: np.savez(d / "one/gt.npz", x1=[[0, np.nan]], x2=[[0, 0]], label=[1]),
+            r"gt\.npz must hold finite numbers in x1, x2 and label",
+        ),
         (lambda d: (d / "one/img1.png").write_bytes(b"x"), r"img1\.png must be an image file"),
         (
             lambda d: np.savez(d / "one/gt.npz", x1=np.zeros((3, 2)), x2=np.zeros((3, 2)), label=np.zeros(2)),

@@ -34,6 +34,7 @@ def test_exit_status(capsys):
         raise KeyboardInterrupt
 
     assert exit_status(lambda: print("done")) == 0
+    assert exit_status(lambda: 1) == 1
     assert exit_status(refuse) == 2
     assert exit_status(stop, "stopped here") == 130
     told = [line.partition(": ")[2] for line in capsys.readouterr().err.splitlines()]

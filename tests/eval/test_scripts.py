@@ -1,0 +1,71 @@
+"""Bad options and files to the scripts: one line on standard error, exit status 2."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage.data
+import skimage.io
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+def refusal(capsys, name, *options):
+    """The one line with which a script refuses its options."""
+    assert runpy.run_path(str(SCRIPTS / f"{name}.py"))["main"]([*map(str, options)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    return shown.err
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("ablation", ["--copies", "0"], "--copies must be at least 1, got 0"),
+        ("ablation", ["--pairs", "0"], "--pairs must be at least 1, got 0"),
+        ("ablation", ["--sigma", "nan"], "--sigma must be at least 0, got nan"),
+        ("compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
+        ("evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
+        ("bench_clustering", ["scaling", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        ("bench_clustering", ["scaling", "--repeats", "0"], "--repeats must be at least 1, got 0"),
+        ("bench_clustering", ["speed"], "PART must be one of merging, "),
+        ("bench_collection", ["none", "killed"], "none must hold models/*.jpg"),
+        ("bench_collection", ["none", "speed", "--single", "0"], "--single must be at least 1, got 0"),
+        ("bench_matching", ["--repeats", "0"], "--repeats must be at least 1, got 0"),
+        ("bench_matching", ["a.png"], "two pictures are needed, or none, got 1"),
+        ("fuzz_files", ["--jobs", "0"], "--jobs must be at least 1, got 0"),
+        ("fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
+        ("evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
+        ("plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
+        ("tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
+    ],
+)
+def test_bad_options(name, options, message, capsys):
+    assert message in refusal(capsys, name, *options)
+
+
+@pytest.mark.parametrize("part", ["merging", "quality", "bandwidth"])
+def test_benchmark_needs_all_of_its_sets_before_it_starts(part, tmp_path, capsys):
+    (tmp_path / "clustering").mkdir()
+    lacking = {"merging": "mnist_test"}.get(part, "yaleb")
+    for name in {"coil20", "coil100", "usps9298", "mnist_test", "yaleb"} - {lacking}:
+        np.savez(tmp_path / "clustering" / f"{name}.npz", X=np.zeros((4, 2, 2)), y=np.arange(4))
+    told = refusal(capsys, "bench_clustering", part, "--data", tmp_path)
+    assert f"{part}: --data or GDL_DATA must name a folder with clustering/{lacking}.npz" in told
+
+
+def test_unrelated_pictures_must_be_two(tmp_path, capsys):
+    skimage.io.imsave(tmp_path / "cat.png", skimage.data.chelsea())
+    told = refusal(capsys, "evaluate_unrelated", tmp_path, tmp_path)
+    assert "must hold two different pictures" in told
+
+
+def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):
+    from matching import MatchConfig
+    from matching.collection.store import open_store
+
+    with open_store(tmp_path / "all.db", MatchConfig()):
+        pass
+    told = refusal(capsys, "evaluate_shortlist", tmp_path / "all.db", "--cache", tmp_path)
+    assert "all.db must hold matched pairs with objects in common, found none" in told
