@@ -1,17 +1,17 @@
 """The clustering figures: toy.png, degrees.png and robustness.png, drawn from saved results.
 
-Takes runs.csv and noise.csv of cluster_images.py (--noise). What the two figures of points need is measured
-once and kept in toy.csv, toy.npz and degrees.csv; prints the tables that belong to the figures.
+Takes runs.csv and noise.csv of cluster_images.py (--noise). The runs on points are measured once for the same
+seeds and gaps and kept in toy.csv, the degrees written to degrees.csv; prints the tables of the figures.
 """
 
 import argparse
 import sys
+from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from eval import image_figures
 from eval.baselines import METHODS
+from eval.running import check_least, exit_status
 from eval.tables import markdown_table, read_csv, write_csv
 from eval.toy_runs import (
     ALSO,
@@ -25,24 +25,20 @@ from eval.toy_runs import (
 )
 from synth.toys import crowded
 
-GAPS = (0.21,)
-SHOWN = 0  # the seed of the panels, at the last gap
+SHOWN = 0  # the seed of the panels, at the first gap
 
 
 def main(argv: list[str] | None = None) -> int:
     args = argument_parser().parse_args(argv)
-    try:
-        if args.seeds < 1:
-            raise ValueError(f"--seeds must be at least 1, got {args.seeds}")
-        args.out.mkdir(parents=True, exist_ok=True)
-        draw_toy(args.out, range(args.seeds))
-        draw_degrees(args.out, range(args.seeds))
-        if args.results:
-            draw_robustness(args.results, args.noise or [args.results], args.dataset, args.out)
-    except (ValueError, OSError) as error:
-        print(f"figures.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+    return exit_status(lambda: draw(args))
+
+
+def draw(args: argparse.Namespace) -> None:
+    check_least(args, seeds=1)
+    draw_toy(args.out, range(args.seeds), list(dict.fromkeys(args.gaps)))
+    draw_degrees(args.out, range(args.seeds))
+    if args.results:
+        draw_robustness(args.results, args.noise or [args.results], args.dataset, args.out)
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -54,21 +50,37 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--dataset", default="coil20", help="the set of robustness.png (default coil20)")
     parser.add_argument("--out", type=Path, default=Path("figures"), help="folder (default: figures)")
     parser.add_argument("--seeds", type=int, default=20, help="draws of the toy sets (default 20)")
+    parser.add_argument(
+        "--gaps",
+        type=float,
+        nargs="+",
+        default=[0.21],
+        help="between the toy clusters; the first is drawn (default 0.21)",
+    )
     return parser
 
 
-def draw_toy(out: Path, seeds: range) -> None:
-    if not (out / "toy.csv").is_file():
-        write_csv(out / "toy.csv", TOY_COLUMNS, toy_rows((*EIGHT, *ALSO), seeds, GAPS))
-    rows = read_csv(out / "toy.csv")
-    points = crowded(SHOWN, GAPS[-1])
-    if not (out / "toy.npz").is_file():
-        found = {name: toy_labels(points, name, shown_value(rows, name, GAPS[-1])) for name in EIGHT}
-        np.savez_compressed(out / "toy.npz", **found)
-    with np.load(out / "toy.npz") as labels:
-        panels = [(panel_title(rows, name, GAPS[-1]), labels[name]) for name in EIGHT]
-        image_figures.draw_toy(points.points, points.labels, panels, out / "toy.png")
-    print(toy_table(rows))
+def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
+    rows = measured_toys(out / "toy.csv", seeds, gaps)
+    points = crowded(SHOWN, gaps[0])
+    panels = [
+        (panel_title(rows, name, gaps[0]), toy_labels(points, name, shown_value(rows, name, gaps[0])))
+        for name in EIGHT
+    ]
+    image_figures.draw_toy(points.points, points.labels, panels, out / "toy.png")
+    print(toy_table(rows, gaps))
+
+
+def measured_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
+    """The rows of a CSV that holds these seeds and gaps and no others, else measured and written to it."""
+    names = (*EIGHT, *ALSO)
+    if path.is_file():
+        rows = read_csv(path)
+        held = {tuple(row.get(key) for key in ("method", "gap", "seed")) for row in rows}
+        if held == set(product(names, gaps, seeds)):
+            return rows
+    write_csv(path, TOY_COLUMNS, toy_rows(names, seeds, tuple(gaps)))
+    return read_csv(path)
 
 
 def shown_value(rows: list[dict], name: str, gap: float) -> float | None:
@@ -83,16 +95,16 @@ def panel_title(rows: list[dict], name: str, gap: float) -> str:
     return title
 
 
-def toy_table(rows: list[dict]) -> str:
+def toy_table(rows: list[dict], gaps: list[float]) -> str:
     """Perfect runs of each method, at a = 1 and at its best value, for each gap."""
     lines = []
     for name in (*EIGHT, *ALSO):
         cells = [METHODS[name].label]
-        for gap in GAPS:
+        for gap in gaps:
             cells.append(share(rows, name, 1.0, gap) if METHODS[name].parameter == "a" else "")
             cells.append(share(rows, name, best_value(rows, name, gap), gap))
         lines.append(cells)
-    head = [f"gap {gap}, {what}" for gap in GAPS for what in ("a = 1", "best parameter")]
+    head = [f"gap {gap}, {what}" for gap in gaps for what in ("a = 1", "best parameter")]
     return markdown_table(["method", *head], lines)
 
 
@@ -115,9 +127,8 @@ def share(rows: list[dict], name: str, value: float | None, gap: float) -> str:
 
 
 def draw_degrees(out: Path, seeds: range) -> None:
-    if not (out / "degrees.csv").is_file():
-        write_csv(out / "degrees.csv", DEGREE_COLUMNS, degree_rows(seeds))
-    rows = read_csv(out / "degrees.csv")
+    rows = degree_rows(seeds)
+    write_csv(out / "degrees.csv", DEGREE_COLUMNS, rows)
     across, within = pooled_degrees(seeds, 0, 2), pooled_degrees(seeds, 0, 0)
     image_figures.draw_degrees(across, within, rows, out / "degrees.png")
     cells = ([r["case"], r["quantity"], f"{r['mean']:.2f}", f"{r['share_nonzero']:.2f}"] for r in rows)

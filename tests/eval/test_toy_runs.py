@@ -6,6 +6,7 @@ import pytest
 
 from eval import image_figures
 from eval.image_workers import OK
+from eval.tables import read_csv
 from eval.toy_runs import Degrees, degree_rows, degrees, toy_labels, toy_rows
 from gdl_core import affinity_graph, knn_graph
 from gdl_core.reference import indegree, outdegree
@@ -56,7 +57,6 @@ def test_the_command_measures_once_and_draws_from_what_it_saved(figures, tmp_pat
     assert "| GDL-U | 1 of 1 | 1 of 1 |" in first and "| single linkage |  | 0 of 1 |" in first
     assert {p.name for p in tmp_path.iterdir()} == {
         "toy.csv",
-        "toy.npz",
         "toy.png",
         "degrees.csv",
         "degrees.png",
@@ -67,9 +67,26 @@ def test_the_command_measures_once_and_draws_from_what_it_saved(figures, tmp_pat
     assert "| GDL-U | 0 of 1 | 1 of 1 |" in capsys.readouterr().out
 
 
+def test_other_seeds_or_gaps_are_measured_again(figures, tmp_path, capsys):
+    for options, counts in (
+        (["--seeds", "1"], "| GDL-U | 1 of 1 | 1 of 1 |"),
+        (["--seeds", "2"], "| GDL-U | 2 of 2 | 2 of 2 |"),
+        (["--seeds", "1", "--gaps", "0.3", "0.21", "0.3"], "| GDL-U | 1 of 1 | 1 of 1 | 1 of 1 | 1 of 1 |"),
+    ):
+        assert figures([*options, "--out", str(tmp_path)]) == 0
+        shown = capsys.readouterr().out
+        assert counts in shown
+    assert "| method | gap 0.3, a = 1 | gap 0.3, best parameter | gap 0.21, a = 1 |" in shown
+    assert {row["gap"] for row in read_csv(tmp_path / "toy.csv")} == {0.3, 0.21}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["--seeds", "0"], "--seeds must be at least 1, got 0"), (["--results", "none"], "must be a CSV file")],
+    [
+        (["--seeds", "0"], "--seeds must be at least 1, got 0"),
+        (["--gaps", "0.2", "-1"], "gap must be above 0 and finite, got -1"),
+        (["--results", "none"], "must be a CSV file"),
+    ],
 )
 def test_bad_options_of_the_figures(figures, tmp_path, capsys, options, message):
     assert figures(["--seeds", "1", "--out", str(tmp_path), *options]) == 2
