@@ -76,6 +76,19 @@ def check_formats(formats, pictures):
         names = image_names([picture.path for picture in pictures])
         if names[0] == names[1]:
             raise InputError(f"{names[0]}: COLMAP and hloc know no pair of an image with itself")
+        for name in names:
+            _check_name(name, formats)
+
+
+def _check_name(name, formats):
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name!r}: COLMAP and hloc want names in UTF-8; rename the file") from None
+    if "hloc" in formats and len(name.split()) != 1:
+        raise InputError(
+            f"{name!r}: hloc's list of pairs can't hold a name with white space; rename the file"
+        )
 
 
 def exported(name, pictures, result):

@@ -60,7 +60,7 @@ def write_collection_report(db, path, most, cache, progress=None):
             failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
             **_counts(store),
         )
-    write_whole(Path(path), page.encode())
+    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
 
 
 def _counts(store):

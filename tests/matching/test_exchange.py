@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import sqlite3
 import sys
 from pathlib import Path
@@ -233,6 +234,24 @@ def test_equal_results_give_equal_bytes(name):
     if name == "hloc":
         pytest.importorskip("h5py")
     assert exported(name, pictures(), planted(2)) == exported(name, pictures(), planted(2))
+
+
+@pytest.mark.parametrize("name", ["a b.png", "a\u00a0b.png", "my pictures/a.png", "a\nb.png"])
+def test_hloc_takes_no_name_with_white_space(name):
+    pytest.importorskip("h5py")
+    with pytest.raises(InputError, match="can't hold a name with white space") as raised:
+        check_formats(["csv", "hloc"], pictures(paths=(f"x/{name}", "x/b.png")))
+    assert "\n" not in str(raised.value)
+    check_formats(["colmap", "csv"], pictures(paths=(f"x/{name}", "x/b.png")))
+    check_formats(["hloc"], pictures(paths=("my pictures/a.png", "my pictures/b.png")))  # what both are in
+
+
+def test_names_that_are_not_utf8_are_told_before_the_work():
+    bad = pictures(paths=("a.png", os.fsdecode(b"b\xff.png")))
+    with pytest.raises(InputError, match=r"'b\\udcff.png': COLMAP and hloc want names in UTF-8"):
+        check_formats(["colmap"], bad)
+    check_formats(["csv"], bad)
+    assert exported("csv", bad, planted())
 
 
 def test_what_cannot_be_exported_is_told(monkeypatch):

@@ -1,6 +1,7 @@
 """The reports, as text and in a real browser."""
 
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -282,6 +283,14 @@ def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
     told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
     names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
     assert names == ["first.png", "second.png", "third.png"]
+
+
+def test_a_database_whose_name_is_not_utf8(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    db = tmp_path / os.fsdecode(b"c\xff.db")
+    shutil.copy(place / "c.db", db)
+    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    assert r"c\udcff.db" in (tmp_path / "c.html").read_text("utf-8")
 
 
 def test_the_command_writes_the_report(tmp_path):
