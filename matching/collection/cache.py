@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 import time
 import zipfile
+import zlib
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cache as computed_once
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import PIL
@@ -39,7 +40,7 @@ SOURCES = (  # modules that make features
     "_feature_kernels",
     "_opencv",
 )
-DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zipfile.error, NotImplementedError)
+DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,35 +101,30 @@ class FeatureCache:
         path = self._path(key)
         try:
             entry = _read(path)
-            os.utime(path)  # used now
-            return entry
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         except DAMAGED:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
             return None
+        with suppress(OSError):  # another user's, of a cache that several share
+            os.utime(path)  # used now
+        return entry
 
     def put(self, key, entry):
         """Keep a CachedPicture; without an error where the disk is full or can't be written."""
         path = self._path(key)
-        try:
+        part = path.with_name(f"{uuid4().hex}.part")
+        with suppress(OSError):  # it is described again when needed
             path.parent.mkdir(exist_ok=True)
-            file = tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False)  # noqa: SIM115
             try:
-                with file:
+                with part.open("xb") as file:  # tempfile's would be for this user alone
                     np.savez(file, **_arrays(entry))
-                if Path(file.name).stat().st_size <= self.limit:
-                    Path(file.name).replace(path)
+                if part.stat().st_size <= self.limit:
+                    part.replace(path)
             finally:
-                Path(file.name).unlink(missing_ok=True)
+                part.unlink(missing_ok=True)
             self._make_room()
-        except OSError:
-            return  # it is described again when needed
-
-    def size(self):
-        """Bytes that the entries take."""
-        return sum(size for _, size, _ in self._entries())
 
     def _path(self, key):
         return self.folder / key[:2] / f"{key}{SUFFIX}"
@@ -141,8 +137,9 @@ class FeatureCache:
         for _, size, path in entries:
             if taken <= FULL * self.limit:
                 break
-            path.unlink(missing_ok=True)
-            taken -= size
+            with suppress(OSError):  # another user's
+                path.unlink(missing_ok=True)
+                taken -= size
 
     def _entries(self):
         """(time of last use, bytes, path) of each entry; on the way, unfinished files of the past go."""
@@ -153,7 +150,7 @@ class FeatureCache:
                     yield status.st_mtime_ns, status.st_size, path
                 elif path.suffix == ".part" and status.st_mtime < time.time() - ABANDONED:
                     path.unlink(missing_ok=True)
-            except FileNotFoundError:  # another process made room
+            except OSError:  # another process made room, or it is another user's
                 continue
 
 

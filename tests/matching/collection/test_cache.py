@@ -1,8 +1,11 @@
+import errno
 import os
 import subprocess
 import sys
 import time
 from dataclasses import fields, replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -44,6 +47,11 @@ def equal(a, b):
     return columns and others and (a.width, a.height) == (b.width, b.height)
 
 
+def size_of(cache):
+    """Bytes that the entries take."""
+    return sum(path.stat().st_size for path in cache.folder.glob("*/*"))
+
+
 def test_an_entry_comes_back_bit_by_bit(tmp_path, entry):
     cache = FeatureCache(tmp_path, 10**9)
     assert cache.get("ab12") is None
@@ -83,11 +91,74 @@ def test_a_damaged_entry_counts_as_missing(tmp_path, entry, damage):
     assert equal(cache.get("ab"), entry)
 
 
+def test_any_flipped_bit_of_the_structure_is_damage_or_harmless(tmp_path):
+    """Of each kind of the archive's headers; one of them says that an entry is encrypted."""
+    entry = made_up(np.random.default_rng(0), 1)
+    cache = FeatureCache(tmp_path, 10**9)
+    cache.put("ab", entry)
+    (path,) = tmp_path.glob("*/*.npz")
+    whole = path.read_bytes()
+    headers = [whole.index(signature) for signature in (b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06")]
+    rejected = 0
+    for start, bit in product(headers, range(8 * 20)):
+        flipped = bytearray(whole)
+        flipped[start + bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        found = cache.get("ab")
+        assert found is None or equal(found, entry)
+        rejected += found is None
+    assert rejected > 100
+
+
+def test_entries_are_for_all_whom_the_umask_allows(tmp_path, entry):
+    before = os.umask(0o027)
+    try:
+        FeatureCache(tmp_path, 10**9).put("ab", entry)
+    finally:
+        os.umask(before)
+    (path,) = tmp_path.glob("*/*.npz")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_entries_of_another_user_are_used_and_left_alone(tmp_path, entry, monkeypatch):
+    def forbidden(*_, **__):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    cache = FeatureCache(tmp_path, 10**9)
+    cache.put("ab", entry)
+    (path,) = tmp_path.glob("*/*.npz")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "utime", forbidden)
+        assert equal(cache.get("ab"), entry)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", forbidden)
+        assert cache.get("ab") is None
+    assert path.exists()
+
+
+def test_what_another_user_forbids_to_delete_does_not_fill_the_room(tmp_path, monkeypatch):
+    entry = made_up(np.random.default_rng(0), 100)
+    FeatureCache(tmp_path, 10**9).put("a0", entry)
+    cache = FeatureCache(tmp_path, 2 * size_of(FeatureCache(tmp_path, 0)))
+    unlink = Path.unlink
+
+    def refusing(path, **keywords):
+        if path.stem == "a0":
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        unlink(path, **keywords)
+
+    monkeypatch.setattr(Path, "unlink", refusing)
+    for k in range(1, 5):
+        cache.put(f"b{k}", entry)
+    assert cache.get("a0") is not None
+    assert size_of(cache) <= cache.limit
+
+
 def test_the_entries_used_least_recently_go(tmp_path):
     entry = made_up(np.random.default_rng(0), 100)
     probe = FeatureCache(tmp_path, 10**9)
     probe.put("probe", entry)
-    size = probe.size()
+    size = size_of(probe)
     cache = FeatureCache(tmp_path / "limited", 4 * size)
     cache.folder.mkdir()
     for k in range(4):
@@ -98,7 +169,7 @@ def test_the_entries_used_least_recently_go(tmp_path):
     cache.put("bb", entry)
     kept = [name for name in ("a0", "a1", "a2", "a3", "bb") if cache.get(name) is not None]
     assert kept == ["a0", "a3", "bb"]  # down to nine tenths of the room
-    assert cache.size() <= cache.limit
+    assert size_of(cache) <= cache.limit
 
 
 def test_an_entry_larger_than_the_cache_is_not_kept(tmp_path, entry):
@@ -158,4 +229,4 @@ def test_several_writers_at_once(tmp_path):
     ]
     assert [run.communicate(timeout=PATIENCE)[1] for run in runs] == [""] * 3
     assert not list(tmp_path.rglob("*.part"))
-    assert FeatureCache(tmp_path, 300_000).size() <= 300_000
+    assert size_of(FeatureCache(tmp_path, 300_000)) <= 300_000
