@@ -33,6 +33,7 @@ class PairRecord:
     """A pair, matched or failed.
 
     id : its number in the database
+    contents : SHA-256 of the two files that were matched
     n_candidates : candidate correspondences
     objects : one MatchedObject for each object
     candidate : (n,) int64, the kept ones among the candidates, rising
@@ -44,6 +45,7 @@ class PairRecord:
     """
 
     id: int
+    contents: tuple[str, str]
     n_candidates: int = 0
     objects: tuple[MatchedObject, ...] = ()
     candidate: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
@@ -55,11 +57,12 @@ class PairRecord:
     error: str | None = None
 
 
-def pair_record(number, result):
+def pair_record(number, contents, result):
     """The PairRecord of a MatchResult: its objects and the matches that were kept."""
     kept = np.flatnonzero(result.cluster >= 0)
     return PairRecord(
         number,
+        contents,
         len(result.cluster),
         result.objects,
         kept,

@@ -118,9 +118,11 @@ def _match(store, run, settings, progress):
     # another run may have found just now that a picture has changed: its pairs are that run's
     rows = [row for row in pending if row[1] in sources and row[2] in sources]
     tasks = ((number, sources[i], sources[j], settings) for number, i, j in rows)
+    pictures_of = {number: pair for number, *pair in rows}
     for record in progress(run(match_files, tasks), total=len(rows), desc="pairs"):
         if isinstance(record, Lost):
-            record = PairRecord(record.id, error=record.error)
+            contents = tuple(sources[k].content for k in pictures_of[record.id])
+            record = PairRecord(record.id, contents, error=record.error)
         store.record_pair(record)
     return len(rows)
 

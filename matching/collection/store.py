@@ -176,24 +176,26 @@ class Store:
             )
 
     def record_pair(self, record):
-        """Write what is known of a pair, unless another process has."""
+        """Write what is known of a pair, unless another process has, or has found that a picture changed."""
         with self._transaction():
             if record.error is not None:
-                self._end_pair(record.id, "failed", None, None, None, None, record.error)
+                self._end_pair(record, "failed", None, None, None, None, record.error)
                 return
             best = max((o.score for o in record.objects), default=0.0)
             counts = record.n_candidates, len(record.candidate), len(record.objects)
-            if self._end_pair(record.id, "matched", *counts, best, None):
+            if self._end_pair(record, "matched", *counts, best, None):
                 self._db.executemany("INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?)", _object_rows(record))
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
 
-    def _end_pair(self, number, *columns):
+    def _end_pair(self, record, *columns):
         ended = self._db.execute(
             "UPDATE pairs SET status = ?, n_candidates = ?, n_matches = ?, n_objects = ?, score = ?,"
-            " error = ? WHERE id = ? AND status = 'pending'",
-            (*columns, number),
+            " error = ? WHERE id = ? AND status = 'pending'"
+            " AND (SELECT sha256 FROM images WHERE id = image0) = ?"
+            " AND (SELECT sha256 FROM images WHERE id = image1) = ?",
+            (*columns, record.id, *record.contents),
         )
         return ended.rowcount == 1
 

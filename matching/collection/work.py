@@ -65,15 +65,16 @@ def describe_file(number, path, settings):
 
 def match_files(number, source0, source1, settings):
     """The PairRecord of two pictures."""
+    contents = source0.content, source1.content
     try:
         with limited_threads(1):
             entries = [described(source, settings) for source in (source0, source1)]
             result = match_described(*(entry.described for entry in entries), settings.config)
     except InputError as error:
-        return PairRecord(number, error=_one_line(error))
+        return PairRecord(number, contents, error=_one_line(error))
     except Exception:
-        return PairRecord(number, error=INTERNAL + traceback.format_exc())
-    return pair_record(number, result)
+        return PairRecord(number, contents, error=INTERNAL + traceback.format_exc())
+    return pair_record(number, contents, result)
 
 
 def described(source, settings):

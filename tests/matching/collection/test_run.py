@@ -255,7 +255,7 @@ def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):
 def die_on_three(number, text):
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    return PairRecord(number, len(text))
+    return PairRecord(number, ("", ""), len(text))
 
 
 def test_a_task_that_kills_its_process_is_lost_alone():

@@ -12,6 +12,8 @@ from matching.collection.store import open_store
 from matching.objects import describe_object
 from matching.pipeline import MatchResult
 
+FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
+
 
 @pytest.fixture
 def db(tmp_path):
@@ -52,7 +54,7 @@ def test_numbers_follow_the_order_of_the_plan(db):
 def test_a_result_is_kept_to_the_last_bit(db):
     made = result()
     with open_store(db, MatchConfig()) as store:
-        fill(store).record_pair(pair_record(0, made))
+        fill(store).record_pair(pair_record(0, FILES, made))
         rows = np.array(store.rows("SELECT candidate, object, x0, y0, x1, y1, score FROM matches"))
         objects = store.rows("SELECT object, n_matches, score, transform, transform_error FROM objects")
         pair = store.rows("SELECT status, n_candidates, n_matches, n_objects, score FROM pairs WHERE id = 0")
@@ -70,10 +72,26 @@ def test_a_result_is_kept_to_the_last_bit(db):
 
 def test_a_pair_is_written_once_whoever_comes_first(db):
     with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
-        fill(one).record_pair(pair_record(0, result()))
-        other.record_pair(PairRecord(0, 5))
-        other.record_pair(PairRecord(0, error="late"))
+        fill(one).record_pair(pair_record(0, FILES, result()))
+        other.record_pair(PairRecord(0, FILES, 5))
+        other.record_pair(PairRecord(0, FILES, error="late"))
         assert other.rows("SELECT status, n_candidates FROM pairs WHERE id = 0") == [("matched", 60)]
+
+
+@pytest.mark.parametrize("described_again", [False, True])
+def test_a_result_of_what_a_picture_was_is_not_taken_for_what_it_is(db, described_again):
+    with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
+        fill(one)
+        other.forget_changed({1: "6" * 64})
+        if described_again:
+            other.record_image(ImageRecord(1, "6" * 64, 100, 90, 900))
+        one.record_pair(pair_record(0, FILES, result()))
+        one.record_pair(PairRecord(0, FILES, error="also old"))
+        assert one.rows("SELECT status FROM pairs WHERE id = 0") == [("pending",)]
+        assert one.value("SELECT count(*) FROM matches") == 0
+        if described_again:
+            other.record_pair(pair_record(0, (FILES[0], "6" * 64), result()))
+            assert one.rows("SELECT status FROM pairs WHERE id = 0") == [("matched",)]
 
 
 def test_pairs_of_failed_pictures_fail_with_their_reason(db):
@@ -88,15 +106,16 @@ def test_pairs_of_failed_pictures_fail_with_their_reason(db):
 
 def test_a_changed_picture_starts_again_with_all_its_pairs(db):
     with open_store(db, MatchConfig()) as store:
-        fill(store).record_pair(pair_record(0, result()))
-        store.record_pair(pair_record(1, result()))
+        fill(store).record_pair(pair_record(0, FILES, result()))
+        store.add_pairs([(0, 0)])
+        store.record_pair(pair_record(3, FILES, result()))
         store.fail_pairs_of_failed_images()
         assert store.forget_changed({0: "5" * 64, 1: "5" * 64, 2: None}) == 0
         assert store.forget_changed({0: "5" * 64, 1: "6" * 64, 2: None}) == 1
         assert store.rows("SELECT id, status, n_objects FROM pairs") == [
-            (0, "pending", None), (1, "matched", 2), (2, "pending", None),
+            (0, "pending", None), (1, "failed", None), (2, "pending", None), (3, "matched", 2),
         ]  # fmt: skip
-        assert store.rows("SELECT DISTINCT pair FROM matches") == [(1,)]
+        assert store.rows("SELECT DISTINCT pair FROM matches") == [(3,)]
         assert store.rows("SELECT status FROM images") == [("described",), ("pending",), ("failed",)]
         assert store.forget_changed({2: "7" * 64}) == 1  # it is there now
 
@@ -112,7 +131,7 @@ def test_foreign_keys_are_on_and_the_checks_hold(db):
         ):
             with pytest.raises(sqlite3.IntegrityError):
                 store.cursor(statement)
-        store.record_pair(pair_record(0, result()))
+        store.record_pair(pair_record(0, FILES, result()))
         store.cursor("DELETE FROM pairs WHERE id = 0")
         assert store.value("SELECT count(*) FROM matches") == store.value("SELECT count(*) FROM objects") == 0
         assert store.rows("PRAGMA foreign_key_check") == []
