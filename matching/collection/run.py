@@ -12,6 +12,7 @@ from matching.collection.shortlist import GalleryIndex, best, fingerprint, requi
 from matching.collection.store import open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
 from matching.config import MatchConfig
+from matching.errors import InputError
 from matching.threads import default_threads
 
 
@@ -139,20 +140,42 @@ def _add_shortlist(store, plan, numbers, n, settings, progress):
     gallery = [number for number in gallery if number in sources]
     contents = ([sources[k].content if k in sources else None for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, *contents, programs())
-    if store.has_shortlist(known_as):
-        return
+    if not store.has_shortlist(known_as):
+        lost = set()
 
-    def descriptors(number):
-        return described(sources[number], settings).described.features.descriptors
+        def described_ones(numbers, what):
+            told = progress(numbers, total=len(numbers), desc=what)
+            return _descriptors(told, sources, settings, lost)
 
-    index = GalleryIndex(map(descriptors, progress(gallery, total=len(gallery), desc="index")))
-    pairs = []
-    for query in progress(queries, total=len(queries), desc="shortlist"):
-        if query in sources:
-            itself = [k for k, number in enumerate(gallery) if number == query]
-            chosen = best(index.scores(descriptors(query)), n, itself)
-            pairs += [(query, gallery[k]) for k in chosen]
-    store.add_pairs(pairs, known_as)
+        pairs = list(_shortlist(described_ones(gallery, "index"), described_ones(queries, "shortlist"), n))
+        store.add_pairs(pairs, None if lost else known_as)
+
+
+def _shortlist(gallery, queries, n):
+    """The pairs (query, picture of the gallery), both sides given as (number, descriptors) one by one."""
+    numbers = []
+
+    def descriptors():
+        for number, found in gallery:
+            numbers.append(number)
+            yield found
+
+    index = GalleryIndex(descriptors())
+    for query, found in queries:
+        itself = [k for k, number in enumerate(numbers) if number == query]
+        yield from ((query, numbers[k]) for k in best(index.scores(found), n, itself))
+
+
+def _descriptors(numbers, sources, settings, lost):
+    """(number, descriptors) of the pictures with a Source; those whose file is gone, or another one since it
+    was described, are left out and added to `lost`.
+    """
+    for number in numbers:
+        if number in sources:
+            try:
+                yield number, described(sources[number], settings).described.features.descriptors
+            except InputError:
+                lost.add(number)
 
 
 def _summary(store, described, matched):

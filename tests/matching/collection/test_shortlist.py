@@ -1,8 +1,10 @@
+import shutil
+
 import numpy as np
 import pytest
 from database import content, rows
 
-from matching.collection import match_collection, plan_of_gallery
+from matching.collection import FeatureCache, match_collection, plan_of_gallery, work
 from matching.collection.shortlist import RATIO, best, some_descriptors, votes
 from matching.features import DESCRIPTOR_NORM
 
@@ -83,3 +85,27 @@ def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
     assert content(tmp_path / "c.db") == before
     more = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1, shortlist=99)
     assert more.pairs == 12
+
+
+@pytest.mark.parametrize("change", ["vanish", "change"])
+def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change):
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for name in ("a first.png", "b second.png", "c.jpg"):
+        shutil.copy(folder / name, pictures)
+    lost = pictures / "c.jpg"
+
+    def losing(items, desc, **_):
+        if desc == "index":
+            work._described.cache_clear()
+            lost.unlink() if change == "vanish" else shutil.copy(folder / "a first.png", lost)
+        return items
+
+    plan, db = plan_of_gallery(pictures, pictures), tmp_path / "c.db"
+    nothing_kept = FeatureCache(tmp_path, 100)
+    summary = match_collection(plan, db, cache=nothing_kept, jobs=1, shortlist=9, progress=losing)
+    assert (summary.pairs, summary.failed_pairs, summary.matched) == (2, 0, 2)
+    assert not rows(db, "SELECT 1 FROM results WHERE ? IN (path0, path1)", str(lost))
+    shutil.copy(folder / "c.jpg", lost)  # the same as before: only the shortlist is missing
+    again = match_collection(plan, db, cache=nothing_kept, jobs=1, shortlist=9)
+    assert (again.pairs, again.described, again.matched) == (6, 0, 4)
