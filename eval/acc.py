@@ -13,11 +13,11 @@ and the values below are chosen here, the values by `scripts/tune_rivals.py`.
 from dataclasses import dataclass
 
 import cv2
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from eval._labels import without_small
+from gdl_core._jit import njit
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def partial_linkage(distances: NDArray, threshold: float, cap: int) -> NDArray[n
     return _agglomerate(np.ascontiguousarray(distances, np.float32), np.float32(threshold), cap)
 
 
-@numba.njit(cache=True)
+@njit
 def _agglomerate(d, threshold, cap):
     """Keeps D and the single linkage of every pair of clusters.
 
@@ -125,7 +125,7 @@ def _agglomerate(d, threshold, cap):
     return members
 
 
-@numba.njit(cache=True)
+@njit
 def _mean_of_smallest(d, a, b, following, k):
     """Mean of the k smallest distances between two chains of members."""
     smallest = np.full(k, np.inf, np.float32)  # rising

@@ -1,8 +1,9 @@
 """The full matrix of ACC distances that the rivals work on; `matching.geometry.acc_distances` defines it."""
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from gdl_core._jit import njit
 
 
 def distance_matrix(candidates) -> NDArray[np.float32]:
@@ -15,7 +16,7 @@ def distance_matrix(candidates) -> NDArray[np.float32]:
     return _distances(*(np.ascontiguousarray(a, np.float32) for a in arrays))
 
 
-@numba.njit(cache=True)
+@njit
 def _distances(x0, x1, forth, back):
     m = len(x0)
     d = np.zeros((m, m), np.float32)

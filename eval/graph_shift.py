@@ -9,12 +9,12 @@ Scaling W changes no mode, so only beta sigma_s^2 (px, where the affinity ends) 
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from eval._labels import without_small
+from gdl_core._jit import njit
 
 _TOLERANCE = 1e-4  # relative gain of density below which a shift has arrived
 _MAX_ROUNDS = 50  # of expansion, and _MAX_STEPS of the replicator equation in each
@@ -65,7 +65,7 @@ def shift(w: sparse.csr_array, start: int) -> NDArray[np.float64]:
     return x
 
 
-@numba.njit(cache=True)
+@njit
 def _all_shifts(indptr, indices, data, order):
     """Mode of every vertex, (W x)_i / g of its mode, and the density of every mode.
 
@@ -102,7 +102,7 @@ def _all_shifts(indptr, indices, data, order):
     return mode, share, density
 
 
-@numba.njit(cache=True)
+@njit
 def _known_mode(support, x, in_support):
     """The mode found before whose support carries at least half of x, else -1."""
     c = in_support[support[np.argmax(x)]]
@@ -115,7 +115,7 @@ def _known_mode(support, x, in_support):
     return c if weight >= 0.5 else -1
 
 
-@numba.njit(cache=True)
+@njit
 def _shift(indptr, indices, data, start, in_support, work):
     """Support, weights and density of the mode that the shift from `start` arrives at.
 
@@ -136,7 +136,7 @@ def _shift(indptr, indices, data, start, in_support, work):
     return support, x, g
 
 
-@numba.njit(cache=True)
+@njit
 def _replicate(indptr, indices, data, support, x, in_support, place):
     """Replicator equation x_i <- x_i (W x)_i / g(x) on the support until g stands still.
 
@@ -170,7 +170,7 @@ def _replicate(indptr, indices, data, support, x, in_support, place):
     return support[keep], x[keep] / x[keep].sum(), g
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def _dot(x, y):
     # the sum's order is fixed at compile time; a BLAS would choose another, and start threads as well
     total = 0.0
@@ -179,7 +179,7 @@ def _dot(x, y):
     return total
 
 
-@numba.njit(cache=True)
+@njit
 def _times(w, x):
     y = np.empty(len(x))
     for k in range(len(x)):
@@ -187,7 +187,7 @@ def _times(w, x):
     return y
 
 
-@numba.njit(cache=True)
+@njit
 def _dense(indptr, indices, data, support, place):
     """W on the support, (n, n)."""
     n = len(support)
@@ -203,7 +203,7 @@ def _dense(indptr, indices, data, support, place):
     return w
 
 
-@numba.njit(cache=True)
+@njit
 def _expand(indptr, indices, data, support, x, g, pull, place):
     """One step towards the vertices with (W x)_i > g, as far as g rises along it (Liu and Yan, Sec. 3.2).
 

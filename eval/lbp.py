@@ -5,10 +5,11 @@ Ahonen, Hadid, Pietikäinen: Face Description with Local Binary Patterns, PAMI 2
 
 import warnings
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from skimage.feature import local_binary_pattern
+
+from gdl_core._jit import njit
 
 N_POINTS = 8
 N_PATTERNS = N_POINTS * (N_POINTS - 1) + 3  # 58 uniform ones and one for all others
@@ -49,7 +50,7 @@ def patterns(image: NDArray, radius: float) -> NDArray[np.int64]:
         return local_binary_pattern(image, N_POINTS, radius, "nri_uniform").astype(np.int64)
 
 
-@numba.njit(cache=True)
+@njit
 def chi_square_distances(f):
     """d(x, y) = sum_k (x_k - y_k)^2 / (x_k + y_k), terms 0 / 0 left out; (n, d) float32 to (n, n) float32.
 

@@ -34,7 +34,7 @@ from ._pairs import (
 )
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "df71da9fd96f"
+PARTS = "c112643a327d"
 
 cluster_type = np.dtype(
     [

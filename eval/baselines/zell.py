@@ -9,12 +9,12 @@ p is left out. Two clusters are as close as their union raises it for their memb
 
 import heapq
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, identity
 
 from gdl_core import AffinityGraph, MergeTree
+from gdl_core._jit import njit
 
 Z = 0.01
 
@@ -125,7 +125,7 @@ class _Walks:
         return _affinity(members[a], a, b, len(members[b]), node, *self.p, *self.room, self.z)
 
 
-@numba.njit(cache=True)
+@njit
 def _affinity(smaller, a, b, size_b, node, rp, ri, rv, cp, ci, cv, into, seen, found, z):
     """A(a, b) from the members of a, the smaller one. `into` is zero and `seen` False before and after."""
     total_a, total_b, n_found = 0.0, 0.0, 0
@@ -147,7 +147,7 @@ def _affinity(smaller, a, b, size_b, node, rp, ri, rv, cp, ci, cv, into, seen, f
     return total_a / len(smaller) + total_b / size_b
 
 
-@numba.njit(cache=True)
+@njit
 def _gain(p, own, other, node, rp, ri, rv, cp, ci, cv, into, z):
     """ln ((I - z P_C)^-1)_pp in the union less that in p's own cluster, from closed walks of up to 3
     steps.

@@ -350,11 +350,39 @@ def test_cache_folder_from_the_environment(tmp_path):
     assert list(folder.rglob("*.nbi"))
 
 
+ONLY_TOLD = NOWHERE.format(locators="[Nowhere, UserProvidedCacheLocator]")
+
+
+def own_folder(tmp_path):
+    return tmp_path / f"gdl-numba-cache-{os.getuid()}"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs user ids")
 def test_works_where_only_the_temporary_folder_can_be_written(tmp_path):
-    before = NOWHERE.format(locators="[Nowhere, UserProvidedCacheLocator]")
-    path = cache_path_of_a_kernel(tmp_path, before, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path))
-    assert path.startswith(str(tmp_path / "gdl-numba-cache"))
-    assert list((tmp_path / "gdl-numba-cache").rglob("*.nbi"))
+    path = cache_path_of_a_kernel(tmp_path, ONLY_TOLD, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path))
+    assert path.startswith(str(own_folder(tmp_path)))
+    assert list(own_folder(tmp_path).rglob("*.nbi"))
+    assert own_folder(tmp_path).stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="needs user ids")
+@pytest.mark.parametrize("kind", ["link", "file", "open to all", "of another user"])
+def test_no_cache_where_others_could_plant_code(kind, tmp_path):
+    folder, before = own_folder(tmp_path), ONLY_TOLD
+    if kind == "link":
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    elif kind == "file":
+        folder.write_text("")
+    elif kind == "open to all":
+        folder.mkdir()
+        folder.chmod(0o777)
+    else:
+        folder = tmp_path / f"gdl-numba-cache-{os.getuid() + 1}"
+        folder.mkdir()
+        before += f"import os; os.getuid = lambda: {os.getuid() + 1}"
+    assert cache_path_of_a_kernel(tmp_path, before, NUMBA_CACHE_DIR="", TMPDIR=str(tmp_path)) == "None"
+    assert not list(tmp_path.rglob("*.nbi"))
 
 
 def test_works_where_no_cache_can_be_written(tmp_path):
