@@ -24,8 +24,8 @@ def crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     """Three clusters as in the paper's multiscale figure, without noise and only `gap` apart: wider than the
     spacing of each, but narrower than the neighbourhood of a point in the sparse one.
 
-    A dense disc (250 points), a half ring around it of about a sixth of its density (180), and below both a long
-    bar (400). Raises ValueError where `gap` is not above 0 and finite.
+    A dense disc (250 points), a half ring around it of about a sixth of its density (180), and below both a
+    long bar (400). Raises ValueError where `gap` is not above 0 and finite.
     """
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be above 0 and finite, got {gap}")
