@@ -9,7 +9,8 @@ LOOK = 1.0  # seconds between looks
 
 def end_with(parent):
     """Let this process end soon after `parent`, the id of its parent; what a pool of processes calls in each
-    of its own before anything else (`initializer`).
+    of its own before anything else (`initializer`). POSIX only: on Windows a process keeps the id of a parent
+    that has ended, so nothing happens there.
     """
     Thread(target=_end_with, args=(parent,), daemon=True).start()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -116,8 +117,12 @@ def _names(line):
         return [name.strip() for name in line.split("\t") if name.strip()]
     if "," in line:
         return [name.strip() for name in next(csv.reader([line], skipinitialspace=True)) if name.strip()]
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    if os.sep == "\\":
+        lexer.escape = ""
     try:
-        return shlex.split(line)
+        return list(lexer)
     except ValueError:  # an apostrophe, not a quote
         return line.split()
 

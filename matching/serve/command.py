@@ -68,17 +68,18 @@ def _serve(arguments):
     )
     app = create_app(limits, LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",))
     config = uvicorn.Config(app, arguments.host, arguments.port, log_level="warning", server_header=False)
-    socket = _bound(config, arguments)
+    socket = _bound(arguments)
     host, port = socket.getsockname()[:2]
     print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
     uvicorn.Server(config).run([socket])
     return 0
 
 
-def _bound(config, arguments):
+def _bound(arguments):
     """The socket, bound: uvicorn itself would end the process with a log message of several lines."""
     import socket
 
+    bound = None
     try:
         family = socket.AF_INET6 if ":" in arguments.host else socket.AF_INET
         bound = socket.socket(family)
@@ -86,7 +87,8 @@ def _bound(config, arguments):
         bound.bind((arguments.host, arguments.port))
         return bound
     except OSError as error:
-        bound.close()
+        if bound is not None:
+            bound.close()
         raise InputError(
             f"--host {arguments.host} --port {arguments.port}: {error.strerror or error}"
         ) from None

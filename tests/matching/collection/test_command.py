@@ -1,8 +1,12 @@
 """The command line as a user runs it."""
 
 import csv
+import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -81,6 +85,20 @@ def test_a_finished_database_can_be_exported_again(finished, tmp_path, capsys):
     assert command.main(["--db", str(place / "c.db"), "--csv", str(tmp_path)]) == 0
     assert (tmp_path / "pairs.csv").read_bytes() == (place / "csv" / "pairs.csv").read_bytes()
     assert "a first.png" in capsys.readouterr().out
+
+
+def test_names_that_the_console_has_no_letters_for(finished, tmp_path):
+    shutil.copy(finished[0] / "c.db", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
+        db.execute("UPDATE images SET path = replace(path, 'first', 'жук')")
+    run = subprocess.run(
+        [sys.executable, SCRIPT, "--db", tmp_path / "c.db", "--csv", tmp_path / "csv"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "a ???.png" in run.stdout
 
 
 def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):

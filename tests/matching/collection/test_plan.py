@@ -1,9 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from matching import InputError
-from matching.collection.plan import pictures_in, plan_of_folder, plan_of_gallery, plan_of_list
+from matching.collection.plan import _names, pictures_in, plan_of_folder, plan_of_gallery, plan_of_list
 
 
 def named(plan):
@@ -40,6 +41,12 @@ def test_pictures_of_every_kind_are_taken_and_nothing_else(tmp_path):
 def test_ways_to_write_a_pair(tmp_path, line):
     (tmp_path / "list").write_text(f"# pairs\n\n{line}\n")
     assert named(plan_of_list(tmp_path / "list")) == [("a.png", "b c.png")]
+
+
+@pytest.mark.parametrize("line", [r"C:\a\x.png D:\y.png", r"C:\a\x.png 'D:\y.png'"])
+def test_backslashes_between_folders_stay(monkeypatch, line):
+    monkeypatch.setattr(os, "sep", "\\")
+    assert _names(line) == [r"C:\a\x.png", r"D:\y.png"]
 
 
 def test_relative_paths_count_from_the_list_then_from_here(tmp_path, monkeypatch):

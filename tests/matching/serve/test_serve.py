@@ -408,3 +408,18 @@ def test_the_page_in_a_browser(server, pictures, tmp_path):
             page.get_by_role("link", name="Objects (JSON)").click()
         assert len(json.loads(Path(download.value.path()).read_text())["objects"]) == 2
         assert page.complaints == []
+
+
+def test_a_machine_without_the_kind_of_address_is_told_of(monkeypatch, capsys):
+    pytest.importorskip("uvicorn")
+
+    def unknown(*_):
+        raise OSError(97, "Address family not supported by protocol")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "socket", unknown)
+        status = main(["--host", "::1", "--port", "0"])
+    assert status == 2
+    assert capsys.readouterr().err == (
+        "gdl-match serve: error: --host ::1 --port 0: Address family not supported by protocol\n"
+    )
