@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eval.running import peak_megabytes
+
 CODECS = ("png", "jpeg", "tiff", "webp")
 DAMAGES = ("truncated", "bit-flipped", "wrong header")
 MODES = {  # that are chosen from, besides 16-bit grey; RGB instead where the choice isn't here
@@ -56,10 +58,8 @@ def encoded(picture: NDArray[np.uint8], codec: str, rng: np.random.Generator) ->
     mode = rng.choice(["1", "L", "RGB", "RGBA", "I;16"])
     if mode == "I;16" and codec in ("png", "tiff"):
         image = Image.fromarray(np.asarray(image.convert("L")).astype(np.uint16) * 200)
-    elif (
-        codec in ("png", "tiff") or (codec == "jpeg" and mode == "L") or (codec == "webp" and mode == "RGBA")
-    ):
-        image = image.convert(mode if mode != "I;16" else "RGB")
+    elif mode in MODES[codec]:
+        image = image.convert(mode)
     options = {
         "png": {"compress_level": int(rng.integers(1, 10))},
         "jpeg": {"quality": int(rng.integers(30, 96)), "progressive": bool(rng.integers(2))},
@@ -94,7 +94,7 @@ def damaged(content: bytes, damage: str, rng: np.random.Generator) -> bytes:
 
 
 def check(name: str, content: bytes, other: Path) -> Outcome:
-    """Run the command on a file and another picture, in a process of its own."""
+    """Run the command on a file and another picture, in a process of its own. Needs Linux or macOS."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as told:
         path, out = Path(folder, name), Path(folder, "out")
         path.write_bytes(content)
@@ -107,7 +107,7 @@ def check(name: str, content: bytes, other: Path) -> Outcome:
             stderr=told,
         )
         status, usage = _wait(process, start + TIME_LIMIT)
-        seconds, memory = time.perf_counter() - start, usage.ru_maxrss / 1024
+        seconds, memory = time.perf_counter() - start, peak_megabytes(usage)
         told.seek(0)
         error = told.read().decode(errors="replace")
         fault = _fault(status, seconds, memory, error, out, path)

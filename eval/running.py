@@ -1,4 +1,4 @@
-"""What the scripts of the experiments share: options, their checks, and how bad input ends."""
+"""What the scripts of the experiments share: options, their checks, how bad input ends, peak memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import resource
+
     from synth.photographs import Photographs
 
 
@@ -44,6 +46,11 @@ def check_least(args: argparse.Namespace, **least: float) -> None:
         for value in given if isinstance(given, list) else [given]:
             if value is not None and not value >= bound:
                 raise ValueError(f"--{name.replace('_', '-')} must be at least {bound:g}, got {value}")
+
+
+def peak_megabytes(usage: resource.struct_rusage) -> float:
+    """The most memory that a process held at a time, of its usage as `os.wait4` or `resource` tells it."""
+    return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, else kilobytes
 
 
 def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int:

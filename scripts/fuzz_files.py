@@ -2,6 +2,7 @@
 
 A file fails on a traceback, a crash, a hang (60 s), more than 2 GB, anything else on standard error, or a
 result folder beside an error. Each runs in a process of its own. Exit status: 0 none failed, 1 some did.
+Needs Linux or macOS.
 """
 
 import argparse

@@ -1,10 +1,12 @@
 import argparse
+import sys
+from types import SimpleNamespace
 
 import pytest
 import skimage.data
 import skimage.io
 
-from eval.running import add_photograph_options, chosen_photographs, exit_status
+from eval.running import add_photograph_options, chosen_photographs, exit_status, peak_megabytes
 
 
 def options(*words):
@@ -24,6 +26,12 @@ def test_photographs_of_folders_or_the_shipped_ones(tmp_path):
 def test_one_folder_alone_is_refused(option, tmp_path):
     with pytest.raises(ValueError, match="--models and --tiles go together, got one of them"):
         chosen_photographs(options(option, tmp_path))
+
+
+@pytest.mark.parametrize(("platform", "told"), [("linux", 3 * 1024), ("darwin", 3 * 1024 * 1024)])
+def test_peak_memory_in_the_units_of_the_system(platform, told, monkeypatch):
+    monkeypatch.setattr(sys, "platform", platform)
+    assert peak_megabytes(SimpleNamespace(ru_maxrss=told)) == 3
 
 
 def test_exit_status(capsys):
