@@ -2,6 +2,7 @@
 """Time, memory and quality of gdl_core beside what a user would take instead, all measured in one run.
 
 Prints Markdown tables. Times are medians; ratios are between medians of one run. Run it on a quiet machine.
+Needs Linux or macOS.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.running import check_least, exit_status
+from eval.running import check_least, exit_status, peak_megabytes
 
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
@@ -123,7 +124,9 @@ def merging(options):
     x, y = images(options, "mnist_test")
     repeats = options.repeats
     model = GraphDegreeLinkage(n_clusters=10, algorithm="gdl-u", n_jobs=options.jobs)
-    searching, _ = median_time(lambda: NearestNeighbors(n_neighbors=20).fit(x).kneighbors(), repeats)
+    searching, _ = median_time(
+        lambda: NearestNeighbors(n_neighbors=20, n_jobs=options.jobs).fit(x).kneighbors(), repeats
+    )
     ours, knn = median_time(lambda: knn_graph(x, 20, n_jobs=options.jobs), repeats)
     whole, _ = median_time(lambda: model.fit(x), repeats)
     graph, labels = affinity_graph(knn), initial_clusters(knn)
@@ -181,11 +184,13 @@ def peers(options):
     from gdl_core import GraphDegreeLinkage
 
     def average_linkage(x):
-        near = kneighbors_graph(x, 20, include_self=False)
+        near = kneighbors_graph(x, 20, include_self=False, n_jobs=options.jobs)
         return AgglomerativeClustering(50, linkage="average", connectivity=near).fit(x)
 
     def spectral(x):
-        return SpectralClustering(50, affinity="nearest_neighbors", n_neighbors=20, random_state=0).fit(x)
+        return SpectralClustering(
+            50, affinity="nearest_neighbors", n_neighbors=20, random_state=0, n_jobs=options.jobs
+        ).fit(x)
 
     def gdl_of(algorithm):
         return lambda x: GraphDegreeLinkage(50, algorithm, n_jobs=options.jobs).fit(x)
@@ -221,12 +226,12 @@ def print_fit_of_blobs(n, jobs):
     warnings.simplefilter("ignore")
     GraphDegreeLinkage(2, "gdl-u").fit(blobs(200)[0])
     x, y = blobs(n)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_megabytes(resource.getrusage(resource.RUSAGE_SELF))
     start, cpu = time.perf_counter(), time.process_time()
     labels = GraphDegreeLinkage(50, "gdl-u", n_jobs=jobs).fit_predict(x)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(seconds, cpu, nmi(y, labels), before / 1024, peak / 1024)
+    peak = peak_megabytes(resource.getrusage(resource.RUSAGE_SELF))
+    print(seconds, cpu, nmi(y, labels), before, peak)
 
 
 def fit_in_child(n, jobs):

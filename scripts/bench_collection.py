@@ -5,7 +5,7 @@ speed: throughput of two processes against one, and cost of a pair against a sin
 killed: all pairs in a run killed several times, against an undisturbed one
 cluster: all pairs on a Dask cluster of two workers, one of which is killed, against the same undisturbed run
 
-python scripts/bench_collection.py $GDL_DATA speed killed cluster
+python scripts/bench_collection.py $GDL_DATA speed killed cluster    # needs Linux or macOS
 """
 
 import argparse

@@ -3,7 +3,7 @@
 OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
 least that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of
 those in --models and --tiles.
-Prints Markdown; times are medians, warm. Run it on a quiet machine.
+Prints Markdown; times are medians, warm. Run it on a quiet machine. Needs Linux or macOS.
 """
 
 import argparse
@@ -17,7 +17,13 @@ from pathlib import Path
 
 import cv2
 
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.running import (
+    add_photograph_options,
+    check_least,
+    chosen_photographs,
+    exit_status,
+    peak_megabytes,
+)
 from matching import match
 from matching.images import picture_of_array, read_picture
 from synth.composite import composite_pair
@@ -97,7 +103,7 @@ def _run(command):
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) > 1:
         raise SystemExit(f"{' '.join(map(str, command))} failed")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    return time.perf_counter() - start, peak_megabytes(usage)
 
 
 if __name__ == "__main__":
