@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,7 +144,7 @@ def _database(images, result):
     matches = np.repeat(np.arange(len(images[0].keypoints), dtype=np.uint32)[:, None], 2, axis=1)
     pair = MAX_IMAGES * IMAGE_IDS[0] + IMAGE_IDS[1], *matches.shape, matches.tobytes()
     config, fundamental, homography = _two_view_geometry(images, result)
-    with sqlite3.connect(":memory:") as database:
+    with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
         for number, image in zip(IMAGE_IDS, images, strict=True):
             focal = FOCAL_LENGTH * max(image.width, image.height)

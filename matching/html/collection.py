@@ -24,18 +24,16 @@ LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded pictur
 GREY = 128  # of a picture whose file is gone
 
 
-def write_collection_report(db, path, most, cache, progress=None):
+def write_collection_report(db, path, most, cache):
     """Write a page about a database to a file, which is complete or not there at all.
 
     db : path of the database
     most : pairs that are shown, the best ones with objects
     cache : FeatureCache, from which the rejected candidates come; pictures are described again where it lacks
         them, and pairs whose pictures are gone are shown without
-    progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
 
     Raises InputError where the database can't be read or the file can't be written.
     """
-    progress = progress or (lambda items, **_: items)
     with open_store(db) as store:
         settings = Settings(config_of_store(store), cache)
         rows = store.rows(
@@ -49,9 +47,7 @@ def write_collection_report(db, path, most, cache, progress=None):
             for number in numbers
         }
         names = dict(zip(images, relative_names(row[0] for row in images.values()), strict=True))
-        pairs = [
-            _pair_data(store, row, images, settings) for row in progress(rows, total=len(rows), desc="report")
-        ]
+        pairs = [_pair_data(store, row, images, settings) for row in rows]
         page = render(
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},

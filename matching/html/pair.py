@@ -10,22 +10,20 @@ from matching.output import write_whole
 LONGEST = 1600  # pixels of an embedded picture
 
 
-def write_pair_report(path, pictures, result, names=None):
+def write_pair_report(path, pictures, result):
     """Write `pair_report` to a file, which is complete or not there at all."""
-    write_whole(Path(path), pair_report(pictures, result, names).encode("utf-8", "backslashreplace"))
+    write_whole(Path(path), pair_report(pictures, result).encode("utf-8", "backslashreplace"))
 
 
-def pair_report(pictures, result, names=None):
+def pair_report(pictures, result):
     """A page, as text: both pictures with objects, outlines and candidates to look at closely.
 
     pictures : the two Pictures
     result : MatchResult
-    names : of the pictures; by default of their files
     """
-    names = names or [_name(picture, k) for k, picture in enumerate(pictures)]
     shown = [
-        {"src": embedded(p.rgb, LONGEST), "name": name, "width": p.width, "height": p.height}
-        for p, name in zip(pictures, names, strict=True)
+        {"src": embedded(p.rgb, LONGEST), "name": _name(p, k), "width": p.width, "height": p.height}
+        for k, p in enumerate(pictures)
     ]
     candidates, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score)
     pair = {

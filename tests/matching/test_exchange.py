@@ -254,6 +254,14 @@ def test_names_that_are_not_utf8_are_told_before_the_work():
     assert exported("csv", bad, planted())
 
 
+def test_the_database_in_memory_is_closed(monkeypatch):
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a: opened.append(connect(*a)) or opened[-1])
+    exported("colmap", pictures(), planted())
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
+
+
 def test_what_cannot_be_exported_is_told(monkeypatch):
     same = pictures(paths=("a.png", "a.png"))
     with pytest.raises(InputError, match=r"a\.png: COLMAP and hloc know no pair of an image with itself"):

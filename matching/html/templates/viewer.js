@@ -3,7 +3,7 @@
 
    pair: { pictures: [{ src, name, width, height }, ...],
            objects: [{ id, colour, n_matches, score, kind, error, outlines: [polygon, polygon], lines: [row, ...] }],
-           candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...], score: [...] },
+           candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best }
    `candidates` holds the kept ones first, then the rejected by rising descriptor distance. */
 class Viewer {

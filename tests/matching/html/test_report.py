@@ -6,6 +6,7 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -33,7 +34,9 @@ def pair():
 @pytest.fixture(scope="module")
 def page_of_pair(pair, tmp_path_factory):
     path = tmp_path_factory.mktemp("pair") / "matches.html"
-    write_pair_report(path, *pair, names=["first.png", "<second> & 'more'.png"])
+    pictures, result = pair
+    names = Path("first.png"), Path("<second> & 'more'.png")
+    write_pair_report(path, [replace(p, path=n) for p, n in zip(pictures, names, strict=True)], result)
     return path
 
 
