@@ -81,9 +81,11 @@ def summary(rows: list[dict]) -> str:
     share, n = win_share(rows)
     mild = [row for row in rows if row["sigma"] <= 15]
     seeds = sorted({int(row["seed"]) for row in rows})
+    won = f", {n} trials: AGDL's F is higher than ACC's and Graph Shift's in {share:.1%}" if n else ""
+    f = mean(mild, "agdl")
+    own = "" if np.isnan(f) else f" Mean F of AGDL where σₙ ≤ 15 px: {f:.3f}."
     parts = [
-        f"Seeds {seeds[0]} to {seeds[-1]}, {n} trials: AGDL's F is higher than ACC's and Graph "
-        f"Shift's in {share:.1%}. Mean F of AGDL where σₙ ≤ 15 px: {mean(mild, 'agdl'):.3f}.",
+        f"Seeds {seeds[0]} to {seeds[-1]}{won}.{own}",
         "## Over all trials\n\n" + overall_table(rows),
         "## Mean F a panel\n\n" + panel_table(rows),
         "## Where a rival is ahead\n\n" + ahead_text(rows),
@@ -124,7 +126,7 @@ def panel_table(rows: list[dict]) -> str:
     names = methods_of(rows)
     lines = []
     for panel, inside in panels(rows).items():
-        best = max(mean(inside, m) for m in names if m != SIFT_RANSAC)
+        best = max((mean(inside, m) for m in names if m != SIFT_RANSAC), default=np.nan)
         cells = [(m, mean(inside, m)) for m in names]
         bold = [f"**{v:.3f}**" if v == best and m != SIFT_RANSAC else f"{v:.3f}" for m, v in cells]
         lines.append([panel_title(panel), *bold])
@@ -181,7 +183,8 @@ def draw(rows: list[dict], path: Path) -> None:
 def _lower_edge(rows: list[dict]) -> float:
     """A tenth below the least mean at any point, so that the panels use their height."""
     points = {tuple(row[f] for f in ("method", *SWEEPS)) for row in rows if row["method"] != SIFT_RANSAC}
-    least = min(mean([r for r in rows if tuple(r[f] for f in SWEEPS) == p[1:]], p[0]) for p in points)
+    means = (mean([r for r in rows if tuple(r[f] for f in SWEEPS) == p[1:]], p[0]) for p in points)
+    least = min(means, default=0.0)
     return max(0.0, np.floor(10 * least) / 10 - 0.05)
 
 

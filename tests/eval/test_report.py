@@ -50,6 +50,15 @@ def test_figure(tmp_path):
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_report_of_sift_ransac_alone(tmp_path):
+    rows = [row("sift-ransac", f, seed) for seed, f in enumerate((0.9, 0.7))]
+    text = report.summary(rows)
+    assert "| N = " not in text and "| σₙ (N = 400, M = 3) | 0.800 |" in text and "Nowhere." in text
+    assert text.startswith("Seeds 0 to 1.\n") and "nan" not in text
+    report.draw(rows, tmp_path / "f.png")
+    assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_csv_round_trip(tmp_path):
     rows = [{"a": 1.5, "b": float("nan"), "c": "x,y"}, {"a": 2, "b": 0.1, "c": "z"}]
     write_csv(tmp_path / "t.csv", ["a", "b", "c"], rows)
