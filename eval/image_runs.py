@@ -28,6 +28,7 @@ COLUMNS = (
     *("dataset", "sigma", "noise_seed", "repeat", "method", "value"),
     *("status", "nmi", "ce", "ari", "clusters"),
     *("seconds", "cpu_seconds", "search_seconds", "search_cpu_seconds"),
+    "n_neighbors",
 )
 
 
@@ -48,7 +49,8 @@ class Plan:
     """What is to be run.
 
     `budget` are CPU seconds for all values of one method on one set, after the search for neighbours.
-    `quick` runs the first value of each method only.
+    `quick` runs the first value of each method only. Raises ValueError where a method has a K of its own above
+    `n_neighbors`.
     """
 
     subjects: tuple[Subject, ...]
@@ -57,6 +59,12 @@ class Plan:
     seed: int = 0
     n_neighbors: int = 20
     quick: bool = False
+
+    def __post_init__(self):
+        for name in self.methods:
+            if self.n_neighbors < (METHODS[name].n_neighbors or 0):
+                least = f"at least {METHODS[name].n_neighbors} for {name}"
+                raise ValueError(f"n_neighbors must be {least}, got {self.n_neighbors}")
 
     def values(self, method: str) -> tuple[float | None, ...]:
         values = METHODS[method].values
@@ -120,7 +128,8 @@ def _ordered(subject, plan, done):
     for name in plan.methods:
         for value in sorted(plan.values(name), key=lambda v: (v is None, v)):
             if row := done.get(name, {}).get(value):
-                yield {**asdict(subject), "method": name, **row}
+                k = METHODS[name].n_neighbors or plan.n_neighbors
+                yield {**asdict(subject), "method": name, **row, "n_neighbors": k}
 
 
 def _measured(images: ImageSet, plan: Plan, todo: dict, n_jobs: int, bar: tqdm):

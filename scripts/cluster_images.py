@@ -73,7 +73,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def measure(args: argparse.Namespace) -> None:
     check_least(args, jobs=1, noise_seeds=1, noise_repeat=1, neighbors=1, budget=1e-3, seed=0)
-    methods = chosen_methods(args.methods)
+    methods = chosen_methods(args.methods, args.neighbors)
     folder = datasets.find_folder(args.data)
     names = args.datasets or [*datasets.available(folder), *args.fetch]
     for name in [*names, *([args.noise] if args.noise else [])]:
@@ -92,8 +92,10 @@ def measure(args: argparse.Namespace) -> None:
         write_csv(args.out / "noise.csv", COLUMNS, run(noisy, folder, journal, args.jobs, quiet=args.quiet))
 
 
-def chosen_methods(names: list[str] | None) -> tuple[str, ...]:
-    """The methods named, in their order; all that are installed by default, with a word on the others."""
+def chosen_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]:
+    """The methods named, in their order; by default all that are installed and have K of their own on the
+    graph, with a word on the others.
+    """
     baselines.check_names(tuple(names or ()))
     chosen = [name for name in METHODS if not names or name in names]
     missing = {name: METHODS[name].package[1] for name in chosen if not METHODS[name].is_installed()}
@@ -102,11 +104,19 @@ def chosen_methods(names: list[str] | None) -> tuple[str, ...]:
         raise ValueError(f"{name} needs {package}: pip install gdl-match[images]")
     for name, package in missing.items():
         print(f"cluster_images.py: without {name}, which needs {package}", file=sys.stderr)
-    return tuple(name for name in chosen if name not in missing)
+    larger = {name: k for name in chosen if not names and (k := METHODS[name].n_neighbors or 0) > n_neighbors}
+    for name, k in larger.items():
+        print(f"cluster_images.py: without {name}, which needs --neighbors {k} or more", file=sys.stderr)
+    return tuple(name for name in chosen if name not in {*missing, *larger})
 
 
 def write_report(out: Path) -> None:
-    text = image_report.report(read_csv(out / "clustering.csv"))
+    path = out / "clustering.csv"
+    rows = read_csv(path)
+    lacking = [column for column in image_report.COLUMNS if column not in rows[0]]
+    if lacking:
+        raise ValueError(f"{path} must have a column {lacking[0]}: run the command without --report")
+    text = image_report.report(rows)
     write_text(out / "clustering.md", text)
     print(text)
 

@@ -47,6 +47,7 @@ class Method:
     values: tuple[float | None, ...] = (None,)
     package: tuple[str, str] | None = None
     dense: bool = False  # works on the (n, n) distances
+    n_neighbors: int | None = None  # K where it is the method's own, at most the problem's
 
     def is_installed(self) -> bool:
         return self.package is None or find_spec(self.package[0]) is not None
@@ -139,6 +140,7 @@ METHODS: dict[str, Method] = {
         partial(degree_linkage, min_cluster_size=5, n_neighbors=10),
         "a",
         (1.0,),
+        n_neighbors=10,
     ),
     "k-means": Method("k-means", _k_means),
     "single": Method("single linkage", partial(_linkage, method="single"), dense=True),

@@ -89,7 +89,7 @@ def test_more_neighbours_than_samples_are_refused(tmp_path):
         run(Plan((Subject("coil20"),), ("gdl-u",)), tmp_path, tmp_path / "runs.jsonl", 1, quiet=True)
 
 
-def a_run(dataset, method, value, nmi, status=OK, seconds=1.0, sigma=0.0):
+def a_run(dataset, method, value, nmi, status=OK, seconds=1.0, sigma=0.0, n_neighbors=20):
     row = {"dataset": dataset, "method": method, "value": value, "status": status, "sigma": sigma}
     found = {"nmi": nmi, "ce": 1 - nmi, "ari": nmi, "clusters": 3} if status == OK else {}
     return {
@@ -99,6 +99,7 @@ def a_run(dataset, method, value, nmi, status=OK, seconds=1.0, sigma=0.0):
         "search_seconds": 0.5,
         "cpu_seconds": 1,
         "search_cpu_seconds": 0.5,
+        "n_neighbors": METHODS[method].n_neighbors or n_neighbors,
     }
 
 
@@ -124,6 +125,37 @@ def test_the_best_run_of_each_method_counts():
         and "| DGSC | over 60 s after 0 of 9 (0.904) |" in text
     )
     assert "| Zell | 0.500 [over 60 s after 1 of 9] (0.911) |" in text and "frgc: FRGC" in text
+
+
+@pytest.mark.parametrize("n_neighbors", [5, 30])
+def test_rows_and_heads_tell_the_neighbours(n_neighbors):
+    methods = ("gdl-mcs", "gdl-mcs-10", "k-means") if n_neighbors > 10 else ("gdl-mcs", "k-means")
+    runs = [a_run("coil20", method, 1.0, 0.7, n_neighbors=n_neighbors) for method in methods]
+    rows = image_report.best_rows(runs, dict.fromkeys(methods, 1))
+    told = {row["method"]: row["n_neighbors"] for row in rows}
+    assert told == {m: 10 if m == "gdl-mcs-10" else n_neighbors for m in methods}
+    head = "| set | K=5 | best" if n_neighbors == 5 else "| set | K=30 | K=10 | best"
+    assert head in image_report.report(rows)
+
+
+def test_a_method_with_more_neighbours_than_the_graph_is_left_out_or_named(tmp_path, capsys):
+    module = script("cluster_images")
+    options = ["--out", str(tmp_path), "--datasets", "textures", "--quick", "--quiet", "--neighbors", "5"]
+    assert "gdl-mcs-10" not in module.chosen_methods(None, 9)
+    assert "gdl-mcs-10" in module.chosen_methods(None, 10)
+    assert "without gdl-mcs-10, which needs --neighbors 10 or more" in capsys.readouterr().err
+    assert module.main([*options, "--methods", "gdl-mcs-10"]) == 2
+    assert "n_neighbors must be at least 10 for gdl-mcs-10, got 5" in capsys.readouterr().err
+    assert module.main([*options, "--methods", "gdl-mcs", "link"]) == 0
+    for name in ("runs.csv", "clustering.csv"):
+        assert [row["n_neighbors"] for row in read_csv(tmp_path / name)] == [5, 5]
+    assert "| set | K=5 | best rival |" in capsys.readouterr().out
+
+
+def test_a_table_of_before_is_refused(tmp_path, capsys):
+    (tmp_path / "clustering.csv").write_text("dataset,method\ncoil20,agdl\n")
+    assert script("cluster_images").main(["--out", str(tmp_path), "--report"]) == 2
+    assert "clustering.csv must have a column bandwidth: run the command" in capsys.readouterr().err
 
 
 def test_the_papers_tables_are_whole():
@@ -180,10 +212,10 @@ def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message, capsy
 def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys):
     module = script("cluster_images")
     monkeypatch.setattr(Method, "is_installed", lambda self: self.package is None)
-    assert "leiden" not in module.chosen_methods(None) and "agdl" in module.chosen_methods(None)
+    assert "leiden" not in module.chosen_methods(None, 20) and "agdl" in module.chosen_methods(None, 20)
     assert "without leiden, which needs scikit-network" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[images\]"):
-        module.chosen_methods(["finch"])
+        module.chosen_methods(["finch"], 20)
 
 
 def test_a_killed_run_goes_on_to_the_same_results(tmp_path):
