@@ -21,6 +21,8 @@ def exit_status(command, work, stopped="interrupted"):
     program's own and keeps its traceback. Where nobody reads the output any more (`| head`), the rest is
     lost.
     """
+    if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
+        sys.stdout.reconfigure(errors="replace")
     try:
         status = work()
         sys.stdout.flush()

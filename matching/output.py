@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import tempfile
 import zipfile
 from dataclasses import asdict
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 
@@ -83,16 +83,15 @@ def _write_warps(folder, pictures, result, deformations):
 
 def write_whole(path, data):
     """Write bytes to `path` so that it never holds a part of them."""
+    part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            try:
+        try:
+            with part.open("xb") as file:  # tempfile's would be for this user alone
                 file.write(data)
-                file.close()
-                Path(file.name).chmod(0o666 & ~_umask())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise InputError(f"{path}: can't be written ({error.strerror})") from None
 
@@ -160,9 +159,3 @@ def _deformation_summary(deformation):
             for name, m in (("forward", deformation.forward), ("backward", deformation.backward))
         }
     }
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

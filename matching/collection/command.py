@@ -29,8 +29,6 @@ nothing. With --db alone and --csv, --parquet or --html, a database that exists 
 
 def main(argv=None):
     """Run the command; returns the exit status."""
-    if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
-        sys.stdout.reconfigure(errors="replace")
     return exit_status(
         "gdl-match-collection",
         lambda: _run(_parser().parse_args(argv)),
