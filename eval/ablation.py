@@ -67,7 +67,7 @@ def ablate(
     given = sigma
     for seed in seeds:
         n_common, sigma = SETTINGS[seed % len(SETTINGS)]
-        n_common, sigma = min(n_common, 9 // copies), sigma if given is None else given
+        n_common, sigma = min(n_common, max(9 // copies, 1)), sigma if given is None else given
         pair = composite_pair(photographs, n_common, sigma, seed, copies=copies)
         features = {}
         for name, config in variants().items():

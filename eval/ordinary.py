@@ -36,7 +36,7 @@ def compare(photographs: Photographs, seeds: range, copies: int = 1) -> Iterator
     """A row for each method and pair; `copies` times each object stands in the second image."""
     for seed in seeds:
         n_common, sigma = SETTINGS[seed % len(SETTINGS)]
-        pair = composite_pair(photographs, min(n_common, 9 // copies), sigma, seed, copies=copies)
+        pair = composite_pair(photographs, min(n_common, max(9 // copies, 1)), sigma, seed, copies=copies)
         for name, method in methods().items():
             start = time.perf_counter()
             xy0, xy1, cluster = method(pair.image0, pair.image1)
