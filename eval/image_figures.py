@@ -32,16 +32,14 @@ _CLUSTERS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7")
 _MARKS = ("o", "^", "s", "D")
 
 
-def draw_toy(points: NDArray, truth: NDArray, panels: list[tuple[str, NDArray]], path: Path) -> None:
-    """A panel for each (title, labels) in two rows; noise points are small and hollow."""
+def draw_toy(points: NDArray, panels: list[tuple[str, NDArray]], path: Path) -> None:
+    """A panel for each (title, labels) in two rows."""
     figure, axes = plt.subplots(2, (len(panels) + 1) // 2, figsize=(11, 4.3), layout="constrained")
     for ax, (title, labels) in zip(axes.flat, panels, strict=False):
         for c in np.unique(labels):
-            inside, known = labels == c, truth >= 0
             colour = _CLUSTERS[c % 4] if c >= 0 else "#bbbbbb"
             style = {"marker": _MARKS[c % 4], "linewidths": 0.5, "edgecolors": colour}
-            ax.scatter(*points[inside & known].T, s=9, c=colour, **style)
-            ax.scatter(*points[inside & ~known].T, s=9, c="none", **style)
+            ax.scatter(*points[labels == c].T, s=9, c=colour, **style)
         ax.set_title(title, fontsize=10)
         ax.set(xticks=[], yticks=[], aspect="equal")
     for ax in axes.flat[len(panels) :]:

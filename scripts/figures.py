@@ -67,7 +67,7 @@ def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
         (panel_title(rows, name, gaps[0]), toy_labels(points, name, shown_value(rows, name, gaps[0])))
         for name in EIGHT
     ]
-    image_figures.draw_toy(points.points, points.labels, panels, out / "toy.png")
+    image_figures.draw_toy(points.points, panels, out / "toy.png")
     print(toy_table(rows, gaps))
 
 

@@ -95,7 +95,7 @@ def test_bad_options_of_the_figures(figures, tmp_path, capsys, options, message)
 
 def test_figures_are_drawn(tmp_path):
     points = crowded(0)
-    image_figures.draw_toy(points.points, points.labels, [("a", points.labels)] * 3, tmp_path / "toy.png")
+    image_figures.draw_toy(points.points, [("a", points.labels)] * 3, tmp_path / "toy.png")
     d = Degrees(np.arange(5.0), np.arange(5.0))
     image_figures.draw_degrees(d, d, degree_rows(range(2)), tmp_path / "degrees.png")
     base = {"dataset": "coil20", "status": OK, "sigma": 0.0, "noise_seed": 0.0, "repeat": 1.0}
