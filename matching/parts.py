@@ -13,7 +13,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from matching.geometry import acc_of_pairs, gap_of_pairs
-from matching.verification import VerificationConfig, agreeing, nearest_others, part_tolerance
+from matching.verification import VerificationConfig, agreeing, nearest_in_both, part_tolerance
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def split_parts(candidates, members, config=PartsConfig()):
         return []
     k = min(config.n_neighbors, len(members) - 1)
     i = np.repeat(np.arange(len(members)), k)
-    near = [nearest_others(xy[members], k) for xy in (candidates.xy0, candidates.xy1)]
+    near = nearest_in_both(candidates, members, k)
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
     gap = gap_of_pairs(candidates, members[i], members[j])

@@ -52,7 +52,7 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
         if check == 0:
             residuals, tolerance = _frame_residuals(candidates, members, k, config), config.frame_tolerance
         else:
-            near = _nearest_others(candidates, members, k)
+            near = nearest_in_both(candidates, members, k)
             residuals = _own_residuals(candidates, members, near, config)
             farther = _tolerance_of_distance(candidates, members, near, scale, config)
             tolerance = np.maximum(_tolerance(residuals, scale, config), farther)
@@ -63,11 +63,13 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
 def _frame_residuals(candidates, members, k, config):
     x, y = candidates.xy0[members], candidates.xy1[members]
     maps, inverse = candidates.maps[members], candidates.inverse_maps[members]
-    there = frame_residuals(x, y, maps, nearest_others(x, k), config.frame_share)
-    return there, frame_residuals(y, x, inverse, nearest_others(y, k), config.frame_share)
+    near = nearest_in_both(candidates, members, k)
+    there = frame_residuals(x, y, maps, near[0], config.frame_share)
+    return there, frame_residuals(y, x, inverse, near[1], config.frame_share)
 
 
-def _nearest_others(candidates, members, k, rows=slice(None)):
+def nearest_in_both(candidates, members, k, rows=slice(None)):
+    """The k nearest others of (those rows of) members in image 0 and in image 1, as in `nearest_others`."""
     return [nearest_others(xy[members], k, rows) for xy in (candidates.xy0, candidates.xy1)]
 
 
@@ -128,7 +130,7 @@ def part_tolerance(candidates, members, config=VerificationConfig()):
     """
     k = min(config.n_neighbors, len(members) - 1)
     sample = np.arange(0, len(members), max(len(members) // TOLERANCE_SAMPLE, 1))
-    near = _nearest_others(candidates, members, k, sample)
+    near = nearest_in_both(candidates, members, k, sample)
     residuals = _own_residuals(candidates, members, near, config, sample)
     return _tolerance(residuals, _scales(candidates, members), config)
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from matching._version import __version__
 from matching.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli import FOUND, NONE_FOUND, exit_status
+from matching.cli import FOUND, INTERNAL_ERROR, NONE_FOUND, exit_status
 from matching.errors import InputError
 from matching.names import is_folder
 
-INTERNAL_ERROR = 3
 SHOWN = 10  # pairs printed
 
 DESCRIPTION = (
