@@ -39,10 +39,11 @@ def variants() -> dict[str, MatchConfig]:
         "default, scores at 12 px near and far": replace(
             default, clustering=replace(clustering, score_slope=0.0)
         ),
-        "default, affine check alike near and far": replace(
-            default, verification=replace(verification, slope=0.0)
+        "default, checks alike near and far": replace(
+            default, verification=replace(verification, frame_slope=0.0, slope=0.0)
         ),
-        "default, seams up to cost 1": replace(default, parts=replace(parts, most_seam=1.0)),
+        "default, close alike near and far": replace(default, parts=replace(parts, slope=0.0)),
+        "default, seams up to 18 px off": replace(default, parts=replace(parts, seam_tolerance=18.0)),
         "default, MSER only": replace(default, features=FeatureConfig(regions=("mser",))),
         "default, SIFT only": replace(default, features=FeatureConfig(regions=("sift",))),
         "default without the affine check": replace(default, verification=replace(verification, rounds=0)),

@@ -26,7 +26,7 @@ def join_parts(candidates, parts, config=PartsConfig()):
     }
     while cost:
         a, b = min(cost, key=lambda pair: (cost[pair], pair))
-        if cost[a, b] >= config.most_seam:
+        if cost[a, b] >= 1:
             break
         parts[b] = np.sort(np.concatenate([parts[a], parts[b]]))
         parts[a] = parts[a][:0]
@@ -38,18 +38,20 @@ def join_parts(candidates, parts, config=PartsConfig()):
 
 
 def seam_cost(candidates, one, other, config=PartsConfig()):
-    """Median over the closest pairs across of their distance over what their gap allows, by the measure that
-    gives less; infinite where pairs are too few. Parts are joined below most_seam.
+    """Median over the closest pairs across, three for each match of the smaller part, of their distance over
+    what their gap allows, by the measure that gives less; infinite where pairs are too few. Parts are joined
+    below 1.
     """
+    one, other = sorted((one, other), key=lambda part: (len(part), part[0]))
     both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
     if _boxes_apart(both[one], both[other]) >= config.seam_reach:
         return np.inf
     i, j, gap = _closest_pairs(both, one, other, config)
-    if len(i) < min(config.seam_pairs, len(one), len(other)):
+    if len(i) < min(config.seam_neighbors, len(one)):
         return np.inf
-    allowed = np.maximum(config.tolerance, config.slope * gap)
+    allowed = config.seam_tolerance + config.seam_slope * gap
     distances = [acc_of_pairs(candidates, i, j)]
-    if min(len(one), len(other)) >= config.seam_neighbors:
+    if len(one) >= config.seam_neighbors:
         distances.append(_from_the_other(candidates, (one, j), (other, i), k=config.seam_neighbors))
     return min(float(np.median(distance / allowed)) for distance in distances)
 

@@ -29,33 +29,42 @@ class PartsConfig:
     min_matches: int = 8  # in a part
     growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
     growth_rounds: int = 4
-    seam_pairs: int = 30  # closest pairs across, which decide on joining
+    seam_pairs: int = 200  # closest pairs across, which decide on joining
+    seam_tolerance: float = 6.0  # pixels that a pair may be off ...
+    seam_slope: float = 0.5  # ... and so many more a pixel of gap; fine patterns repeat within more
     seam_neighbors: int = 30  # nearest matches of one part, whose affine map tells where the other's are
     seam_reach: float = 120.0  # pixels
-    most_seam: float = 1.5  # cost up to which parts are joined
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     min_length: float = 6.0  # pixels, spread along; in less, any matches agree to within the tolerance
     # of a part's points inside stronger parts, in both pictures: it has no place of its own
     covered_share: float = 0.5
 
 
-def dense_parts(knn, members, config=PartsConfig()):
+def dense_parts(candidates, knn, members, config=PartsConfig()):
     """The connected parts of a cluster in the graph of its close neighbours; members with few of those are
     left out.
 
-    Close neighbours of a correspondence: those of its K nearest in the same cluster with an ACC distance
-    under the tolerance. Copies of one object, and strangers among its matches, fall apart here.
+    Close neighbours of a correspondence: those of its K nearest that are in the same cluster and hang
+    together with it. Copies of one object, and strangers among its matches, fall apart here.
     """
     inside = np.full(knn.n_samples, -1)
     inside[members] = np.arange(len(members))
-    j = inside[knn.indices[members]]
-    close = (j >= 0) & (knn.distances[members] < config.tolerance)
-    core = close.sum(axis=1) >= config.min_close
-    close &= core[:, None] & core[np.maximum(j, 0)]
-    i = np.broadcast_to(np.arange(len(members))[:, None], j.shape)
-    return _components(
-        members[core], np.cumsum(core)[i[close]] - 1, np.cumsum(core)[j[close]] - 1, config.min_matches
-    )
+    near = inside[knn.indices[members]]
+    i, column = np.nonzero(near >= 0)
+    j = near[i, column]
+    distance = knn.distances[members[i], column]
+    close = _hang_together(candidates, members[i], members[j], distance, config)
+    i, j = i[close], j[close]
+    core = np.bincount(i, minlength=len(members)) >= config.min_close
+    both = core[i] & core[j]
+    number = np.cumsum(core) - 1
+    return _components(members[core], number[i[both]], number[j[both]], config.min_matches)
+
+
+def _hang_together(candidates, i, j, distance, config):
+    """(q,) bool: which pairs of candidates i, j do, by their ACC distance (q,)."""
+    gap = gap_of_pairs(candidates, i, j)
+    return (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < config.reach)
 
 
 def _components(members, i, j, least):
@@ -81,8 +90,7 @@ def split_parts(candidates, members, config=PartsConfig()):
     near = nearest_in_both(candidates, members, k)
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
-    gap = gap_of_pairs(candidates, members[i], members[j])
-    linked = (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < config.reach)
+    linked = _hang_together(candidates, members[i], members[j], distance, config)
     return _components(members, i[linked], j[linked], config.min_matches)
 
 

@@ -27,7 +27,7 @@ class RepeatsConfig:
     least_share: float = 0.1  # of the part's matches, in a piece
     covered_share: float = 0.8  # of the part's matches, in all pieces together
     shared: float = 0.1  # of a repeat's matches, amid those of another; with more they show the same piece
-    least_seam: float = 4.0  # cost of joining two repeats below which they may be one object themselves
+    least_seam: float = 3.0  # cost of joining two repeats below which they may be one object themselves
 
 
 def split_at_repeats(candidates, parts, config=RepeatsConfig(), joining=PartsConfig()):

@@ -27,7 +27,9 @@ class VerificationConfig:
     """
 
     n_neighbors: int = 10
-    frame_tolerance: float = 15.0  # pixels, for what the neighbours' own frames predict
+    frame_tolerance: float = 15.0  # pixels, for what the neighbours' own frames predict, or ...
+    frame_slope: float = 0.3  # ... of the mean distance to the neighbours, where that is more ...
+    most_frame_tolerance: float = 40.0  # ... up to so many pixels
     frame_share: float = 0.3  # of the neighbours must predict it that well
     tolerance: float = 4.0  # pixels at most, for the affine map fitted to the neighbours' centres
     least_tolerance: float = 3.0  # pixels, however well the affine maps fit
@@ -49,21 +51,23 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
         k = min(config.n_neighbors, len(members) - 1)
         if k < config.n_neighbors // 2:
             return members[:0]
+        near = nearest_in_both(candidates, members, k)
+        distance = _mean_distances(candidates, members, near, scale)
         if check == 0:
-            residuals, tolerance = _frame_residuals(candidates, members, k, config), config.frame_tolerance
+            residuals = _frame_residuals(candidates, members, near, config)
+            tolerance, slope, most = config.frame_tolerance, config.frame_slope, config.most_frame_tolerance
         else:
-            near = nearest_in_both(candidates, members, k)
             residuals = _own_residuals(candidates, members, near, config)
-            farther = _tolerance_of_distance(candidates, members, near, scale, config)
-            tolerance = np.maximum(_tolerance(residuals, scale, config), farther)
+            tolerance = _tolerance(residuals, scale, config)
+            slope, most = config.slope, config.most_tolerance
+        tolerance = np.maximum(tolerance, np.minimum(slope * distance, most))
         members = members[_within(residuals, tolerance, scale)]
     return members
 
 
-def _frame_residuals(candidates, members, k, config):
+def _frame_residuals(candidates, members, near, config):
     x, y = candidates.xy0[members], candidates.xy1[members]
     maps, inverse = candidates.maps[members], candidates.inverse_maps[members]
-    near = nearest_in_both(candidates, members, k)
     there = frame_residuals(x, y, maps, near[0], config.frame_share)
     return there, frame_residuals(y, x, inverse, near[1], config.frame_share)
 
@@ -90,11 +94,11 @@ def _tolerance(residuals, scale, config):
     return float(np.clip(config.spread * median, config.least_tolerance, config.tolerance))
 
 
-def _tolerance_of_distance(candidates, members, near, scale, config):
-    """(n,) pixels, by the mean distance to the neighbours in the image where they are farther."""
+def _mean_distances(candidates, members, near, scale):
+    """(n,) pixels, the mean distance to the neighbours in the image where they are farther."""
     points = (candidates.xy0[members], candidates.xy1[members])
     means = [lengths(x[:, None] - x[j]).mean(axis=1) / s for x, j, s in zip(points, near, scale, strict=True)]
-    return np.minimum(config.slope * np.maximum(*means), config.most_tolerance)
+    return np.maximum(*means)
 
 
 def _within(residuals, tolerance, scale):

@@ -42,6 +42,16 @@ def moving(rng, n, linear, start=(0.0, 0.0), shift=(0.0, 0.0), size=120.0, noise
     return candidates(xy0 + start, xy1, frames0, linear @ frames0)
 
 
+def bent(rng, n, size=200.0, waves=6.0):
+    """n correspondences of a square that bends like a flag."""
+    c = moving(rng, n, np.eye(2), size=size)
+    xy1 = c.xy0 + waves * np.sin(c.xy0[:, ::-1] / 25) + 300
+    slope = waves / 25 * np.cos(c.xy0[:, ::-1] / 25)
+    maps = np.tile(np.eye(2), (n, 1, 1))
+    maps[:, 0, 1], maps[:, 1, 0] = slope[:, 0], slope[:, 1]
+    return candidates(c.xy0, xy1, c.frames0, maps @ c.frames0)
+
+
 def strangers(rng, n, size=600.0):
     """n correspondences that have nothing to do with each other."""
     places = rng.uniform(0, size, (2, n, 2))

@@ -40,9 +40,40 @@ def test_what_a_seam_may_cost_decides():
         moving(rng, 100, similarity(0.1), (120, 0), (125, 15), noise=0.5),
     )
     cost = seam_cost(c, *parts)
-    assert 0.5 < cost < 2
-    assert len(join_parts(c, parts, PartsConfig(most_seam=0.99 * cost))) == 2
-    assert len(join_parts(c, parts, PartsConfig(most_seam=1.01 * cost))) == 1
+    assert 0 < cost < 1
+    for share, n in ((0.99, 2), (1.01, 1)):
+        allowed = PartsConfig(
+            seam_tolerance=share * cost * PartsConfig.seam_tolerance,
+            seam_slope=share * cost * PartsConfig.seam_slope,
+        )
+        assert len(join_parts(c, parts, allowed)) == n
+
+
+def test_a_repeat_of_a_fine_pattern_is_not_joined():
+    rng = np.random.default_rng(10)
+    c, parts = together(
+        moving(rng, 300, SIMILAR, noise=0.5), moving(rng, 60, SIMILAR, shift=(14, 0), noise=0.5)
+    )
+    assert [set(p) for p in join_parts(c, parts)] == [set(p) for p in parts]
+
+
+def test_a_few_strays_amid_the_other_part_do_not_keep_halves_apart():
+    rng = np.random.default_rng(11)
+    c, (one, stray) = together(
+        moving(rng, 100, SIMILAR, noise=0.5), moving(rng, 12, SIMILAR, shift=(16, 0), noise=0.5)
+    )
+    left, right = np.split(one[np.argsort(c.xy0[one, 0])], 2)
+    parts = [right, np.append(left, stray)]
+    assert len(join_parts(c, parts)) == 1
+    assert len(join_parts(c, parts, PartsConfig(seam_pairs=20))) == 2  # the strays' own are the closest
+
+
+def test_the_cost_of_a_seam_is_the_same_from_either_side():
+    rng = np.random.default_rng(12)
+    c = moving(rng, 150, SIMILAR, noise=2.0)
+    for size in (30, 75, 120):
+        one, other = np.split(rng.permutation(150), [size])
+        assert seam_cost(c, one, other) == seam_cost(c, other, one)
 
 
 def test_coarse_frames_do_not_keep_the_parts_of_a_plane_apart():

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from planting import candidates, moving, similarity, strangers, together
+from planting import bent, candidates, moving, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
@@ -37,7 +37,7 @@ def copies():
 def test_copies_of_one_object_fall_apart(copies):
     c, (one, two, none) = copies
     members = np.arange(len(c))
-    parts = dense_parts(acc_neighbors(c, 35), members)
+    parts = dense_parts(c, acc_neighbors(c, 35), members)
     assert_apart(parts, members)
     assert len(parts) == 2
     assert share(parts[0], one) > 0.9
@@ -49,9 +49,16 @@ def test_dense_parts_stay_inside_their_cluster(copies):
     c, (one, _, _) = copies
     knn = acc_neighbors(c, 35)
     half = one[::2]
-    for part in dense_parts(knn, half):
+    for part in dense_parts(c, knn, half):
         assert set(part) <= set(half)
-    assert dense_parts(knn, half[:0]) == []
+    assert dense_parts(c, knn, half[:0]) == []
+
+
+def test_a_sparse_part_that_bends_stays_dense():
+    c = bent(np.random.default_rng(10), 30, size=300.0, waves=9.0)
+    knn = acc_neighbors(c, 29)
+    assert [len(p) for p in dense_parts(c, knn, np.arange(30))] == [26]
+    assert [len(p) for p in dense_parts(c, knn, np.arange(30), PartsConfig(slope=0.0))] == [8]
 
 
 def test_objects_far_from_each_other_are_split():

@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from planting import candidates, moving, similarity, strangers, together
+from planting import bent, candidates, moving, similarity, strangers, together
 from scipy.spatial import cKDTree
 
 from matching import verification
@@ -120,22 +122,20 @@ def test_a_point_is_not_its_own_neighbour_where_points_coincide():
     assert not (near == np.arange(12)[:, None]).any()
 
 
-def bent(rng, n, size=200.0, waves=6.0):
-    """n correspondences of a square that bends like a flag."""
-    c = moving(rng, n, np.eye(2), size=size)
-    xy1 = c.xy0 + waves * np.sin(c.xy0[:, ::-1] / 25) + 300
-    slope = waves / 25 * np.cos(c.xy0[:, ::-1] / 25)
-    maps = np.tile(np.eye(2), (n, 1, 1))
-    maps[:, 0, 1], maps[:, 1, 0] = slope[:, 0], slope[:, 1]
-    return candidates(c.xy0, xy1, c.frames0, maps @ c.frames0)
-
-
 def test_far_neighbours_may_be_off_by_more():
     c = bent(np.random.default_rng(10), 40)
     everyone = np.arange(40)
     assert len(verify_cluster(c, everyone)) > 35
     assert len(verify_cluster(c, everyone, VerificationConfig(slope=0.0))) < 25
     assert len(verify_cluster(c, everyone, VerificationConfig(most_tolerance=3.0))) < 25
+
+
+def test_frames_of_far_neighbours_may_predict_worse():
+    c = bent(np.random.default_rng(10), 30, size=300.0, waves=9.0)
+    frames_only = VerificationConfig(rounds=0)
+    assert len(verify_cluster(c, np.arange(30), frames_only)) == 30
+    assert len(verify_cluster(c, np.arange(30), replace(frames_only, frame_slope=0.0))) < 25
+    assert len(verify_cluster(c, np.arange(30), replace(frames_only, most_frame_tolerance=15.0))) < 25
 
 
 def affine_residuals_by_definition(x, y, near, scale, from_, to, iterations=5):
