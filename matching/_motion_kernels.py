@@ -59,7 +59,7 @@ def _smallest(row, k, index, value):
 def affine_residuals(x, y, near, from_, to, scale, iterations, out):
     """out (q,): how far from to[r] the affine map takes from_[r] that is fitted to x[near[r]], y[near[r]]."""
     k = near.shape[1]
-    weight, residual = np.empty(k), np.empty(k)
+    weight, residual, ordered = np.empty(k), np.empty(k), np.empty(k)
     u, v = np.empty((k, 2)), np.empty((k, 2))
     normal, right, fitted = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
     for r in range(len(near)):
@@ -71,14 +71,16 @@ def affine_residuals(x, y, near, from_, to, scale, iterations, out):
                 spread += u[n, c] * u[n, c]
         u /= math.sqrt(spread / k) + 1e-9
         weight[:] = 1.0
-        for _ in range(iterations):
+        for t in range(iterations):
             _normal_equations(u, v, weight, normal, right)
             _solve_symmetric(normal, right, fitted)
+            if t == iterations - 1:
+                break
             for n in range(k):
                 a = v[n, 0] - (u[n, 0] * fitted[0, 0] + u[n, 1] * fitted[1, 0] + fitted[2, 0])
                 b = v[n, 1] - (u[n, 0] * fitted[0, 1] + u[n, 1] * fitted[1, 1] + fitted[2, 1])
                 residual[n] = math.sqrt(a * a + b * b)
-            s = max(scale, _median(residual))
+            s = max(scale, _median(residual, ordered))
             for n in range(k):
                 weight[n] = 1.0 / (1.0 + (residual[n] / s) ** 2)
         out[r] = math.sqrt(fitted[2, 0] ** 2 + fitted[2, 1] ** 2)
@@ -125,8 +127,13 @@ def _solve_symmetric(m, right, out):
 
 
 @inner
-def _median(values):
-    """The median of a few numbers."""
-    s = np.sort(values)
-    half = len(s) // 2
-    return s[half] if len(s) % 2 else (s[half - 1] + s[half]) / 2
+def _median(values, ordered):
+    """The median of a few numbers, which come into `ordered` by insertion."""
+    for n in range(len(values)):
+        t = n
+        while t > 0 and ordered[t - 1] > values[n]:
+            ordered[t] = ordered[t - 1]
+            t -= 1
+        ordered[t] = values[n]
+    half = len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
 import gdl_core
@@ -29,11 +31,14 @@ def whole_objects(candidates, knn, labels, scores, config):
     else:
         inside = [candidates[cell] for cell in cells]
         neighbors = [neighbors_of(own, config) for own in inside]
-    found = [
-        cell[part]
-        for cell, own, near in zip(cells, inside, neighbors, strict=True)
-        for part in _parts_of(own, near, labels[cell], scores, config)
-    ]
+    with ThreadPoolExecutor(default_threads()) as pool:
+        parts_in = pool.map(
+            lambda cell, own, near: _parts_of(own, near, labels[cell], scores, config),
+            cells,
+            inside,
+            neighbors,
+        )
+        found = [cell[part] for cell, own in zip(cells, parts_in, strict=True) for part in own]
     found.sort(key=lambda part: (-len(part), part[0]))
     found = [part for part in found if _is_wide(candidates, part, config.parts)]
     found = drop_covered(candidates.xy0, candidates.xy1, found, config.parts.covered_share)
