@@ -14,29 +14,23 @@ ATAN = tuple(
 
 
 @njit
-def region_moments(points, lengths):
-    """(n, 6): mean x, mean y, and the central second moments xx, xy, yy of each region, then its area."""
-    out = np.empty((len(lengths), 6))
-    start = 0
-    for r in range(len(lengths)):
-        n = lengths[r]
-        x0, y0 = points[start, 0], points[start, 1]
-        sx = sy = sxx = sxy = syy = 0
-        for p in range(start, start + n):
-            x, y = points[p, 0] - x0, points[p, 1] - y0
-            sx += x
-            sy += y
-            sxx += x * x
-            sxy += x * y
-            syy += y * y
-        start += n
-        mx, my = sx / n, sy / n
-        out[r, 0], out[r, 1] = x0 + mx, y0 + my
-        out[r, 2] = sxx / n - mx * mx
-        out[r, 3] = sxy / n - mx * my
-        out[r, 4] = syy / n - my * my
-        out[r, 5] = n
-    return out
+def region_moments(points, out):
+    """out (5,): mean x, mean y, and the central second moments xx, xy, yy of points (n, 2) int32."""
+    n = len(points)
+    x0, y0 = points[0, 0], points[0, 1]
+    sx = sy = sxx = sxy = syy = 0
+    for p in range(n):
+        x, y = points[p, 0] - x0, points[p, 1] - y0
+        sx += x
+        sy += y
+        sxx += x * x
+        sxy += x * y
+        syy += y * y
+    mx, my = sx / n, sy / n
+    out[0], out[1] = x0 + mx, y0 + my
+    out[2] = sxx / n - mx * mx
+    out[3] = sxy / n - mx * my
+    out[4] = syy / n - my * my
 
 
 @inner

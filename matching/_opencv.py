@@ -6,8 +6,6 @@ OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differen
 
 from __future__ import annotations
 
-import itertools
-
 import cv2
 import numpy as np
 
@@ -24,7 +22,7 @@ def set_threads(n):
     return before
 
 
-def mser_points(grey, *, bright, delta, min_area, max_area, max_variation, block=65_536):
+def mser_regions(grey, *, bright, delta, min_area, max_area, max_variation):
     """Pixels of every maximally stable extremal region, the bright or the dark ones.
 
     Parameters
@@ -38,31 +36,17 @@ def mser_points(grey, *, bright, delta, min_area, max_area, max_variation, block
         Pixels in a region.
     max_variation : float
         Largest relative growth of the area over `delta`.
-    block : int
-        Pixels in a block, about.
 
-    Yields
-    ------
-    points : (p, 2) int32, the (x, y) of all pixels of some regions, region after region
-    lengths : (n,) int64, pixels in each of them
+    Returns
+    -------
+    tuple of (p, 2) int32, the (x, y) of all pixels of a region
     """
     if min(grey.shape) < 3:  # OpenCV reads outside the image below this size
-        return
+        return ()
     # min_diversity=0: OpenCV 5.0 drops most grey regions at any other value, 4.x ignores it on grey images.
     detector = cv2.MSER_create(delta, min_area, max_area, max_variation, 0.0)
     detector.setPass2Only(True)
-    regions, _ = detector.detectRegions(grey if bright else 255 - grey)
-    # In blocks that stay in the processor's cache: all regions together hold several times the image.
-    lengths = np.array([len(r) for r in regions], np.int64)
-    of_block = np.cumsum(lengths) // block
-    for first, stop in _runs(of_block):
-        yield np.concatenate(regions[first:stop]), lengths[first:stop]
-
-
-def _runs(values):
-    """(start, stop) of each run of equal values in a (n,) array."""
-    edges = np.flatnonzero(np.diff(values, prepend=-1, append=-1)) if len(values) else []
-    return itertools.pairwise(edges)
+    return detector.detectRegions(grey if bright else 255 - grey)[0]
 
 
 def sift_keypoints(grey, *, contrast_threshold, mask=None):

@@ -71,7 +71,7 @@ def mser_ellipses(grey, config, bright):
     A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the
     root of the moment matrix.
     """
-    blocks = _opencv.mser_points(
+    regions = _opencv.mser_regions(
         grey,
         bright=bright,
         delta=config.mser_delta,
@@ -79,8 +79,10 @@ def mser_ellipses(grey, config, bright):
         max_area=max(int(config.mser_max_area * grey.size), config.mser_min_area),
         max_variation=config.mser_max_variation,
     )
-    moments = [_feature_kernels.region_moments(points, lengths) for points, lengths in blocks]
-    mean_x, mean_y, xx, xy, yy, _ = np.concatenate(moments).T if moments else np.empty((6, 0))
+    moments = np.empty((len(regions), 5))
+    for points, row in zip(regions, moments, strict=True):
+        _feature_kernels.region_moments(points, row)
+    mean_x, mean_y, xx, xy, yy = moments.T
     # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)).
     # A pixel is a square, not a point: + 1/12.
     xx, yy = xx + 1 / 12, yy + 1 / 12

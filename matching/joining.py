@@ -78,8 +78,10 @@ def _from_the_other(candidates, *sides, k):
     map fitted to the k nearest matches of the other part takes them. A side: (part, points).
     """
     distances = []
-    for x, y in ((candidates.xy0, candidates.xy1), (candidates.xy1, candidates.xy0)):
-        for part, points in sides:
+    for part, points in sides:
+        points, pair = np.unique(points, return_inverse=True)
+        for x, y in ((candidates.xy0, candidates.xy1), (candidates.xy1, candidates.xy0)):
             near = cKDTree(x[part]).query(x[points], k)[1]
-            distances.append(affine_residuals(x[part], y[part], near, CAUCHY_SCALE, (x[points], y[points])))
+            far = affine_residuals(x[part], y[part], near, CAUCHY_SCALE, (x[points], y[points]))
+            distances.append(far[pair])
     return np.max(distances, axis=0)

@@ -4,8 +4,9 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from matching import _opencv
 
@@ -46,7 +47,7 @@ def single_blas_thread():
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:
-            _blas_limits = threadpool_limits(1, "blas")
+            _blas_limits = _libraries().limit(limits=1, user_api="blas")
         _blas_users += 1
     try:
         yield
@@ -55,6 +56,12 @@ def single_blas_thread():
             _blas_users -= 1
             if _blas_users == 0:
                 _blas_limits.restore_original_limits()
+
+
+@cache
+def _libraries():
+    """The thread pools of the libraries that are loaded, which takes milliseconds to find out."""
+    return ThreadpoolController()
 
 
 def in_ranges(function, n, n_threads, block):
