@@ -61,6 +61,11 @@ class Candidates:
         return np.linalg.inv(self.maps)
 
     @cached_property
+    def xy01(self):
+        """(m, 4) float64: the centres in image 0 and in image 1."""
+        return np.concatenate([self.xy0, self.xy1], axis=1)
+
+    @cached_property
     def growth(self):
         """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the determinant of T_i."""
         return np.sqrt(np.abs(np.linalg.det(self.maps)))

@@ -43,10 +43,10 @@ def seam_cost(candidates, one, other, config=PartsConfig()):
     below 1.
     """
     one, other = sorted((one, other), key=lambda part: (len(part), part[0]))
-    both = np.concatenate([candidates.xy0, candidates.xy1], axis=1)
-    if _boxes_apart(both[one], both[other]) >= config.seam_reach:
+    xy01 = candidates.xy01
+    if _boxes_apart(xy01[one], xy01[other]) >= config.seam_reach:
         return np.inf
-    i, j, gap = _closest_pairs(both, one, other, config)
+    i, j, gap = _closest_pairs(xy01, one, other, config)
     if len(i) < min(config.seam_neighbors, len(one)):
         return np.inf
     allowed = config.seam_tolerance + config.seam_slope * gap
@@ -61,11 +61,11 @@ def _boxes_apart(one, other):
     return np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0)).max()
 
 
-def _closest_pairs(both, one, other, config):
+def _closest_pairs(xy01, one, other, config):
     """Members i of one, j of the other (q,) and their gap, pixels along the axis of either image where it is
-    most; q at most seam_pairs. both (m, 4): the points of image 0 and of image 1.
+    most; q at most seam_pairs.
     """
-    gap, near = cKDTree(both[other]).query(both[one], k=min(3, len(other)), p=np.inf)
+    gap, near = cKDTree(xy01[other]).query(xy01[one], k=min(3, len(other)), p=np.inf)
     i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()
     j = other[near.ravel()]
     order = np.lexsort((j, i, gap))[: config.seam_pairs]
