@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 
 from matching.geometry import acc_of_pairs
 from matching.parts import PartsConfig
-from matching.verification import affine_residuals
+from matching.verification import affine_residuals, scales
 
 CAUCHY_SCALE = 4.0  # pixels, of the affine fits
 
@@ -44,9 +44,10 @@ def seam_cost(candidates, one, other, config=PartsConfig()):
     """
     one, other = sorted((one, other), key=lambda part: (len(part), part[0]))
     xy01 = candidates.xy01
-    if _boxes_apart(xy01[one], xy01[other]) >= config.seam_reach:
+    reach = config.seam_reach * max(scales(candidates, np.concatenate([one, other])))
+    if _boxes_apart(xy01[one], xy01[other]) >= reach:
         return np.inf
-    i, j, gap = _closest_pairs(xy01, one, other, config)
+    i, j, gap = _closest_pairs(xy01, one, other, reach, config.seam_pairs)
     if len(i) < min(config.seam_neighbors, len(one)):
         return np.inf
     allowed = config.seam_tolerance + config.seam_slope * gap
@@ -61,15 +62,15 @@ def _boxes_apart(one, other):
     return np.maximum(one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0)).max()
 
 
-def _closest_pairs(xy01, one, other, config):
+def _closest_pairs(xy01, one, other, reach, most):
     """Members i of one, j of the other (q,) and their gap, pixels along the axis of either image where it is
-    most; q at most seam_pairs.
+    most, below reach; q at most `most`.
     """
     gap, near = cKDTree(xy01[other]).query(xy01[one], k=min(3, len(other)), p=np.inf)
     i, gap = np.repeat(one, near.shape[1] if near.ndim == 2 else 1), gap.ravel()
     j = other[near.ravel()]
-    order = np.lexsort((j, i, gap))[: config.seam_pairs]
-    order = order[gap[order] < config.seam_reach]
+    order = np.lexsort((j, i, gap))[:most]
+    order = order[gap[order] < reach]
     return i[order], j[order], gap[order]
 
 

@@ -13,12 +13,15 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from matching.geometry import acc_of_pairs, gap_of_pairs
-from matching.verification import VerificationConfig, agreeing, nearest_in_both, part_tolerance
+from matching.verification import VerificationConfig, agreeing, nearest_in_both, part_tolerance, scales
 
 
 @dataclass(frozen=True)
 class PartsConfig:
-    """When correspondences hang together."""
+    """When correspondences hang together.
+
+    What is called a reach counts pixels of the image where the part is smaller.
+    """
 
     min_cluster_score: float = 4.0  # connectivity of a cluster below which it isn't looked at
     min_close: int = 4  # close neighbours that a correspondence must have
@@ -53,7 +56,7 @@ def dense_parts(candidates, knn, members, config=PartsConfig()):
     i, column = np.nonzero(near >= 0)
     j = near[i, column]
     distance = knn.distances[members[i], column]
-    close = _hang_together(candidates, members[i], members[j], distance, config)
+    close = _hang_together(candidates, members, i, j, distance, config)
     i, j = i[close], j[close]
     core = np.bincount(i, minlength=len(members)) >= config.min_close
     both = core[i] & core[j]
@@ -61,10 +64,11 @@ def dense_parts(candidates, knn, members, config=PartsConfig()):
     return _components(members[core], number[i[both]], number[j[both]], config.min_matches)
 
 
-def _hang_together(candidates, i, j, distance, config):
-    """(q,) bool: which pairs of candidates i, j do, by their ACC distance (q,)."""
-    gap = gap_of_pairs(candidates, i, j)
-    return (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < config.reach)
+def _hang_together(candidates, members, i, j, distance, config):
+    """(q,) bool: which pairs i, j of members do, by their ACC distance (q,)."""
+    gap = gap_of_pairs(candidates, members[i], members[j])
+    reach = config.reach * max(scales(candidates, members))
+    return (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < reach)
 
 
 def _components(members, i, j, least):
@@ -90,7 +94,7 @@ def split_parts(candidates, members, config=PartsConfig()):
     near = nearest_in_both(candidates, members, k)
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
-    linked = _hang_together(candidates, members[i], members[j], distance, config)
+    linked = _hang_together(candidates, members, i, j, distance, config)
     return _components(members, i[linked], j[linked], config.min_matches)
 
 

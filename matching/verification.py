@@ -46,7 +46,7 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
     cluster may be strangers for the greater part. Then, for some rounds, an affine map is fitted to the
     nearest neighbours that are left.
     """
-    scale = _scales(candidates, members)
+    scale = scales(candidates, members)
     for check in range(config.rounds + 1):
         k = min(config.n_neighbors, len(members) - 1)
         if k < config.n_neighbors // 2:
@@ -80,7 +80,7 @@ def nearest_in_both(candidates, members, k, rows=slice(None)):
 def _own_residuals(candidates, members, near, config, rows=slice(None)):
     """Affine residuals of (those rows of) members from the others near them, in image 1 and in image 0."""
     x, y = candidates.xy0[members], candidates.xy1[members]
-    return _both_ways(x, y, near, _scales(candidates, members), (x[rows], y[rows]), config)
+    return _both_ways(x, y, near, scales(candidates, members), (x[rows], y[rows]), config)
 
 
 def _both_ways(x, y, near, scale, at, config):
@@ -136,22 +136,22 @@ def part_tolerance(candidates, members, config=VerificationConfig()):
     sample = np.arange(0, len(members), max(len(members) // TOLERANCE_SAMPLE, 1))
     near = nearest_in_both(candidates, members, k, sample)
     residuals = _own_residuals(candidates, members, near, config, sample)
-    return _tolerance(residuals, _scales(candidates, members), config)
+    return _tolerance(residuals, scales(candidates, members), config)
 
 
 def agreeing(candidates, members, others, reach, tolerance, config=VerificationConfig()):
     """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within
-    `reach` pixels of it and to within `tolerance` pixels.
+    `reach` pixels of it and to within `tolerance` pixels, both of the image where the part is smaller.
     """
     k = min(config.n_neighbors, len(members))
     x, y = candidates.xy0[members], candidates.xy1[members]
     at = candidates.xy0[others], candidates.xy1[others]
-    ok = np.flatnonzero(_in_box(at[0], x, reach) & _in_box(at[1], y, reach))
+    scale = scales(candidates, members)
+    ok = np.flatnonzero(_in_box(at[0], x, reach * scale[0]) & _in_box(at[1], y, reach * scale[1]))
     gap0, near0 = cKDTree(x).query(at[0][ok], k)
     gap1, near1 = cKDTree(y).query(at[1][ok], k)
-    within = (gap0[:, 0] < reach) & (gap1[:, 0] < reach)
+    within = (gap0[:, 0] < reach * scale[0]) & (gap1[:, 0] < reach * scale[1])
     ok, near = ok[within], (near0[within], near1[within])
-    scale = _scales(candidates, members)
     residuals = _both_ways(x, y, near, scale, (at[0][ok], at[1][ok]), config)
     agree = np.zeros(len(others), bool)
     agree[ok] = _within(residuals, tolerance, scale)
@@ -163,7 +163,7 @@ def _in_box(points, others, reach):
     return ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
 
 
-def _scales(candidates, members):
+def scales(candidates, members):
     """How many pixels of image 0 and of image 1 a pixel of the image where the object is smaller is."""
     growth = float(np.median(candidates.growth[members])) if len(members) else 1.0
     return max(1 / growth, 1.0), max(growth, 1.0)

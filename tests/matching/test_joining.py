@@ -87,6 +87,12 @@ def test_coarse_frames_do_not_keep_the_parts_of_a_plane_apart():
     assert seam_cost(coarse, *halves) < 0.2
 
 
+def test_a_seam_reaches_as_far_in_a_larger_picture():
+    c = moving(np.random.default_rng(6), 200, similarity(0.3, 8.0), noise=2.0)
+    left, right = np.flatnonzero(c.xy0[:, 0] < 40), np.flatnonzero(c.xy0[:, 0] >= 60)
+    assert len(join_parts(c, [left, right])) == 1
+
+
 def test_parts_far_from_each_other_have_no_seam():
     c = moving(np.random.default_rng(6), 200, SIMILAR, noise=0.5)
     left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)

@@ -76,6 +76,20 @@ def test_one_object_is_not_split():
     assert [list(p) for p in split_parts(c, np.arange(len(c)))] == [list(range(100))]
 
 
+@pytest.mark.parametrize("magnification", [7.0, 1 / 7])
+def test_reaches_count_pixels_of_the_smaller_image(magnification):
+    rng = np.random.default_rng(14)
+    size = 200 / min(magnification, 1.0)
+    c = moving(rng, 120, similarity(0.1, magnification), size=size, noise=0.3 * max(magnification, 1.0))
+    everyone = np.arange(120)
+    for part, *rest in (dense_parts(c, acc_neighbors(c, 35), everyone), split_parts(c, everyone)):
+        assert len(part) > 110
+        assert rest == []
+    inner = np.flatnonzero((np.abs(c.xy0 - c.xy0.mean(axis=0)) < size / 3).all(axis=1))
+    (grown,) = grow_parts(c, [inner], everyone)
+    assert len(grown) > 110
+
+
 def test_few_correspondences_are_no_part():
     c = moving(np.random.default_rng(3), 20, SIMILAR)
     for n in range(4):
