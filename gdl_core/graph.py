@@ -11,6 +11,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
+MOST_DISTANCE = 1e150  # so do sums of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +92,34 @@ class AffinityGraph:
         w_ij of Eq. 1, in [0, 1].
     sigma2 : float
         sigma^2 of Eq. 1, in squared units of distance; nan where the weights have no common scale.
+
+    Raises
+    ------
+    ValueError
+        Where the lengths don't fit together, an index is out of range, or a weight is not in [0, 1e100].
     """
 
     indptr: np.ndarray
     indices: np.ndarray
     weights: np.ndarray
     sigma2: float = float("nan")
+
+    def __post_init__(self):
+        for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("weights", np.float64)):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
+        indptr, indices, weights = self.indptr, self.indices, self.weights
+        if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
+            raise ValueError(
+                "indices and weights must have one shape (nnz,), indptr (n + 1,),"
+                f" got {indices.shape}, {weights.shape}, {indptr.shape}"
+            )
+        if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+            raise ValueError(f"indptr must rise from 0 to the number of edges, {len(indices)}")
+        if len(indices) and (indices.min() < 0 or indices.max() >= self.n_samples):
+            raise ValueError(
+                f"indices must be in [0, {self.n_samples - 1}], got {indices.min()} to {indices.max()}"
+            )
+        _check_weights(weights)
 
     @classmethod
     def from_csr(cls, matrix):
@@ -107,9 +130,7 @@ class AffinityGraph:
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"matrix must be square, got shape {matrix.shape}")
         matrix.sum_duplicates()
-        outside = ~((matrix.data >= 0) & (matrix.data <= MOST_WEIGHT))  # so are nan and infinity
-        if outside.any():
-            raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {matrix.data[outside][0]:g}")
+        _check_weights(matrix.data)
         matrix.setdiag(0)
         matrix.eliminate_zeros()
         return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
@@ -122,6 +143,12 @@ class AffinityGraph:
         """W as a SciPy matrix, (n, n) float64."""
         n = self.n_samples
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
+
+
+def _check_weights(weights):
+    outside = ~((weights >= 0) & (weights <= MOST_WEIGHT))  # so are nan and infinity
+    if outside.any():
+        raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {weights[outside][0]:g}")
 
 
 def affinity_graph(knn, bandwidth=1.0, *, sigma2=None, min_nearest_weight=0.0):
@@ -143,6 +170,9 @@ def affinity_graph(knn, bandwidth=1.0, *, sigma2=None, min_nearest_weight=0.0):
     AffinityGraph
         Where sigma^2 is zero (all neighbours at distance 0) every weight is 1.
     """
+    most = knn.distances.max(initial=0.0)
+    if most > MOST_DISTANCE:
+        raise ValueError(f"distances must be at most {MOST_DISTANCE:g}, got {most:g}")
     squared = knn.distances**2
     if sigma2 is None:
         if not (np.isfinite(bandwidth) and bandwidth > 0):

@@ -185,6 +185,8 @@ def _exact(x, k, metric, n_jobs, verbose):
     for start in _progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
         value, found = searcher.kneighbors(searched[rows], min(k + 2, n))
+        if not np.isfinite(value).all():
+            raise ValueError(f"distances must be finite, got {value[~np.isfinite(value)][0]}")
         found, value = _without_self(found, value, rows)
         if euclidean:
             value = _euclidean(x, rows, found, n_jobs)

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from matching import _candidate_kernels
+from matching.errors import check_at_least
 from matching.features import DESCRIPTOR_NORM, KINDS
 from matching.montage import MAX_CELLS
 from matching.threads import in_ranges, single_blas_thread
@@ -26,6 +27,9 @@ class CandidateConfig:
     per_feature: int = 10  # nearest descriptors of a feature that are considered
     max_distance: float = 1.0  # between unit descriptors
     duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped
+
+    def __post_init__(self):
+        check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=1e-3)
 
 
 @dataclass(frozen=True, eq=False)

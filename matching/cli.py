@@ -50,7 +50,7 @@ def main(argv=None, *, demo_pair=None, rivals=None):
     """
     rivals = rivals or {}
     options = parser(rivals, demo=demo_pair is not None)
-    return exit_status("gdl-match", lambda: _run(options.parse_args(argv), demo_pair, rivals))
+    return exit_status("gdl-match", lambda: _run(options.parse_intermixed_args(argv), demo_pair, rivals))
 
 
 def _run(arguments, demo_pair, rivals):
@@ -66,6 +66,7 @@ def _run(arguments, demo_pair, rivals):
     else:
         pictures = _pictures(arguments, (arguments.image0, arguments.image1))
         folder = make_folder(arguments.out or Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match"))
+        _keep_inputs(folder, arguments)
     for picture in pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import (
@@ -93,6 +94,15 @@ def _run(arguments, demo_pair, rivals):
     print(table(result))
     tell(f"written to {folder}")
     return FOUND if result.objects else NONE_FOUND
+
+
+def _keep_inputs(folder, arguments):
+    """Refuse to write over what is matched."""
+    from matching.output import is_result
+
+    for path in (arguments.image0, arguments.image1, arguments.mask0, arguments.mask1):
+        if path is not None and is_result(path.name) and path.parent.samefile(folder):
+            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
 
 
 def table(result):

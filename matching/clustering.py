@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import gdl_core
+from matching.errors import InputError, check_at_least
 from matching.geometry import gap_of_pairs
 
 METHODS = ("agdl", "gdl-u", "gdl")
@@ -28,7 +29,7 @@ class ClusteringConfig:
     gap_slope : pixels of distance a pixel of gap, on top of the ACC distance: where an object moves rigidly,
         all of its distances are 0, and without it the nearest would be those with the smallest numbers.
     min_score : connectivity score below which a cluster is no object: a largest gap always leaves something
-        above it.
+        above it. It holds for K of at least 35; a score is at most 2 K, so for a smaller K it falls with K.
     """
 
     method: str = "agdl"
@@ -44,9 +45,21 @@ class ClusteringConfig:
     min_score: float = 18.0
     gap_slope: float = 1 / 128
 
+    def __post_init__(self):
+        check_at_least(self, n_clusters=1, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
+        check_at_least(self, bandwidth=1e-300, score_slope=0, score_offset=0, min_score=0, gap_slope=0)
+        if self.score_scale is not None:
+            check_at_least(self, score_scale=1e-3)
+
+    def least_score(self, score):
+        """A score that is asked for, as much smaller as K is than 35."""
+        return score * min(self.n_neighbors / 35, 1.0)
+
 
 def cluster_correspondences(knn, config):
     """Cluster labels (m,) int64 of m correspondences from the graph of their nearest ones."""
+    if config.method not in METHODS:
+        raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     graph = gdl_core.affinity_graph(knn, config.bandwidth)
     k0 = min(config.n_initial_neighbors, knn.n_neighbors)
     initial = gdl_core.initial_clusters(knn, k0, mutual=config.mutual_links)
@@ -77,12 +90,13 @@ def select_objects(scores, config):
     """(n_clusters,) bool: the clusters above the largest gap of the scores and not below the least score."""
     if len(scores) == 0:
         return np.zeros(0, bool)
+    least = config.least_score(config.min_score)
     if config.score_scale is None:
-        return gdl_core.split_at_largest_gap(scores) & (scores >= config.min_score)
+        return gdl_core.split_at_largest_gap(scores) & (scores >= least)
     # Scores of objects differ by factors, and what is no object has next to none: gaps of the logarithm,
     # down to nothing.
     height = np.log(np.append(scores, 0.0) + config.score_offset)
-    return gdl_core.split_at_largest_gap(height)[:-1] & (scores >= config.min_score)
+    return gdl_core.split_at_largest_gap(height)[:-1] & (scores >= least)
 
 
 def by_falling_score(labels, scores, kept):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from matching.candidates import CandidateConfig
 from matching.clustering import ClusteringConfig
+from matching.errors import check_at_least
 from matching.features import FeatureConfig
 from matching.parts import PartsConfig
 from matching.repeats import RepeatsConfig
@@ -30,6 +31,9 @@ class MatchConfig:
     parts: PartsConfig = PartsConfig()
     repeats: RepeatsConfig = RepeatsConfig()
     whole_objects: bool = True
+
+    def __post_init__(self):
+        check_at_least(self, max_pixels=1)
 
     @classmethod
     def paper(cls):

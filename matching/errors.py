@@ -3,3 +3,17 @@
 
 class InputError(ValueError):
     """What the user gave can't be used; the message is one line that names it, the rule and the value."""
+
+
+def check_at_least(settings, **bounds):
+    """Raises InputError where an attribute of `settings` is below its bound, or nan.
+
+    >>> from types import SimpleNamespace
+    >>> check_at_least(SimpleNamespace(rounds=-1), rounds=0)
+    Traceback (most recent call last):
+    matching.errors.InputError: rounds must be at least 0, got -1
+    """
+    for name, bound in bounds.items():
+        value = getattr(settings, name)
+        if not value >= bound:
+            raise InputError(f"{name} must be at least {bound:g}, got {value}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from matching import _feature_kernels, _opencv
+from matching.errors import InputError, check_at_least
 from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
@@ -35,6 +36,14 @@ class FeatureConfig:
     sift_contrast: float = 0.04
     montage: MontageConfig | None = MontageConfig()  # None: pictures have no seams
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
+
+    def __post_init__(self):
+        regions = tuple(self.regions) if not isinstance(self.regions, str) else ()
+        if not regions or not set(regions) <= set(KINDS) or len(set(regions)) < len(regions):
+            raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
+        check_at_least(self, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0)
+        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=1e-3)
+        check_at_least(self, sift_contrast=0, sift_window=1e-3)
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,7 +110,7 @@ def picture_of_array(array, name="image"):
     Raises InputError for any other shape or type.
     """
     array, alpha = _channels(array, name)
-    mask = None if alpha is None else alpha >= _opaque(alpha.dtype) / 2
+    mask = None if alpha is None else alpha >= _opaque(alpha) / 2
     return Picture(_three_channels(_eight_bits(array)), _useful(mask))
 
 
@@ -118,8 +118,8 @@ def with_mask(picture, mask, name="mask"):
     """The picture with features only where `mask` is white, and where it was not masked before.
 
     mask : a file or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None for no change.
-        White is half of the largest value of its type or more (of 1, where no value is above 1), in every
-        channel, and not transparent.
+        White is half of full scale or more, in every channel, and not transparent. Full scale is the least
+        of 1, 255 and 65535 that no value is above, or else the largest value.
 
     Raises InputError where it can't be read or has another size.
     """
@@ -143,8 +143,7 @@ def with_mask(picture, mask, name="mask"):
 def _is_white(values):
     if values is None:
         return None
-    full = _opaque(values.dtype) if values.max() > 1 else 1
-    white = values >= full / 2
+    white = values >= _full_scale(values) / 2
     return white.all(axis=2) if white.ndim == 3 else white
 
 
@@ -160,9 +159,19 @@ def _channels(array, name):
     return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
 
 
-def _opaque(dtype):
-    """The alpha value of an opaque pixel: the largest number of a whole type, 1 for floats and booleans."""
-    return np.iinfo(dtype).max if dtype.kind in "ui" else 1
+def _opaque(alpha):
+    """The alpha value of an opaque pixel: 1 for floats and booleans, the largest number of the types that
+    pictures have, the full scale of wider ones.
+    """
+    if alpha.dtype.kind not in "ui":
+        return 1
+    return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
+
+
+def _full_scale(values):
+    """The least of 1, 255 and 65535 that no value is above, or else the largest value."""
+    most = np.max(values, where=np.isfinite(values), initial=0)
+    return next((full for full in (1, 255, 65535) if most <= full), most)
 
 
 def _useful(mask):

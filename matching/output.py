@@ -37,6 +37,14 @@ def make_folder(path):
     return path
 
 
+def is_result(name):
+    """Whether `write_results` may write a file of this name."""
+    from matching.warping import FILES
+
+    path = Path(name)
+    return path.stem == "matches" or FILES.fullmatch(path.stem) is not None
+
+
 def write_results(folder, pictures, result, config, *, figure=True, warp=False, exports=()):
     """Write matches.npz, matches.json, with `figure` matches.png, and what else is asked for into a folder
     that exists.

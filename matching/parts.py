@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from matching.errors import check_at_least
 from matching.geometry import acc_of_pairs, gap_of_pairs
 from matching.verification import VerificationConfig, agreeing, nearest_in_both, part_tolerance, scales
 
@@ -42,6 +43,14 @@ class PartsConfig:
     # of a part's points inside stronger parts, in both pictures: it has no place of its own
     covered_share: float = 0.5
 
+    def __post_init__(self):
+        check_at_least(self, min_cluster_score=0, min_close=1, n_neighbors=1, tolerance=0, slope=0, reach=0)
+        check_at_least(
+            self, min_matches=4, growth_reach=0, growth_rounds=0, seam_pairs=1, seam_tolerance=1e-3
+        )
+        check_at_least(self, seam_slope=0, seam_neighbors=1, seam_reach=0, min_width=0, min_length=0)
+        check_at_least(self, covered_share=0)
+
 
 def dense_parts(candidates, knn, members, config=PartsConfig()):
     """The connected parts of a cluster in the graph of its close neighbours; members with few of those are
@@ -58,14 +67,14 @@ def dense_parts(candidates, knn, members, config=PartsConfig()):
     distance = knn.distances[members[i], column]
     close = _hang_together(candidates, members, i, j, distance, config)
     i, j = i[close], j[close]
-    core = np.bincount(i, minlength=len(members)) >= config.min_close
+    core = np.bincount(i, minlength=len(members)) >= min(config.min_close, knn.n_neighbors)
     both = core[i] & core[j]
     number = np.cumsum(core) - 1
     return _components(members[core], number[i[both]], number[j[both]], config.min_matches)
 
 
 def _hang_together(candidates, members, i, j, distance, config):
-    """(q,) bool: which pairs i, j of members do, by their ACC distance (q,)."""
+    """(q,) bool: which pairs i, j of members do, by their ACC distance (q,), with or without gap_slope."""
     gap = gap_of_pairs(candidates, members[i], members[j])
     reach = config.reach * max(scales(candidates, members))
     return (distance < np.maximum(config.tolerance, config.slope * gap)) & (gap < reach)

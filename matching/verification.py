@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from matching import _motion_kernels
+from matching.errors import InputError, check_at_least
 from matching.geometry import lengths
 
 TOLERANCE_SAMPLE = 200  # members, about, that tell the tolerance of a part
@@ -37,6 +38,12 @@ class VerificationConfig:
     slope: float = 0.2  # of the mean distance to the neighbours is tolerated, where that is more ...
     most_tolerance: float = 12.0  # ... up to so many pixels
     rounds: int = 2
+
+    def __post_init__(self):
+        check_at_least(self, n_neighbors=4, frame_tolerance=0, frame_slope=0, most_frame_tolerance=0)
+        check_at_least(self, tolerance=1e-3, least_tolerance=0, spread=0, slope=0, most_tolerance=0, rounds=0)
+        if not 0 <= self.frame_share < 1:
+            raise InputError(f"frame_share must be in [0, 1), got {self.frame_share}")
 
 
 def verify_cluster(candidates, members, config=VerificationConfig()):

@@ -90,7 +90,8 @@ def _is_wide(candidates, part, config):
 
 def _parts_of(candidates, knn, labels, scores, config):
     found = []
-    for k in np.flatnonzero(scores > config.parts.min_cluster_score):
+    least = config.clustering.least_score(config.parts.min_cluster_score)
+    for k in np.flatnonzero(scores > least):
         for dense in parts.dense_parts(candidates, knn, np.flatnonzero(labels == k), config.parts):
             verified = verify_cluster(candidates, dense, config.verification)
             found += parts.split_parts(candidates, verified, config.parts)

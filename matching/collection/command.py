@@ -122,6 +122,8 @@ def _check_outputs(arguments):
         make_folder(arguments.html.parent)
         if is_folder(arguments.html):
             raise InputError(f"{arguments.html}: is a folder; --html wants a file")
+        if arguments.html.resolve() == arguments.db.resolve():
+            raise InputError(f"{arguments.html}: is the database; --html wants another file")
 
 
 def _match(arguments):

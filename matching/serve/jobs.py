@@ -16,9 +16,8 @@ from pathlib import Path
 
 from joblib.externals.loky import ProcessPoolExecutor
 
-from matching.orphans import end_with
 from matching.serve.limits import Refusal
-from matching.serve.worker import FILES, STAGES, match_uploads, stage_of
+from matching.serve.worker import FILES, STAGES, begin_worker, match_uploads, stage_of
 
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old
@@ -113,7 +112,7 @@ class Jobs:
                 job = await self._queue.get()
                 if job.id not in self._jobs:
                     continue  # deleted while it waited
-                pool = pool or ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),))
+                pool = pool or ProcessPoolExecutor(1, initializer=begin_worker, initargs=(os.getpid(),))
                 job.state = "running"
                 if not await self._match(job, pool):
                     await asyncio.to_thread(pool.shutdown, kill_workers=True)

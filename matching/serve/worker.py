@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,19 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.html.pair import told, write_pair_report
 from matching.images import read_picture
+from matching.orphans import end_with
 from matching.output import write_results, write_whole
 from matching.pipeline import match_pictures
 
 STAGES = ("read", "features", "candidates", "clustering", "objects", "files")
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 DRAWN = 30_000_000  # pixels of both pictures; above, drawing them at full size takes gigabytes
+
+
+def begin_worker(parent):
+    """What a process of the server, whose id is `parent`, does before anything else."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the server ends its processes
+    end_with(parent)
 
 
 def match_uploads(folder, names):

@@ -158,6 +158,31 @@ def test_knn_graph_record_checks_itself(indices, distances, message):
         KnnGraph(indices, distances)
 
 
+@pytest.mark.parametrize(
+    ("indptr", "indices", "weights", "message"),
+    [
+        ([0, 1, 2], [1, 500], [1.0, 1.0], r"indices must be in \[0, 1\], got 1 to 500"),
+        ([0, 1, 2], [1, -1], [1.0, 1.0], r"indices must be in \[0, 1\], got -1 to 1"),
+        ([0, 1, 2], [1, 0], [1.0], r"one shape \(nnz,\)"),
+        ([0, 3, 2], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
+        ([0, 1, 1], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
+        ([], [], [], "indptr must rise"),
+        ([0, 1, 2], [1, 0], [1.0, np.nan], r"weights must be in \[0, 1e\+100\], got nan"),
+        ([0, 1, 2], [1, 0], [1.0, -0.5], r"weights must be in \[0, 1e\+100\], got -0.5"),
+    ],
+)
+def test_affinity_graph_record_checks_itself(indptr, indices, weights, message):
+    with pytest.raises(ValueError, match=message):
+        AffinityGraph(np.array(indptr), np.array(indices), np.array(weights))
+
+
+def test_distances_whose_squares_are_not_finite():
+    with pytest.raises(ValueError, match="distances must be finite, got inf"):
+        knn_graph(np.arange(30.0)[:, None], 3, metric=lambda a, b: np.inf if a[0] != b[0] else 0.0)
+    with pytest.raises(ValueError, match=r"distances must be at most 1e\+150, got 1e\+155"):
+        affinity_graph(KnnGraph(np.array([[1], [0]]), np.full((2, 1), 1e155)))
+
+
 def test_weights_are_eq_1():
     knn = knn_graph(np.array([[0.0], [1.0], [3.0], [7.0]]), 2)
     graph = affinity_graph(knn, 2.0)

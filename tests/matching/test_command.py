@@ -551,3 +551,27 @@ def test_the_demo_pair_is_colour_and_repeats():
     one, two = command.demo_pair(), command.demo_pair()
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert all(p.dtype == np.uint8 and p.shape == (960, 960, 3) for p in one)
+
+
+def test_options_may_stand_between_the_pictures(tmp_path, monkeypatch, capsys):
+    a, b = (Image.fromarray(g) for g in object_pair())
+    a.save(tmp_path / "a.png")
+    b.save(tmp_path / "b.png")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["a.png", "--out", "o", "b.png", "--no-figure"]) == 0
+    assert (tmp_path / "o" / "matches.npz").exists()
+    assert cli.main(["a.png", "--out", "o"]) == 2
+    assert cli.main(["a.png", "b.png", "--out", "o", "c.png"]) == 2
+    assert capsys.readouterr().err.count("unrecognized arguments: c.png") == 1
+
+
+@pytest.mark.parametrize("name", ["matches.png", "object0-warp01.png"])
+def test_a_picture_is_not_written_over(tmp_path, name, capsys):
+    a, b = (Image.fromarray(g) for g in object_pair())
+    a.save(tmp_path / name)
+    b.save(tmp_path / "b.png")
+    before = (tmp_path / name).read_bytes()
+    assert cli.main([str(tmp_path / name), str(tmp_path / "b.png"), "--out", str(tmp_path), "--quiet"]) == 2
+    assert "would write over it" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
+    assert not (tmp_path / "matches.npz").exists()

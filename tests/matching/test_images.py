@@ -363,6 +363,19 @@ def test_large_pictures_are_matched_smaller_and_their_pixels_found_again():
     assert np.abs(found - centre).max() < 0.1
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int16", "uint16", "int32", "uint32", "int64", "float32"])
+@pytest.mark.parametrize("white", [1, 255])
+def test_a_mask_is_the_same_in_any_type(kind, white):
+    mask = ((halves() > 0) * white).astype(kind)
+    assert np.array_equal(with_mask(picture_of_array(RGB), mask).mask, halves() > 0)
+
+
+def test_alpha_of_wide_types_counts_what_it_holds():
+    alpha = np.where(halves() > 0, 255, 0)
+    picture = picture_of_array(np.dstack([RGB, alpha]).astype(np.int64))
+    assert np.array_equal(picture.mask, halves() > 0)
+
+
 def test_masks_shrink_with_the_picture():
     alpha = np.zeros((400, 600), np.uint8)
     alpha[:, :300] = 255

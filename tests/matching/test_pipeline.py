@@ -242,3 +242,41 @@ def test_a_picture_and_itself():
     still = np.linalg.norm(result.xy0 - result.xy1, axis=1) < 1
     assert still.sum() > 100
     assert (result.cluster[still] == 0).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("part", "setting", "value", "rule"),
+    [
+        ("clustering", "n_neighbors", 0, "must be at least 1, got 0"),
+        ("clustering", "bandwidth", float("nan"), "must be at least 1e-300, got nan"),
+        ("candidates", "per_feature", 0, "must be at least 1, got 0"),
+        ("candidates", "max_matches", -3, "must be at least 1, got -3"),
+        ("candidates", "reserve", float("nan"), "must be at least 0, got nan"),
+        ("features", "regions", ("SIFT",), r"must be some of \('mser', 'sift'\), got \('SIFT',\)"),
+        ("features", "regions", "sift", "must be some of .* got 'sift'"),
+        ("features", "regions", (), "must be some of .* got"),
+        ("verification", "n_neighbors", 1, "must be at least 4, got 1"),
+        ("verification", "frame_share", 1.0, r"must be in \[0, 1\), got 1.0"),
+        ("parts", "min_matches", 0, "must be at least 4, got 0"),
+    ],
+)
+def test_settings_out_of_range(part, setting, value, rule):
+    with pytest.raises(InputError, match=f"{setting} {rule}"):
+        replace(getattr(MatchConfig(), part), **{setting: value})
+
+
+def test_further_settings_out_of_range(pair):
+    with pytest.raises(InputError, match="max_pixels must be at least 1, got -5"):
+        MatchConfig(max_pixels=-5)
+    config = MatchConfig(clustering=replace(MatchConfig().clustering, method="acc"))
+    with pytest.raises(InputError, match=r"method must be one of .* got 'acc'"):
+        match(*pair, config)
+
+
+@pytest.mark.parametrize("k", [3, 5, 8, 20])
+def test_fewer_neighbours_find_the_same_objects(pair, found, k):
+    config = MatchConfig(clustering=replace(MatchConfig().clustering, n_neighbors=k))
+    other = match(*pair, config)
+    assert len(other.objects) == len(found.objects)
+    kept = [(r.cluster >= 0).sum() for r in (found, other)]
+    assert kept[1] == pytest.approx(kept[0], rel=0.1)
