@@ -48,6 +48,12 @@ def check_least(args: argparse.Namespace, **least: float) -> None:
                 raise ValueError(f"--{name.replace('_', '-')} must be at least {bound:g}, got {value}")
 
 
+def check_folder(path: Path) -> None:
+    """Raises ValueError, before hours of work, where results can't go into a folder: it is a file."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path} must be a folder, but it is a file")
+
+
 def peak_megabytes(usage: resource.struct_rusage) -> float:
     """The most memory that a process held at a time, of its usage as `os.wait4` or `resource` tells it."""
     return usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, else kilobytes

@@ -41,12 +41,22 @@ def write_text(path: Path, text: str) -> None:
     beside.replace(path)
 
 
-def read_csv(path: Path) -> list[dict]:
-    """Rows, numbers as float (an empty field as nan), all else as str. Raises ValueError without rows."""
+def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
+    """Rows, numbers as float (an empty field as nan), all else as str. Raises ValueError without rows, where
+    a row is shorter or longer than the head, or one of the columns is missing.
+    """
     if not path.is_file():
         raise ValueError(f"{path} must be a CSV file, but there is no such file")
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [{k: _value(v) for k, v in row.items()} for row in csv.DictReader(file)]
+        reader = csv.DictReader(file)
+        raw = list(reader)
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise ValueError(f"{path} must have the columns {', '.join(columns)}; {missing[0]} is missing")
+    for number, row in enumerate(raw, start=1):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}: row {number} must have as many fields as the head")
+    rows = [{k: _value(v) for k, v in row.items()} for row in raw]
     if not rows:
         raise ValueError(f"{path} must hold at least one row, found none")
     return rows

@@ -13,7 +13,7 @@ from pathlib import Path
 from eval import baselines, datasets, image_report
 from eval.baselines import METHODS
 from eval.image_runs import COLUMNS, Plan, Subject, run
-from eval.running import check_least, exit_status
+from eval.running import check_folder, check_least, exit_status
 from eval.tables import read_csv, write_csv, write_text
 
 NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
@@ -73,9 +73,10 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def measure(args: argparse.Namespace) -> None:
     check_least(args, jobs=1, noise_seeds=1, noise_repeat=1, neighbors=1, budget=1e-3, seed=0)
+    check_folder(args.out)
     methods = chosen_methods(args.methods, args.neighbors)
     folder = datasets.find_folder(args.data)
-    names = args.datasets or [*datasets.available(folder), *args.fetch]
+    names = list(dict.fromkeys([*(args.datasets or datasets.available(folder)), *args.fetch]))
     for name in [*names, *([args.noise] if args.noise else [])]:
         datasets.check_name(name, folder, args.fetch)
     plan = Plan(tuple(map(Subject, names)), methods, args.budget, args.seed, args.neighbors, args.quick)
@@ -111,12 +112,7 @@ def chosen_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]
 
 
 def write_report(out: Path) -> None:
-    path = out / "clustering.csv"
-    rows = read_csv(path)
-    lacking = [column for column in image_report.COLUMNS if column not in rows[0]]
-    if lacking:
-        raise ValueError(f"{path} must have a column {lacking[0]}: run the command without --report")
-    text = image_report.report(rows)
+    text = image_report.report(read_csv(out / "clustering.csv", image_report.COLUMNS))
     write_text(out / "clustering.md", text)
     print(text)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from eval import methods, report, sweep
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_folder, check_least, chosen_photographs, exit_status
 from eval.tables import read_csv, write_csv, write_text
 
 
@@ -55,6 +55,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def measure(args: argparse.Namespace) -> None:
     check_least(args, trials=1, first_seed=0)
+    check_folder(args.out)
     methods.check_names(tuple(args.methods))
     n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
     photographs = chosen_photographs(args)
@@ -68,7 +69,10 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def write_report(out: Path) -> None:
-    rows = read_csv(out / "trials.csv")
+    rows = read_csv(out / "trials.csv", sweep.COLUMNS)
+    for row in rows:
+        if row["sweep"] not in sweep.SWEEPS:
+            raise ValueError(f"sweep must be one of {', '.join(sweep.SWEEPS)}, got {row['sweep']}")
     text = report.summary(rows)
     write_text(out / "sweep.md", text)
     report.draw(rows, out / "sweep.png")

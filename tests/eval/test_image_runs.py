@@ -155,7 +155,8 @@ def test_a_method_with_more_neighbours_than_the_graph_is_left_out_or_named(tmp_p
 def test_a_table_of_before_is_refused(tmp_path, capsys):
     (tmp_path / "clustering.csv").write_text("dataset,method\ncoil20,agdl\n")
     assert script("cluster_images").main(["--out", str(tmp_path), "--report"]) == 2
-    assert "clustering.csv must have a column bandwidth: run the command" in capsys.readouterr().err
+    assert "clustering.csv must have the columns" in (err := capsys.readouterr().err)
+    assert "; bandwidth is missing" in err
 
 
 def test_the_papers_tables_are_whole():

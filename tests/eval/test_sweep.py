@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -123,9 +125,6 @@ def test_pairs_are_shared_between_the_sweeps():
     ],
 )
 def test_bad_usage(options, message, tmp_path, capsys):
-    import re
-    import runpy
-
     main = runpy.run_path(str(ROOT / "scripts/sweep.py"))["main"]
     try:
         status = main(["--out", str(tmp_path / "o"), "--quick", "--jobs", "1", "--quiet", *options])
@@ -163,3 +162,29 @@ def test_every_method_labels_a_trial(small_trial):
 def test_unknown_method():
     with pytest.raises(ValueError, match="method must be one of"):
         check_names(("agdl", "none"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("method,f\nagdl,1\n", "must have the columns .*; sweep is missing"),
+        (",".join(sweep.COLUMNS) + "\nsigma,1\n", "row 1 must have as many fields as the head"),
+        (
+            ",".join(sweep.COLUMNS) + "\n" + ",".join(["1"] * len(sweep.COLUMNS)) + "\n",
+            "sweep must be one of",
+        ),
+    ],
+    ids=["columns", "short row", "name"],
+)
+def test_a_report_of_a_damaged_table(tmp_path, capsys, content, message):
+    (tmp_path / "trials.csv").write_text(content)
+    main = runpy.run_path(str(ROOT / "scripts/sweep.py"))["main"]
+    assert main(["--report", "--out", str(tmp_path)]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_results_can_not_go_into_a_file(tmp_path, capsys):
+    (tmp_path / "taken").write_text("")
+    main = runpy.run_path(str(ROOT / "scripts/sweep.py"))["main"]
+    assert main(["--quick", "--out", str(tmp_path / "taken")]) == 2
+    assert "taken must be a folder, but it is a file" in capsys.readouterr().err
