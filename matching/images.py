@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
@@ -125,7 +126,7 @@ def with_mask(picture, mask, name="mask"):
     """
     if mask is None:
         return picture
-    if isinstance(mask, (str, Path)):
+    if isinstance(mask, (str, PathLike)):
         mask, name = decode(mask)[0], str(mask)
     values, alpha = _channels(mask, name)
     if values.shape[:2] != picture.rgb.shape[:2]:
@@ -150,12 +151,12 @@ def _is_white(values):
 def _channels(array, name):
     """Colours (h, w) or (h, w, 3) of an array, and its alpha (h, w) or None."""
     array = np.asarray(array)
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: must be a path, or an array of real numbers, got type {array.dtype}")
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)) or array.size == 0:
         raise InputError(f"{name}: the shape must be (h, w), (h, w, 3) or (h, w, 4), got {array.shape}")
-    if array.dtype.kind not in "buif":
-        raise InputError(f"{name}: the type must be a real number, got {array.dtype}")
     return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
 
 

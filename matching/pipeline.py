@@ -6,7 +6,7 @@ import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
+from os import PathLike
 
 import numpy as np
 
@@ -171,7 +171,7 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
 def _picture(image, name):
     if isinstance(image, Picture):
         return image
-    if isinstance(image, (str, Path)):
+    if isinstance(image, (str, PathLike)):
         return read_picture(image)
     return picture_of_array(image, name)
 

@@ -280,3 +280,22 @@ def test_fewer_neighbours_find_the_same_objects(pair, found, k):
     assert len(other.objects) == len(found.objects)
     kept = [(r.cluster >= 0).sum() for r in (found, other)]
     assert kept[1] == pytest.approx(kept[0], rel=0.1)
+
+
+def test_any_path_will_do(tmp_path, pair, found):
+    class Place:
+        def __init__(self, path):
+            self.path = path
+
+        def __fspath__(self):
+            return str(self.path)
+
+    places = []
+    for k, grey in enumerate(pair):
+        Image.fromarray(grey).save(tmp_path / f"{k}.png")
+        places.append(Place(tmp_path / f"{k}.png"))
+    assert same(match(*places), found)
+    with pytest.raises(
+        InputError, match=r"image0: must be a path, or an array of real numbers, got type \|S5"
+    ):
+        match(b"a.png", places[1])
