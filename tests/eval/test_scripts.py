@@ -42,6 +42,7 @@ def refusal(capsys, name, *options):
         ("fuzz_files", ["--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
         ("evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
+        ("evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
         ("plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
         ("tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
     ],
@@ -64,6 +65,16 @@ def test_unrelated_pictures_must_be_two(tmp_path, capsys):
     skimage.io.imsave(tmp_path / "cat.png", skimage.data.chelsea())
     told = refusal(capsys, "evaluate_unrelated", tmp_path, tmp_path)
     assert "must hold two different pictures" in told
+
+
+def test_a_picture_beside_itself_five_times_smaller(tmp_path, capsys):
+    skimage.io.imsave(tmp_path / "coffee.png", skimage.data.coffee())
+    main = runpy.run_path(str(SCRIPTS / "evaluate_magnification.py"))["main"]
+    assert main([str(tmp_path), "--times", "5"]) == 0
+    row = capsys.readouterr().out.splitlines()[-1].strip("| ").split(" | ")
+    times, pictures, objects, matches, true, largest = map(int, row)
+    assert (times, pictures, objects) == (5, 1, 1)
+    assert largest == matches >= true > 0.8 * matches > 100
 
 
 def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):

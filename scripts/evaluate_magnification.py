@@ -1,0 +1,83 @@
+"""Whether an object stays one where it is much larger in one picture: evaluate_magnification.py FOLDER...
+
+Matches each picture, at 1,400 px, with itself made several times smaller; a match is true within 3 px of the
+smaller picture.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from skimage.transform import resize
+from tqdm import tqdm
+
+from eval.running import check_least, exit_status
+from eval.tables import markdown_table
+from matching.collection.plan import pictures_in
+from matching.images import picture_of_array, read_picture
+from matching.pipeline import describe_picture, match_described
+from matching.threads import default_threads
+
+LONGER_SIDE = 1400  # pixels of the larger picture
+TOLERANCE = 3.0  # pixels of the smaller one
+COLUMNS = ("times", "pictures", "objects", "matches", "true", "in the largest object")
+
+
+def scaled(rgb, longer_side):
+    """(h, w, 3) uint8: a picture with a longer side of so many pixels."""
+    factor = longer_side / max(rgb.shape[:2])
+    shape = [max(round(n * factor), 1) for n in rgb.shape[:2]]
+    return np.rint(resize(rgb, shape, order=3, anti_aliasing=factor < 1, preserve_range=True)).astype(
+        np.uint8
+    )
+
+
+def counts(large, times):
+    """Objects, matches, true ones, matches in the largest object."""
+    small = scaled(large, LONGER_SIDE / times)
+    described = [
+        describe_picture(picture_of_array(rgb), n_threads=default_threads()) for rgb in (large, small)
+    ]
+    result = match_described(*described)
+    kept = result.cluster >= 0
+    share = np.array(small.shape[1::-1]) / large.shape[1::-1]
+    there = (result.xy0[kept] + 0.5) * share - 0.5
+    true = np.abs(there - result.xy1[kept]).max(axis=1, initial=0.0) < TOLERANCE
+    return len(result.objects), kept.sum(), true.sum(), max((o.n_matches for o in result.objects), default=0)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--times",
+        type=float,
+        nargs="+",
+        default=[3, 5, 7, 9],
+        help="how many times smaller (default: 3 5 7 9)",
+    )
+    parser.add_argument("--pictures", type=int, default=6, help="of each folder, the first (default: 6)")
+    options = parser.parse_args(argv)
+    return exit_status(lambda: measure(options))
+
+
+def measure(options):
+    check_least(options, times=1, pictures=1)
+    paths = [path for folder in options.folders for path in sorted(pictures_in(folder))[: options.pictures]]
+    large = [scaled(read_picture(path).rgb, LONGER_SIDE) for path in tqdm(paths, desc="pictures")]
+    rows = [
+        [
+            f"{times:g}",
+            str(len(large)),
+            *map(str, np.sum([counts(rgb, times) for rgb in tqdm(large)], axis=0)),
+        ]
+        for times in options.times
+    ]
+    print(markdown_table(COLUMNS, rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
