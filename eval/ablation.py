@@ -24,6 +24,7 @@ def variants() -> dict[str, MatchConfig]:
     """The default, the paper's text, steps between them, and the default without one step each."""
     default, paper = MatchConfig(), MatchConfig.paper()
     clustering, parts, verification = default.clustering, default.parts, default.verification
+    refinement = default.refinement
     plain = replace(
         default, whole_objects=False, clustering=replace(clustering, min_score=0.0, score_slope=0.0)
     )
@@ -46,8 +47,11 @@ def variants() -> dict[str, MatchConfig]:
         "default, seams up to 18 px off": replace(default, parts=replace(parts, seam_tolerance=18.0)),
         "default, MSER only": replace(default, features=FeatureConfig(regions=("mser",))),
         "default, SIFT only": replace(default, features=FeatureConfig(regions=("sift",))),
-        "default without the affine check": replace(default, verification=replace(verification, rounds=0)),
-        "default without growing": replace(default, parts=replace(parts, growth_rounds=0)),
+        "default without the affine check": replace(
+            default, verification=replace(verification, tolerance=1e9)
+        ),
+        "default without the smooth map": replace(default, refinement=replace(refinement, rounds=0)),
+        "default without growing": replace(default, refinement=replace(refinement, reach=0.0)),
         "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
         "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
         "default without the reserve": replace(default, candidates=replace(default.candidates, reserve=0.0)),

@@ -137,3 +137,81 @@ def _median(values, ordered):
         ordered[t] = values[n]
     half = len(values) // 2
     return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+@njit
+def spline_residuals(x, y, near, from_, to, smoothing, residual, deviation):
+    """residual (q,): how far from to[r] the smoothing thin-plate spline takes from_[r] that is fitted to
+    x[near[r]], y[near[r]]; deviation (q,): the standard deviation of that.
+    """
+    k = near.shape[1]
+    u, matrix = np.empty((k, 2)), np.empty((k + 3, k + 3))
+    right, solved = np.empty(k + 3), np.empty(k + 3)
+    for r in range(len(near)):
+        square = 0.0
+        for n in range(k):
+            for c in range(2):
+                u[n, c] = x[near[r, n], c] - from_[r, c]
+                square += u[n, c] * u[n, c]
+        square = square / k + 1e-18
+        u /= math.sqrt(square)
+        _spline_equations(u, smoothing / square, matrix, right)
+        solved[:] = right
+        _solve_in_place(matrix, solved)
+        a, b, variance = 0.0, 0.0, 0.0
+        for n in range(k):
+            a += solved[n] * (y[near[r, n], 0] - to[r, 0])
+            b += solved[n] * (y[near[r, n], 1] - to[r, 1])
+        for n in range(k + 3):
+            variance -= solved[n] * right[n]
+        residual[r] = math.sqrt(a * a + b * b)
+        deviation[r] = math.sqrt(max(variance, 0.0) * square + smoothing)
+
+
+@inner
+def _spline_equations(u, smoothing, matrix, right):
+    """The equations [[K + smoothing I, P], [P^T, -ridge]] of the shares that the values at u (k, 2) have in
+    the value at 0, K_ij = |u_i - u_j|^2 log |u_i - u_j|, P = [1 | u].
+    """
+    k = len(u)
+    matrix[:] = 0.0
+    for i in range(k):
+        for j in range(i):
+            matrix[i, j] = matrix[j, i] = _bend(u[i, 0] - u[j, 0], u[i, 1] - u[j, 1])
+        matrix[i, i] = smoothing
+        matrix[i, k] = matrix[k, i] = 1.0
+        for c in range(2):
+            matrix[i, k + 1 + c] = matrix[k + 1 + c, i] = u[i, c]
+        right[i] = _bend(u[i, 0], u[i, 1])
+    # points in one line leave the map across it open
+    matrix[k + 1, k + 1] = matrix[k + 2, k + 2] = -1e-6
+    right[k], right[k + 1], right[k + 2] = 1.0, 0.0, 0.0
+
+
+@inner
+def _bend(a, b):
+    square = a * a + b * b
+    return 0.5 * square * math.log(square) if square > 0.0 else 0.0
+
+
+@inner
+def _solve_in_place(matrix, b):
+    """b becomes the solution of matrix b' = b, by elimination with row pivots; the matrix is used up."""
+    size = len(b)
+    for p in range(size):
+        best = p
+        for r in range(p + 1, size):
+            if abs(matrix[r, p]) > abs(matrix[best, p]):
+                best = r
+        for c in range(p, size):
+            matrix[p, c], matrix[best, c] = matrix[best, c], matrix[p, c]
+        b[p], b[best] = b[best], b[p]
+        for r in range(p + 1, size):
+            factor = matrix[r, p] / matrix[p, p]
+            for c in range(p + 1, size):
+                matrix[r, c] -= factor * matrix[p, c]
+            b[r] -= factor * b[p]
+    for p in range(size - 1, -1, -1):
+        for c in range(p + 1, size):
+            b[p] -= matrix[p, c] * b[c]
+        b[p] /= matrix[p, p]

@@ -9,6 +9,7 @@ from matching.clustering import ClusteringConfig
 from matching.errors import check_at_least
 from matching.features import FeatureConfig
 from matching.parts import PartsConfig
+from matching.refinement import RefinementConfig
 from matching.repeats import RepeatsConfig
 from matching.verification import VerificationConfig
 
@@ -29,6 +30,7 @@ class MatchConfig:
     clustering: ClusteringConfig = ClusteringConfig()
     verification: VerificationConfig = VerificationConfig()
     parts: PartsConfig = PartsConfig()
+    refinement: RefinementConfig = RefinementConfig()
     repeats: RepeatsConfig = RepeatsConfig()
     whole_objects: bool = True
 

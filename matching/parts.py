@@ -1,4 +1,4 @@
-"""Whole objects: a cluster falls into parts that hang together, which grow.
+"""A cluster falls into parts that hang together.
 
 Two correspondences i, j hang together when they are near in both images and their ACC distance d_ij is
 small against their gap, the larger of |x0_i - x0_j| and |x1_i - x1_j|.
@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from matching.errors import check_at_least
 from matching.geometry import acc_of_pairs, gap_of_pairs
-from matching.verification import VerificationConfig, agreeing, nearest_in_both, part_tolerance, scales
+from matching.verification import nearest_in_both, scales
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,6 @@ class PartsConfig:
     slope: float = 0.3  # ACC distance a pixel of gap, where that is more
     reach: float = 100.0  # pixels, largest gap
     min_matches: int = 8  # in a part
-    growth_reach: float = 40.0  # pixels from the nearest match of the part, in both images
-    growth_rounds: int = 4
     seam_pairs: int = 200  # closest pairs across, which decide on joining
     seam_tolerance: float = 6.0  # pixels that a pair may be off ...
     seam_slope: float = 0.5  # ... and so many more a pixel of gap; fine patterns repeat within more
@@ -45,11 +43,8 @@ class PartsConfig:
 
     def __post_init__(self):
         check_at_least(self, min_cluster_score=0, min_close=1, n_neighbors=1, tolerance=0, slope=0, reach=0)
-        check_at_least(
-            self, min_matches=4, growth_reach=0, growth_rounds=0, seam_pairs=1, seam_tolerance=1e-3
-        )
-        check_at_least(self, seam_slope=0, seam_neighbors=1, seam_reach=0, min_width=0, min_length=0)
-        check_at_least(self, covered_share=0)
+        check_at_least(self, min_matches=4, seam_pairs=1, seam_tolerance=1e-3, seam_slope=0)
+        check_at_least(self, seam_neighbors=1, seam_reach=0, min_width=0, min_length=0, covered_share=0)
 
 
 def dense_parts(candidates, knn, members, config=PartsConfig()):
@@ -65,7 +60,7 @@ def dense_parts(candidates, knn, members, config=PartsConfig()):
     i, column = np.nonzero(near >= 0)
     j = near[i, column]
     distance = knn.distances[members[i], column]
-    close = _hang_together(candidates, members, i, j, distance, config)
+    close = hang_together(candidates, members, i, j, distance, config)
     i, j = i[close], j[close]
     core = np.bincount(i, minlength=len(members)) >= min(config.min_close, knn.n_neighbors)
     both = core[i] & core[j]
@@ -73,7 +68,7 @@ def dense_parts(candidates, knn, members, config=PartsConfig()):
     return _components(members[core], number[i[both]], number[j[both]], config.min_matches)
 
 
-def _hang_together(candidates, members, i, j, distance, config):
+def hang_together(candidates, members, i, j, distance, config):
     """(q,) bool: which pairs i, j of members do, by their ACC distance (q,), with or without gap_slope."""
     gap = gap_of_pairs(candidates, members[i], members[j])
     reach = config.reach * max(scales(candidates, members))
@@ -103,32 +98,8 @@ def split_parts(candidates, members, config=PartsConfig()):
     near = nearest_in_both(candidates, members, k)
     i, j = np.concatenate([i, i]), np.concatenate([near[0].ravel(), near[1].ravel()])
     distance = acc_of_pairs(candidates, members[i], members[j])
-    linked = _hang_together(candidates, members, i, j, distance, config)
+    linked = hang_together(candidates, members, i, j, distance, config)
     return _components(members, i[linked], j[linked], config.min_matches)
-
-
-def grow_parts(candidates, parts, allowed, config=PartsConfig(), verification=VerificationConfig()):
-    """Add to each part the candidates of `allowed` that are in none and agree with it, until none is left.
-
-    The first part chooses first.
-    """
-    free = np.zeros(len(candidates), bool)
-    free[allowed] = True
-    for part in parts:
-        free[part] = False
-    grown = []
-    for part in parts:
-        tolerance = part_tolerance(candidates, part, verification)
-        for _ in range(config.growth_rounds):
-            others = np.flatnonzero(free)
-            agree = agreeing(candidates, part, others, config.growth_reach, tolerance, verification)
-            new = others[agree]
-            if len(new) == 0:
-                break
-            free[new] = False
-            part = np.sort(np.concatenate([part, new]))
-        grown.append(part)
-    return grown
 
 
 def is_wide(xy, config=PartsConfig()):

@@ -16,8 +16,6 @@ from matching import _motion_kernels
 from matching.errors import InputError, check_at_least
 from matching.geometry import lengths
 
-TOLERANCE_SAMPLE = 200  # members, about, that tell the tolerance of a part
-
 
 @dataclass(frozen=True)
 class VerificationConfig:
@@ -32,16 +30,13 @@ class VerificationConfig:
     frame_slope: float = 0.3  # ... of the mean distance to the neighbours, where that is more ...
     most_frame_tolerance: float = 40.0  # ... up to so many pixels
     frame_share: float = 0.3  # of the neighbours must predict it that well
-    tolerance: float = 4.0  # pixels at most, for the affine map fitted to the neighbours' centres
-    least_tolerance: float = 3.0  # pixels, however well the affine maps fit
-    spread: float = 6.0  # the tolerance over the median residual, between these two
-    slope: float = 0.2  # of the mean distance to the neighbours is tolerated, where that is more ...
+    tolerance: float = 4.0  # pixels, for the affine map fitted to the neighbours' centres, or ...
+    slope: float = 0.2  # ... of the mean distance to the neighbours, where that is more ...
     most_tolerance: float = 12.0  # ... up to so many pixels
-    rounds: int = 2
 
     def __post_init__(self):
         check_at_least(self, n_neighbors=4, frame_tolerance=0, frame_slope=0, most_frame_tolerance=0)
-        check_at_least(self, tolerance=1e-3, least_tolerance=0, spread=0, slope=0, most_tolerance=0, rounds=0)
+        check_at_least(self, tolerance=1e-3, slope=0, most_tolerance=0)
         if not 0 <= self.frame_share < 1:
             raise InputError(f"frame_share must be in [0, 1), got {self.frame_share}")
 
@@ -50,25 +45,23 @@ def verify_cluster(candidates, members, config=VerificationConfig()):
     """Those of `members` (n,) that agree with their neighbours in the cluster.
 
     First, the maps of a share of the nearest neighbours' own frames must predict a correspondence: a
-    cluster may be strangers for the greater part. Then, for some rounds, an affine map is fitted to the
-    nearest neighbours that are left.
+    cluster may be strangers for the greater part. Then, the affine map fitted to the nearest neighbours
+    that are left.
     """
+    checks = (
+        (_frame_residuals, config.frame_tolerance, config.frame_slope, config.most_frame_tolerance),
+        (_own_residuals, config.tolerance, config.slope, config.most_tolerance),
+    )
     scale = scales(candidates, members)
-    for check in range(config.rounds + 1):
+    for residuals_of, tolerance, slope, most in checks:
         k = min(config.n_neighbors, len(members) - 1)
         if k < config.n_neighbors // 2:
             return members[:0]
         near = nearest_in_both(candidates, members, k)
         distance = _mean_distances(candidates, members, near, scale)
-        if check == 0:
-            residuals = _frame_residuals(candidates, members, near, config)
-            tolerance, slope, most = config.frame_tolerance, config.frame_slope, config.most_frame_tolerance
-        else:
-            residuals = _own_residuals(candidates, members, near, config)
-            tolerance = _tolerance(residuals, scale, config)
-            slope, most = config.slope, config.most_tolerance
-        tolerance = np.maximum(tolerance, np.minimum(slope * distance, most))
-        members = members[_within(residuals, tolerance, scale)]
+        there, back = residuals_of(candidates, members, near, config)
+        allowed = np.maximum(tolerance, np.minimum(slope * distance, most))
+        members = members[(there < allowed * scale[1]) & (back < allowed * scale[0])]
     return members
 
 
@@ -79,26 +72,17 @@ def _frame_residuals(candidates, members, near, config):
     return there, frame_residuals(y, x, inverse, near[1], config.frame_share)
 
 
-def nearest_in_both(candidates, members, k, rows=slice(None)):
-    """The k nearest others of (those rows of) members in image 0 and in image 1, as in `nearest_others`."""
-    return [nearest_others(xy[members], k, rows) for xy in (candidates.xy0, candidates.xy1)]
+def nearest_in_both(candidates, members, k):
+    """The k nearest others of members in image 0 and in image 1, as in `nearest_others`."""
+    return [nearest_others(xy[members], k) for xy in (candidates.xy0, candidates.xy1)]
 
 
-def _own_residuals(candidates, members, near, config, rows=slice(None)):
-    """Affine residuals of (those rows of) members from the others near them, in image 1 and in image 0."""
+def _own_residuals(candidates, members, near, config):
+    """Affine residuals of members from the others near them, in image 1 and in image 0."""
     x, y = candidates.xy0[members], candidates.xy1[members]
-    return _both_ways(x, y, near, scales(candidates, members), (x[rows], y[rows]), config)
-
-
-def _both_ways(x, y, near, scale, at, config):
-    there = affine_residuals(x, y, near[0], config.tolerance * scale[1] / 2, at)
-    return there, affine_residuals(y, x, near[1], config.tolerance * scale[0] / 2, at[::-1])
-
-
-def _tolerance(residuals, scale, config):
-    """Pixels: as much as the part's bends ask for."""
-    median = np.median(np.maximum(residuals[0] / scale[1], residuals[1] / scale[0]))
-    return float(np.clip(config.spread * median, config.least_tolerance, config.tolerance))
+    scale = scales(candidates, members)
+    there = affine_residuals(x, y, near[0], config.tolerance * scale[1] / 2)
+    return there, affine_residuals(y, x, near[1], config.tolerance * scale[0] / 2)
 
 
 def _mean_distances(candidates, members, near, scale):
@@ -106,10 +90,6 @@ def _mean_distances(candidates, members, near, scale):
     points = (candidates.xy0[members], candidates.xy1[members])
     means = [lengths(x[:, None] - x[j]).mean(axis=1) / s for x, j, s in zip(points, near, scale, strict=True)]
     return np.maximum(*means)
-
-
-def _within(residuals, tolerance, scale):
-    return (residuals[0] < tolerance * scale[1]) & (residuals[1] < tolerance * scale[0])
 
 
 def frame_residuals(x, y, maps, near, share):
@@ -135,51 +115,16 @@ def affine_residuals(x, y, near, scale, at=None, iterations=5):
     return residuals
 
 
-def part_tolerance(candidates, members, config=VerificationConfig()):
-    """Pixels that a further member of a part may be off: as much as the part's own bends ask for, by a sample
-    of its members.
-    """
-    k = min(config.n_neighbors, len(members) - 1)
-    sample = np.arange(0, len(members), max(len(members) // TOLERANCE_SAMPLE, 1))
-    near = nearest_in_both(candidates, members, k, sample)
-    residuals = _own_residuals(candidates, members, near, config, sample)
-    return _tolerance(residuals, scales(candidates, members), config)
-
-
-def agreeing(candidates, members, others, reach, tolerance, config=VerificationConfig()):
-    """(q,) bool: which of the candidates `others` (q,) agree with a part's verified `members`, within
-    `reach` pixels of it and to within `tolerance` pixels, both of the image where the part is smaller.
-    """
-    k = min(config.n_neighbors, len(members))
-    x, y = candidates.xy0[members], candidates.xy1[members]
-    at = candidates.xy0[others], candidates.xy1[others]
-    scale = scales(candidates, members)
-    ok = np.flatnonzero(_in_box(at[0], x, reach * scale[0]) & _in_box(at[1], y, reach * scale[1]))
-    gap0, near0 = cKDTree(x).query(at[0][ok], k)
-    gap1, near1 = cKDTree(y).query(at[1][ok], k)
-    within = (gap0[:, 0] < reach * scale[0]) & (gap1[:, 0] < reach * scale[1])
-    ok, near = ok[within], (near0[within], near1[within])
-    residuals = _both_ways(x, y, near, scale, (at[0][ok], at[1][ok]), config)
-    agree = np.zeros(len(others), bool)
-    agree[ok] = _within(residuals, tolerance, scale)
-    return agree
-
-
-def _in_box(points, others, reach):
-    """(n,) bool: whether a point lies within reach of the box around the others."""
-    return ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
-
-
 def scales(candidates, members):
     """How many pixels of image 0 and of image 1 a pixel of the image where the object is smaller is."""
     growth = float(np.median(candidates.growth[members])) if len(members) else 1.0
     return max(1 / growth, 1.0), max(growth, 1.0)
 
 
-def nearest_others(x, k, rows=slice(None)):
-    """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
-    near = cKDTree(x).query(x[rows], k + 1)[1]
+def nearest_others(x, k):
+    """(n, k) the k nearest others of each point; k < n."""
+    near = cKDTree(x).query(x, k + 1)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
-    self = near == np.arange(len(x))[rows, None]
+    self = near == np.arange(len(x))[:, None]
     self[~self.any(axis=1), -1] = True
     return near[~self].reshape(len(near), k)

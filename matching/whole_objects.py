@@ -11,6 +11,7 @@ from matching import clustering, parts
 from matching.candidates import join_candidates
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
+from matching.refinement import grow_parts, refine_parts
 from matching.repeats import split_at_repeats
 from matching.territory import drop_covered
 from matching.threads import default_threads
@@ -20,7 +21,7 @@ from matching.verification import verify_cluster
 def whole_objects(candidates, knn, labels, scores, config):
     """Labels (m,) of whole objects made of clusters, -1 for candidates that are in none, and their scores.
 
-    Parts of clusters that are dense, verified and connected are grown and joined, in one cell of a montage
+    Parts of clusters that are dense, verified and connected are joined and refined, in one cell of a montage
     each; those that only repeat what a stronger one covers are dropped. Neighbours count in their own cell
     only: what stands beside an object in both montages moves as it does, and would crowd out its own matches.
     """
@@ -69,7 +70,7 @@ def take_in(candidates, reserve, labels, config):
         here = np.flatnonzero(cells == cell)
         allowed = np.flatnonzero(later & (everything.cell == cell))
         own = [objects[k] for k in here]
-        grown = parts.grow_parts(everything, own, allowed, config.parts, config.verification)
+        grown = grow_parts(everything, own, allowed, config.refinement, config.parts)
         for k, members in zip(here, grown, strict=True):
             labels[members] = k
     rank = np.where(labels < 0, 2 + later, later)
@@ -96,7 +97,6 @@ def _parts_of(candidates, knn, labels, scores, config):
             verified = verify_cluster(candidates, dense, config.verification)
             found += parts.split_parts(candidates, verified, config.parts)
     found.sort(key=lambda part: (-len(part), part[0]))
-    allowed = np.flatnonzero(labels >= 0)
-    found = parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
     found = join_parts(candidates, found, config.parts)
-    return parts.grow_parts(candidates, found, allowed, config.parts, config.verification)
+    found = refine_parts(candidates, found, np.flatnonzero(labels >= 0), config.refinement, config.parts)
+    return [part for part in found if len(part) >= config.parts.min_matches]

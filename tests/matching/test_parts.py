@@ -4,7 +4,7 @@ from planting import bent, candidates, moving, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
-from matching.parts import PartsConfig, dense_parts, grow_parts, is_wide, split_parts
+from matching.parts import PartsConfig, dense_parts, is_wide, split_parts
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -85,9 +85,6 @@ def test_reaches_count_pixels_of_the_smaller_image(magnification):
     for part, *rest in (dense_parts(c, acc_neighbors(c, 35), everyone), split_parts(c, everyone)):
         assert len(part) > 110
         assert rest == []
-    inner = np.flatnonzero((np.abs(c.xy0 - c.xy0.mean(axis=0)) < size / 3).all(axis=1))
-    (grown,) = grow_parts(c, [inner], everyone)
-    assert len(grown) > 110
 
 
 def test_few_correspondences_are_no_part():
@@ -96,45 +93,11 @@ def test_few_correspondences_are_no_part():
         assert split_parts(c, np.arange(n)) == []
 
 
-def test_a_part_grows_over_the_rest_of_its_object_only():
-    rng = np.random.default_rng(4)
-    c, (own, other, none) = together(
-        moving(rng, 150, SIMILAR, noise=0.3),
-        moving(rng, 80, similarity(-0.5, 0.9), (300, 0), (300, 0), noise=0.3),
-        strangers(rng, 100, size=400),
-    )
-    seed = own[c.xy0[own, 0] < 60]
-    (grown,) = grow_parts(c, [seed], np.arange(len(c)))
-    assert set(seed) <= set(grown)
-    assert share(grown, own) > 0.9
-    assert share(grown, other) == 0
-    assert share(grown, none) < 0.05
-
-
-def test_growing_takes_nothing_from_other_parts():
-    c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
-    left, right = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] >= 60)
-    grown = grow_parts(c, [left, right], np.arange(len(c)))
-    assert [list(g) for g in grown] == [list(left), list(right)]
-    assert grow_parts(c, [], np.arange(len(c))) == []
-
-
-def test_growing_takes_only_what_is_allowed():
-    c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
-    left = np.flatnonzero(c.xy0[:, 0] < 60)
-    allowed = np.flatnonzero(c.xy0[:, 0] < 90)
-    (grown,) = grow_parts(c, [left], allowed)
-    assert set(left) < set(grown) <= set(allowed)
-
-
 def test_parts_do_not_depend_on_which_image_is_first(copies):
     c, _ = copies
     swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
     members = np.arange(len(c))
-    here, there = (
-        [list(p) for p in join_parts(x, grow_parts(x, split_parts(x, members), members))]
-        for x in (c, swapped)
-    )
+    here, there = ([list(p) for p in join_parts(x, split_parts(x, members))] for x in (c, swapped))
     assert here == there
 
 

@@ -9,9 +9,7 @@ from matching import verification
 from matching.verification import (
     VerificationConfig,
     affine_residuals,
-    agreeing,
     frame_residuals,
-    part_tolerance,
     verify_cluster,
 )
 
@@ -123,7 +121,7 @@ def test_a_point_is_not_its_own_neighbour_where_points_coincide():
 
 
 def test_far_neighbours_may_be_off_by_more():
-    c = bent(np.random.default_rng(10), 40)
+    c = bent(np.random.default_rng(10), 40, waves=8.0)
     everyone = np.arange(40)
     assert len(verify_cluster(c, everyone)) > 35
     assert len(verify_cluster(c, everyone, VerificationConfig(slope=0.0))) < 25
@@ -132,7 +130,7 @@ def test_far_neighbours_may_be_off_by_more():
 
 def test_frames_of_far_neighbours_may_predict_worse():
     c = bent(np.random.default_rng(10), 30, size=300.0, waves=9.0)
-    frames_only = VerificationConfig(rounds=0)
+    frames_only = VerificationConfig(tolerance=1e9)
     assert len(verify_cluster(c, np.arange(30), frames_only)) == 30
     assert len(verify_cluster(c, np.arange(30), replace(frames_only, frame_slope=0.0))) < 25
     assert len(verify_cluster(c, np.arange(30), replace(frames_only, most_frame_tolerance=15.0))) < 25
@@ -165,18 +163,3 @@ def test_affine_residuals_are_those_of_the_definition(k):
     for from_, to in ((x, y), own):
         fast = affine_residuals(x, y, near, 2.0, (from_, to))
         assert np.allclose(fast, affine_residuals_by_definition(x, y, near, 2.0, from_, to), atol=1e-8)
-
-
-@pytest.mark.parametrize(("noise", "stays"), [(0.1, False), (0.9, True)])
-def test_the_tolerance_follows_how_well_the_part_fits(noise, stays):
-    rng = np.random.default_rng(3)
-    c, _ = together(moving(rng, 300, similarity(0.2), noise=noise, size=200))
-    off = np.flatnonzero(np.abs(c.xy0 - 100).max(axis=1) < 80)[:10]
-    c.xy1[off] = c.xy0[off] @ similarity(0.2).T + [3.5, 0]
-    kept = verify_cluster(c, np.arange(300), VerificationConfig(frame_tolerance=40.0))
-    assert np.isin(off, kept).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)
-    assert len(kept) >= 270
-    others = np.setdiff1d(np.arange(300), off)
-    tolerance = part_tolerance(c, others)
-    assert tolerance == pytest.approx(4.0 if stays else 3.0)
-    assert agreeing(c, others, off, 40.0, tolerance).mean() == pytest.approx(0.8 if stays else 0.0, abs=0.2)

@@ -1,0 +1,155 @@
+"""What one smooth map explains: members of a part that it does not explain leave it, candidates that it does
+explain join.
+
+A correspondence is told from the n_neighbors members nearest to it, itself left out, in both directions: by
+the thin-plate spline through them that lets go of them within the accuracy of the points. The same spline is
+the best linear prediction (kriging) of a random field, and that tells how far off it may be: by more where
+members are few and far. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link between
+kriging and thin-plate splines, 1994.)
+
+Notation: x, y (n, 2) are the members' points in either image, in pixels of the one where the part is smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from matching import _motion_kernels
+from matching.errors import check_at_least
+from matching.geometry import acc_of_pairs
+from matching.parts import PartsConfig, hang_together
+from matching.verification import nearest_others, scales
+
+LEAST_NEIGHBORS = 4  # an affine map and one more
+
+
+@dataclass(frozen=True)
+class RefinementConfig:
+    """How far a correspondence may be from what the smooth map of its part predicts.
+
+    All lengths are pixels of the image where the part is smaller.
+    """
+
+    n_neighbors: int = 16
+    smoothing: float = 100.0  # square pixels; variance of the points over that of the bends
+    tolerance: float = 3.0  # pixels, or ...
+    spread: float = 4.0  # ... so many times the deviation there, where that is more
+    most_bend: float = 0.06  # deviations count as much as members are off, up to this: strangers bend more
+    reach: float = 60.0  # pixels of a candidate from the nearest member, in both images
+    close_share: float = 0.25  # of the members near a candidate, that it must hang together with
+    rounds: int = 3
+
+    def __post_init__(self):
+        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, spread=0)
+        check_at_least(self, most_bend=0, reach=0, close_share=0, rounds=0)
+
+
+def refine_parts(candidates, parts, allowed, config=RefinementConfig(), joining=PartsConfig()):
+    """The parts without the members that their smooth maps do not explain, and with the candidates of
+    `allowed` that are in none and that they do explain. The first part chooses first.
+    """
+    return _refined(candidates, parts, allowed, config, joining, all_stay=False)
+
+
+def grow_parts(candidates, parts, allowed, config=RefinementConfig(), joining=PartsConfig()):
+    """As `refine_parts`, but every member stays."""
+    return _refined(candidates, parts, allowed, config, joining, all_stay=True)
+
+
+def _refined(candidates, parts, allowed, config, joining, all_stay):
+    free = np.zeros(len(candidates), bool)
+    free[allowed] = True
+    for part in parts:
+        free[part] = False
+    refined = []
+    for part in parts:
+        for _ in range(config.rounds):
+            if len(part) <= LEAST_NEIGHBORS:
+                break
+            residual, deviation = _of_members(candidates, part, config)
+            bend = min(np.median(residual / deviation), config.most_bend)
+            if not all_stay:
+                stays = residual < _tolerance(bend, deviation, config)
+                free[part[~stays]] = True
+                part = part[stays]
+            new = _explained(candidates, part, np.flatnonzero(free), bend, config, joining)
+            if len(new) == 0:
+                break
+            free[new] = False
+            part = np.sort(np.concatenate([part, new]))
+        refined.append(part)
+    return refined
+
+
+def _of_members(candidates, part, config):
+    """Residuals and deviations (n,) of members, the larger of both directions."""
+    x, y = _points(candidates, part, scales(candidates, part))
+    k = min(config.n_neighbors, len(part) - 1)
+    there = spline_residuals(x, y, nearest_others(x, k), config.smoothing)
+    back = spline_residuals(y, x, nearest_others(y, k), config.smoothing)
+    return np.maximum(there, back)
+
+
+def _explained(candidates, part, others, bend, config, joining):
+    """Those candidates of `others` that are in reach of a part, as its smooth map has it, and have neighbours
+    that they hang together with: places alone let strangers join.
+    """
+    if len(part) < LEAST_NEIGHBORS or len(others) == 0:
+        return others[:0]
+    scale = scales(candidates, part)
+    x, y = _points(candidates, part, scale)
+    at = _points(candidates, others, scale)
+    near = _in_box(at[0], x, config.reach) & _in_box(at[1], y, config.reach)
+    others, at = others[near], (at[0][near], at[1][near])
+    k = min(config.n_neighbors, len(part))
+    gap0, near0 = cKDTree(x).query(at[0], k)
+    gap1, near1 = cKDTree(y).query(at[1], k)
+    near = np.maximum(gap0[:, 0], gap1[:, 0]) < config.reach
+    others, at = others[near], (at[0][near], at[1][near])
+    there = spline_residuals(x, y, near0[near], config.smoothing, at)
+    back = spline_residuals(y, x, near1[near], config.smoothing, at[::-1])
+    residual, deviation = np.maximum(there, back)
+    agree = residual < _tolerance(bend, deviation, config)
+    close = _close_share(
+        candidates, part, others[agree], np.hstack([near0[near], near1[near]])[agree], joining
+    )
+    return others[agree][close >= config.close_share]
+
+
+def _close_share(candidates, part, others, near, config):
+    """(q,) the share of the members near (q, k) that each of `others` hangs together with."""
+    i, j = np.repeat(len(part) + np.arange(len(others)), near.shape[1]), near.ravel()
+    both = np.concatenate([part, others])
+    distance = acc_of_pairs(candidates, both[i], both[j])
+    return hang_together(candidates, both, i, j, distance, config).reshape(near.shape).mean(axis=1)
+
+
+def _points(candidates, members, scale):
+    return candidates.xy0[members] / scale[0], candidates.xy1[members] / scale[1]
+
+
+def _tolerance(bend, deviation, config):
+    return np.maximum(config.tolerance, config.spread * bend * deviation)
+
+
+def _in_box(points, others, reach):
+    """(n,) bool: whether a point lies within reach of the box around the others."""
+    return ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
+
+
+def spline_residuals(x, y, near, smoothing, at=None):
+    """(q,) the distance of a correspondence from where the smoothing thin-plate spline through its neighbours
+    takes it, and (q,) the standard deviation of that distance, in units of the bends.
+
+    x, y (n, 2) are the neighbours' points, near (q, k) the neighbours of each; `at` is the pair of the
+    correspondences' own points (q, 2), by default x and y themselves. The spline is f(p) = sum_j c_j
+    phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) + smoothing c_j = y_j. The square of the
+    deviation is the kriging variance for phi, and the smoothing on top.
+    """
+    from_, to = (x, y) if at is None else at
+    residual, deviation = np.empty(len(near)), np.empty(len(near))
+    _motion_kernels.spline_residuals(x, y, near, from_, to, float(smoothing), residual, deviation)
+    return residual, deviation
