@@ -99,4 +99,5 @@ def _parts_of(candidates, knn, labels, scores, config):
     found.sort(key=lambda part: (-len(part), part[0]))
     found = join_parts(candidates, found, config.parts)
     found = refine_parts(candidates, found, np.flatnonzero(labels >= 0), config.refinement, config.parts)
-    return [part for part in found if len(part) >= config.parts.min_matches]
+    found = [part for part in found if len(part) >= config.parts.min_matches]
+    return join_parts(candidates, found, config.parts)  # some have grown until they meet
