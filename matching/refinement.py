@@ -24,6 +24,7 @@ from matching.parts import PartsConfig, hang_together
 from matching.verification import nearest_others, scales
 
 LEAST_NEIGHBORS = 4  # an affine map and one more
+BEND_SAMPLE = 200  # members, about, that tell how a part bends
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class RefinementConfig:
     All lengths are pixels of the image where the part is smaller.
     """
 
-    n_neighbors: int = 16
+    n_neighbors: int = 12
     smoothing: float = 100.0  # square pixels; variance of the points over that of the bends
     tolerance: float = 3.0  # pixels, or ...
     spread: float = 4.0  # ... so many times the deviation there, where that is more
@@ -66,11 +67,13 @@ def _refined(candidates, parts, allowed, config, joining, all_stay):
         free[part] = False
     refined = []
     for part in parts:
-        for _ in range(config.rounds):
+        for check in range(config.rounds):
             if len(part) <= LEAST_NEIGHBORS:
                 break
-            residual, deviation = _of_members(candidates, part, config)
-            bend = min(np.median(residual / deviation), config.most_bend)
+            if check == 0 or not all_stay:
+                rows = np.arange(0, len(part), max(len(part) // BEND_SAMPLE, 1) if all_stay else 1)
+                residual, deviation = _of_members(candidates, part, rows, config)
+                bend = min(np.median(residual / deviation), config.most_bend)
             if not all_stay:
                 stays = residual < _tolerance(bend, deviation, config)
                 free[part[~stays]] = True
@@ -84,12 +87,12 @@ def _refined(candidates, parts, allowed, config, joining, all_stay):
     return refined
 
 
-def _of_members(candidates, part, config):
-    """Residuals and deviations (n,) of members, the larger of both directions."""
+def _of_members(candidates, part, rows, config):
+    """Residuals and deviations (q,) of those rows of the members, the larger of both directions."""
     x, y = _points(candidates, part, scales(candidates, part))
     k = min(config.n_neighbors, len(part) - 1)
-    there = spline_residuals(x, y, nearest_others(x, k), config.smoothing)
-    back = spline_residuals(y, x, nearest_others(y, k), config.smoothing)
+    there = spline_residuals(x, y, nearest_others(x, k, rows), config.smoothing, (x[rows], y[rows]))
+    back = spline_residuals(y, x, nearest_others(y, k, rows), config.smoothing, (y[rows], x[rows]))
     return np.maximum(there, back)
 
 
@@ -100,23 +103,19 @@ def _explained(candidates, part, others, bend, config, joining):
     if len(part) < LEAST_NEIGHBORS or len(others) == 0:
         return others[:0]
     scale = scales(candidates, part)
-    x, y = _points(candidates, part, scale)
-    at = _points(candidates, others, scale)
-    near = _in_box(at[0], x, config.reach) & _in_box(at[1], y, config.reach)
-    others, at = others[near], (at[0][near], at[1][near])
-    k = min(config.n_neighbors, len(part))
-    gap0, near0 = cKDTree(x).query(at[0], k)
-    gap1, near1 = cKDTree(y).query(at[1], k)
-    near = np.maximum(gap0[:, 0], gap1[:, 0]) < config.reach
-    others, at = others[near], (at[0][near], at[1][near])
-    there = spline_residuals(x, y, near0[near], config.smoothing, at)
-    back = spline_residuals(y, x, near1[near], config.smoothing, at[::-1])
-    residual, deviation = np.maximum(there, back)
-    agree = residual < _tolerance(bend, deviation, config)
-    close = _close_share(
-        candidates, part, others[agree], np.hstack([near0[near], near1[near]])[agree], joining
-    )
-    return others[agree][close >= config.close_share]
+    points, at = _points(candidates, part, scale), _points(candidates, others, scale)
+    near = np.empty((len(others), 0), np.int64)
+    for own, there in ((0, 1), (1, 0)):
+        rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
+        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(part)))
+        within = gap[:, 0] < config.reach
+        rows, nearest = rows[within], nearest[within]
+        ends = at[own][rows], at[there][rows]
+        residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
+        agree = residual < _tolerance(bend, deviation, config)
+        rows, nearest = rows[agree], nearest[agree]
+        others, at, near = others[rows], [xy[rows] for xy in at], np.hstack([near[rows], nearest])
+    return others[_close_share(candidates, part, others, near, joining) >= config.close_share]
 
 
 def _close_share(candidates, part, others, near, config):

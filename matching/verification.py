@@ -121,10 +121,10 @@ def scales(candidates, members):
     return max(1 / growth, 1.0), max(growth, 1.0)
 
 
-def nearest_others(x, k):
-    """(n, k) the k nearest others of each point; k < n."""
-    near = cKDTree(x).query(x, k + 1)[1]
+def nearest_others(x, k, rows=slice(None)):
+    """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
+    near = cKDTree(x).query(x[rows], k + 1)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
-    self = near == np.arange(len(x))[:, None]
+    self = near == np.arange(len(x))[rows, None]
     self[~self.any(axis=1), -1] = True
     return near[~self].reshape(len(near), k)
