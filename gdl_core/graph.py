@@ -133,7 +133,7 @@ class AffinityGraph:
         _check_weights(matrix.data)
         matrix.setdiag(0)
         matrix.eliminate_zeros()
-        return cls(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
+        return cls(matrix.indptr, matrix.indices, matrix.data)
 
     @property
     def n_samples(self):

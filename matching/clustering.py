@@ -53,7 +53,7 @@ class ClusteringConfig:
 
     def least_score(self, score):
         """A score that is asked for, as much smaller as K is than 35."""
-        return score * min(self.n_neighbors / 35, 1.0)
+        return score * min(self.n_neighbors / ClusteringConfig.n_neighbors, 1.0)
 
 
 def cluster_correspondences(knn, config):

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from eval.running import check_least, exit_status
 from eval.tables import markdown_table
 from matching.collection.plan import pictures_in
-from matching.images import picture_of_array, read_picture
+from matching.images import picture_of_array, read_picture, to_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
 
@@ -42,7 +42,7 @@ def counts(large, times):
     result = match_described(*described)
     kept = result.cluster >= 0
     share = np.array(small.shape[1::-1]) / large.shape[1::-1]
-    there = (result.xy0[kept] + 0.5) * share - 0.5
+    there = to_picture(result.xy0[kept], share)
     true = np.abs(there - result.xy1[kept]).max(axis=1, initial=0.0) < TOLERANCE
     return len(result.objects), kept.sum(), true.sum(), max((o.n_matches for o in result.objects), default=0)
 
