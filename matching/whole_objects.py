@@ -100,4 +100,4 @@ def _parts_of(candidates, knn, labels, scores, config):
     found = join_parts(candidates, found, config.parts)
     found = refine_parts(candidates, found, np.flatnonzero(labels >= 0), config.refinement, config.parts)
     found = [part for part in found if len(part) >= config.parts.min_matches]
-    return join_parts(candidates, found, config.parts)  # some have grown until they meet
+    return found
