@@ -99,5 +99,4 @@ def _parts_of(candidates, knn, labels, scores, config):
     found.sort(key=lambda part: (-len(part), part[0]))
     found = join_parts(candidates, found, config.parts)
     found = refine_parts(candidates, found, np.flatnonzero(labels >= 0), config.refinement, config.parts)
-    found = [part for part in found if len(part) >= config.parts.min_matches]
-    return found
+    return [part for part in found if len(part) >= config.parts.min_matches]
