@@ -63,13 +63,8 @@ def affine_residuals(x, y, near, from_, to, scale, iterations, out):
     u, v = np.empty((k, 2)), np.empty((k, 2))
     normal, right, fitted = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
     for r in range(len(near)):
-        spread = 0.0
-        for n in range(k):
-            for c in range(2):
-                u[n, c] = x[near[r, n], c] - from_[r, c]
-                v[n, c] = y[near[r, n], c] - to[r, c]
-                spread += u[n, c] * u[n, c]
-        u /= math.sqrt(spread / k) + 1e-9
+        u /= math.sqrt(_offsets(x, near[r], from_[r], u) / k) + 1e-9
+        _offsets(y, near[r], to[r], v)
         weight[:] = 1.0
         for t in range(iterations):
             _normal_equations(u, v, weight, normal, right)
@@ -84,6 +79,17 @@ def affine_residuals(x, y, near, from_, to, scale, iterations, out):
             for n in range(k):
                 weight[n] = 1.0 / (1.0 + (residual[n] / s) ** 2)
         out[r] = math.sqrt(fitted[2, 0] ** 2 + fitted[2, 1] ** 2)
+
+
+@inner
+def _offsets(points, rows, origin, out):
+    """out (k, 2): those rows of the points as seen from the origin (2,); the sum of their squares."""
+    total = 0.0
+    for n in range(len(rows)):
+        for c in range(2):
+            out[n, c] = points[rows[n], c] - origin[c]
+            total += out[n, c] * out[n, c]
+    return total
 
 
 @inner
@@ -145,23 +151,19 @@ def spline_residuals(x, y, near, from_, to, smoothing, residual, deviation):
     x[near[r]], y[near[r]]; deviation (q,): the standard deviation of that.
     """
     k = near.shape[1]
-    u, matrix = np.empty((k, 2)), np.empty((k + 3, k + 3))
+    u, v, matrix = np.empty((k, 2)), np.empty((k, 2)), np.empty((k + 3, k + 3))
     right, solved = np.empty(k + 3), np.empty(k + 3)
     for r in range(len(near)):
-        square = 0.0
-        for n in range(k):
-            for c in range(2):
-                u[n, c] = x[near[r, n], c] - from_[r, c]
-                square += u[n, c] * u[n, c]
-        square = square / k + 1e-18
+        square = _offsets(x, near[r], from_[r], u) / k + 1e-18
         u /= math.sqrt(square)
+        _offsets(y, near[r], to[r], v)
         _spline_equations(u, smoothing / square, matrix, right)
         solved[:] = right
         _solve_in_place(matrix, solved)
         a, b, variance = 0.0, 0.0, 0.0
         for n in range(k):
-            a += solved[n] * (y[near[r, n], 0] - to[r, 0])
-            b += solved[n] * (y[near[r, n], 1] - to[r, 1])
+            a += solved[n] * v[n, 0]
+            b += solved[n] * v[n, 1]
         for n in range(k + 3):
             variance -= solved[n] * right[n]
         residual[r] = math.sqrt(a * a + b * b)

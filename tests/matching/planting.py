@@ -52,6 +52,22 @@ def bent(rng, n, size=200.0, waves=6.0):
     return candidates(c.xy0, xy1, c.frames0, maps @ c.frames0)
 
 
+def magnified(magnification, noise):
+    """120 correspondences of a square of 200 px in the image where it is smaller, and its size in image 0;
+    the noise counts pixels of the smaller one.
+    """
+    size = 200 / min(magnification, 1.0)
+    noise *= max(magnification, 1.0)
+    return moving(
+        np.random.default_rng(14), 120, similarity(0.1, magnification), size=size, noise=noise
+    ), size
+
+
+def share(part, rows):
+    """How much of `rows` a part holds."""
+    return np.isin(rows, part).mean()
+
+
 def strangers(rng, n, size=600.0):
     """n correspondences that have nothing to do with each other."""
     places = rng.uniform(0, size, (2, n, 2))

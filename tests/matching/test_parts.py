@@ -1,17 +1,12 @@
 import numpy as np
 import pytest
-from planting import bent, candidates, moving, similarity, strangers, together
+from planting import bent, candidates, magnified, moving, share, similarity, strangers, together
 
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
 from matching.parts import PartsConfig, dense_parts, is_wide, split_parts
 
 SIMILAR = similarity(0.3, 1.1)
-
-
-def share(part, rows):
-    """How much of `rows` a part holds."""
-    return np.isin(rows, part).mean()
 
 
 def assert_apart(parts, members):
@@ -78,9 +73,7 @@ def test_one_object_is_not_split():
 
 @pytest.mark.parametrize("magnification", [7.0, 1 / 7])
 def test_reaches_count_pixels_of_the_smaller_image(magnification):
-    rng = np.random.default_rng(14)
-    size = 200 / min(magnification, 1.0)
-    c = moving(rng, 120, similarity(0.1, magnification), size=size, noise=0.3 * max(magnification, 1.0))
+    c, _ = magnified(magnification, noise=0.3)
     everyone = np.arange(120)
     for part, *rest in (dense_parts(c, acc_neighbors(c, 35), everyone), split_parts(c, everyone)):
         assert len(part) > 110

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from planting import bent, candidates, moving, similarity, strangers, together
+from planting import bent, candidates, magnified, moving, share, similarity, strangers, together
 from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
@@ -11,19 +11,14 @@ from matching.verification import verify_cluster
 SIMILAR = similarity(0.3, 1.1)
 
 
-def share(part, rows):
-    """How much of `rows` a part holds."""
-    return np.isin(rows, part).mean()
-
-
 def neighbors(x, at, k):
     return cKDTree(x).query(at, k)[1]
 
 
 def waving(rng, n, noise=0.0):
-    """Points x, y (n, 2) of a cloth that waves."""
-    x = rng.uniform(0, 200, (n, 2))
-    return x, x + 6 * np.sin(x[:, ::-1] / 25) + rng.normal(0, noise, (n, 2))
+    """Points x, y (n, 2) of a square that bends."""
+    c = bent(rng, n)
+    return c.xy0, c.xy1 + rng.normal(0, noise, (n, 2))
 
 
 @pytest.mark.parametrize("smoothing", [1e-2, 1.0, 100.0, 1e4])
@@ -181,9 +176,7 @@ def test_what_is_out_of_reach_does_not_join():
 
 @pytest.mark.parametrize("magnification", [7.0, 1 / 7])
 def test_lengths_count_pixels_of_the_smaller_image(magnification):
-    rng = np.random.default_rng(14)
-    size = 200 / min(magnification, 1.0)
-    c = moving(rng, 120, similarity(0.1, magnification), size=size, noise=0.3 * max(magnification, 1.0))
+    c, size = magnified(magnification, noise=0.3)
     everyone = np.arange(120)
     inner = np.flatnonzero((np.abs(c.xy0 - c.xy0.mean(axis=0)) < size / 3).all(axis=1))
     for grow in (grow_parts, refine_parts):
