@@ -7,6 +7,7 @@ import numpy as np
 from gdl_core._jit import inner, njit
 
 PATCH = 20
+SIDE = PATCH + 2  # of the samples whose differences are the gradients; all in one row, for the vector unit
 BINS = 36  # of the orientation histogram
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
@@ -34,75 +35,48 @@ def region_moments(points, out):
 
 
 @inner
-def _bilinear(pixels, offset, height, width, x, y):
-    """The image of a pyramid level at (x, y), its own pixels; the border goes on outside."""
-    x = min(max(x, 0.0), width - 1.001)
-    y = min(max(y, 0.0), height - 1.001)
-    x0, y0 = int(x), int(y)
-    fx, fy = np.float32(x - x0), np.float32(y - y0)
-    k = offset + y0 * width + x0
-    top = pixels[k] + fx * (pixels[k + 1] - pixels[k])
-    low = pixels[k + width] + fx * (pixels[k + width + 1] - pixels[k + width])
-    return top + fy * (low - top)
+def _sample_patch(pixels, level, xy, window, grid, patch, index, part):
+    """Fill `patch` (SIDE * SIDE,) by bilinear samples of one pyramid level on the grid A u + centre, u in
+    [-1, 1]^2 and one sample wider on each side; the border goes on outside.
 
-
-@njit
-def sample(pixels, levels, xy, level):
-    """(n,) float32: the value at each point in its pyramid level."""
-    out = np.empty(len(xy), np.float32)
-    for f in range(len(xy)):
-        offset, height, width, step = levels[level[f]]
-        out[f] = _bilinear(pixels, int(offset), int(height), int(width), xy[f, 0] / step, xy[f, 1] / step)
-    return out
-
-
-@inner
-def _sample_patch(pixels, level, xy, window, patch, index, part):
-    """Fill `patch` (s, s) by bilinear samples of one pyramid level on the grid A [-1, 1]^2 + centre, one
-    sample wider on each side; the border goes on outside.
-
-    index (s,) int32, part (2, s) float32 : of a row's samples, where the pixel is and how far beyond it
+    index (SIDE * SIDE,) int32, part (2, SIDE * SIDE) float32 : where a sample's pixel is, how far beyond
     """
-    offset, height, width, step = np.int32(level[0]), level[1], np.int32(level[2]), level[3]
-    unit = 2.0 / PATCH
-    first = -1.0 - unit / 2.0
-    across, down = window[0, 0] / step, window[1, 0] / step
-    for i in range(patch.shape[0]):
-        v = first + unit * i
-        left, top = (xy[0] + window[0, 1] * v) / step, (xy[1] + window[1, 1] * v) / step
-        for j in range(patch.shape[1]):  # vector instructions, as the next loop's gathers are not
-            u = first + unit * j
-            x = min(max(left + across * u, 0.0), width - 1.001)
-            y = min(max(top + down * u, 0.0), height - 1.001)
-            x0, y0 = np.int32(x), np.int32(y)
-            index[j] = offset + y0 * width + x0
-            part[0, j], part[1, j] = x - x0, y - y0
-        for j in range(patch.shape[1]):
-            k = index[j]
-            high = pixels[k] + part[0, j] * (pixels[k + 1] - pixels[k])
-            low = pixels[k + width] + part[0, j] * (pixels[k + width + 1] - pixels[k + width])
-            patch[i, j] = high + part[1, j] * (low - high)
+    offset, height, width = np.int32(level[0]), level[1], np.int32(level[2])
+    step, zero = level[3], np.float32(0)
+    a, b, x0 = np.float32(window[0, 0] / step), np.float32(window[0, 1] / step), np.float32(xy[0] / step)
+    c, d, y0 = np.float32(window[1, 0] / step), np.float32(window[1, 1] / step), np.float32(xy[1] / step)
+    right, low = np.float32(width - 1.001), np.float32(height - 1.001)
+    for t in range(SIDE * SIDE):  # vector instructions, as the next loop's gathers are not
+        x = min(max(x0 + a * grid[0, t] + b * grid[1, t], zero), right)
+        y = min(max(y0 + c * grid[0, t] + d * grid[1, t], zero), low)
+        column, row = np.int32(x), np.int32(y)
+        index[t] = offset + row * width + column
+        part[0, t], part[1, t] = x - np.float32(column), y - np.float32(row)
+    for t in range(SIDE * SIDE):
+        k = index[t]
+        top = pixels[k] + part[0, t] * (pixels[k + 1] - pixels[k])
+        bottom = pixels[k + width] + part[0, t] * (pixels[k + width + 1] - pixels[k + width])
+        patch[t] = top + part[1, t] * (bottom - top)
 
 
 @inner
 def _gradients(patch, weight, magnitude, direction):
-    """Gradients (PATCH, PATCH) of a patch that is one sample wider on each side: magnitudes times weight_i
-    weight_j, and directions in eighths of a turn, [-4, 4], to 3e-6 of an eighth.
+    """Gradients (PATCH * SIDE,) of a patch: magnitudes times the weight, and directions in eighths of a turn,
+    [-4, 4], to 3e-6 of an eighth. Without the last two of a row, which lie across its end.
     """
-    for i in range(PATCH):
-        for j in range(PATCH):
-            x = patch[i + 1, j + 2] - patch[i + 1, j]
-            y = patch[i + 2, j + 1] - patch[i, j + 1]
-            low, high = min(abs(x), abs(y)), max(abs(x), abs(y))
-            a = low / (high + np.float32(1e-30))
-            q = a * a
-            # odd polynomial of degree 11, fitted to 4 / pi atan on [0, 1]
-            t = ATAN[4] + q * ATAN[5]
-            t = a * (ATAN[0] + q * (ATAN[1] + q * (ATAN[2] + q * (ATAN[3] + q * t))))
-            t = np.float32(2) - t if abs(y) > abs(x) else t
-            t = np.float32(4) - t if x < 0 else t
-            direction[i, j] = -t if y < 0 else t
-            magnitude[i, j] = math.sqrt(x * x + y * y) * weight[i] * weight[j]
+    for t in range(PATCH * SIDE - 2):
+        x = patch[t + SIDE + 2] - patch[t + SIDE]
+        y = patch[t + 2 * SIDE + 1] - patch[t + 1]
+        low, high = min(abs(x), abs(y)), max(abs(x), abs(y))
+        a = low / (high + np.float32(1e-30))
+        q = a * a
+        # odd polynomial of degree 11, fitted to 4 / pi atan on [0, 1]
+        p = ATAN[4] + q * ATAN[5]
+        p = a * (ATAN[0] + q * (ATAN[1] + q * (ATAN[2] + q * (ATAN[3] + q * p))))
+        p = np.float32(2) - p if abs(y) > abs(x) else p
+        p = np.float32(4) - p if x < np.float32(0) else p
+        direction[t] = -p if y < np.float32(0) else p
+        magnitude[t] = math.sqrt(x * x + y * y) * weight[t]
 
 
 @njit
@@ -110,24 +84,27 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
     """For features start..stop: up to `most` peaks of the gradient-orientation histogram, into angles (n,
     most).
     """
-    patch, index, part = _patch_buffers()
-    magnitude, direction = np.empty((2, PATCH, PATCH), np.float32)
+    grid, patch, index, part = _patch_buffers()
+    weight, magnitude, direction = _gradient_buffers(0.5)
+    turns = np.empty((2, BINS + 2), np.float32)  # from -pi to pi and one bin more; every other gradient's
+    even, odd = turns[0, :BINS], turns[1, :BINS]
     raw, smooth = np.empty(BINS), np.empty(BINS)
-    weight = _gaussian(0.5)
     for f in range(start, stop):
-        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], patch, index, part)
+        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
         _gradients(patch, weight, magnitude, direction)
-        raw[:] = 0.0
-        for i in range(PATCH):
-            for j in range(PATCH):
-                t = direction[i, j] * (BINS / 8)
-                b = math.floor(t)
-                t -= b
-                raw[b % BINS] += magnitude[i, j] * (1 - t)
-                raw[(b + 1) % BINS] += magnitude[i, j] * t
+        turns[:] = 0.0
+        for t in range(PATCH * SIDE):
+            turn = (direction[t] + np.float32(4)) * np.float32(BINS / 8)
+            b = np.int32(turn)
+            high = magnitude[t] * (turn - np.float32(b))
+            turns[t & 1, b] += magnitude[t] - high
+            turns[t & 1, b + 1] += high
+        turns[:, :2] += turns[:, BINS:]
+        for b in range(BINS):
+            raw[b] = even[b - BINS // 2] + odd[b - BINS // 2]
         for _ in range(3):
             for b in range(BINS):
-                smooth[b] = 0.25 * raw[b - 1] + 0.5 * raw[b] + 0.25 * raw[(b + 1) % BINS]
+                smooth[b] = 0.25 * raw[b - 1] + 0.5 * raw[b] + 0.25 * raw[b + 1 - BINS]
             raw[:] = smooth
         _peaks(raw, most, ratio, angles[f])
 
@@ -143,7 +120,7 @@ def _peaks(histogram, most, ratio, angles):
         best, at = 0.0, -1
         for b in range(BINS):
             value = histogram[b]
-            if value > best and value > histogram[b - 1] and value >= histogram[(b + 1) % BINS]:
+            if value > best and value > histogram[b - 1] and value >= histogram[b + 1 - BINS]:
                 taken = False
                 for q in range(k):
                     turn = abs((angles[q] * BINS / (2 * math.pi) - b + BINS / 2) % BINS - BINS / 2)
@@ -152,7 +129,7 @@ def _peaks(histogram, most, ratio, angles):
                     best, at = value, b
         if at < 0 or best < ratio * top:
             return
-        left, right = histogram[at - 1], histogram[(at + 1) % BINS]
+        left, right = histogram[at - 1], histogram[at + 1 - BINS]
         peak = at + 0.5 * (left - right) / (left - 2 * best + right)
         angles[k] = peak * 2 * math.pi / BINS
 
@@ -162,9 +139,8 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
     """RootSIFT of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean norm about
     2048.
     """
-    patch, index, part = _patch_buffers()
-    magnitude, direction = np.empty((2, PATCH, PATCH), np.float32)
-    weight = _gaussian(0.8)
+    grid, patch, index, part = _patch_buffers()
+    weight, magnitude, direction = _gradient_buffers(0.8)
     # A sample's share in the 4 x 4 cells never changes: two neighbouring cells along each axis, of six, the
     # outer ones beyond the window.
     cell, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
@@ -175,13 +151,14 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
     row, cells = np.empty((6, 8), np.float32), np.empty((6, 4, 8), np.float32)
     h = np.empty(128)
     for f in range(start, stop):
-        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], patch, index, part)
+        _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
         _gradients(patch, weight, magnitude, direction)
         cells[:] = 0.0
         for i in range(PATCH):
             row[:] = 0.0
             for j in range(PATCH):
-                _add_direction(row, cell[j], share[j], magnitude[i, j], direction[i, j])
+                t = i * SIDE + j
+                _add_direction(row, cell[j], share[j], magnitude[t], direction[t])
             for x in range(4):
                 for o in range(8):
                     cells[cell[i], x, o] += share[i, 0] * row[x + 1, o]
@@ -193,10 +170,11 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
 @inner
 def _add_direction(row, cell, share, magnitude, direction):
     """Spread a gradient over the two cells of a row and the two directions that it lies between."""
-    o = math.floor(direction)
-    high = magnitude * (direction - np.float32(o))
+    turn = direction + np.float32(4)
+    o = np.int32(turn)
+    high = magnitude * (turn - np.float32(o))
     low = magnitude - high
-    o0, o1 = int(o) & 7, (int(o) + 1) & 7
+    o0, o1 = (o + 4) & 7, (o + 5) & 7
     row[cell, o0] += low * share[0]
     row[cell, o1] += high * share[0]
     row[cell + 1, o0] += low * share[1]
@@ -222,15 +200,24 @@ def _root_sift(h, out):
 
 @inner
 def _patch_buffers():
-    side = PATCH + 2
-    return np.empty((side, side), np.float32), np.empty(side, np.int32), np.empty((2, side), np.float32)
+    """The grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, x and y, row after row, and what
+    `_sample_patch` fills.
+    """
+    grid = np.empty((2, SIDE * SIDE), np.float32)
+    for t in range(SIDE * SIDE):
+        grid[0, t], grid[1, t] = (2 * (t % SIDE) - 1) / PATCH - 1, (2 * (t // SIDE) - 1) / PATCH - 1
+    index, part = np.empty(SIDE * SIDE, np.int32), np.empty((2, SIDE * SIDE), np.float32)
+    return grid, np.empty(SIDE * SIDE, np.float32), index, part
 
 
 @inner
-def _gaussian(sigma):
-    """(PATCH,) float32: weights of the samples along one axis of the window [-1, 1]."""
-    weight = np.empty(PATCH, np.float32)
+def _gradient_buffers(sigma):
+    """Weights of the gradients, Gaussian in the window [-1, 1]^2, none for the last two of a row, and what
+    `_gradients` fills.
+    """
+    weight, filled = np.zeros(PATCH * SIDE, np.float32), np.zeros((2, PATCH * SIDE), np.float32)
     for i in range(PATCH):
-        t = (2 * i + 1) / PATCH - 1
-        weight[i] = math.exp(-t * t / (2 * sigma * sigma))
-    return weight
+        for j in range(PATCH):
+            x, y = (2 * j + 1) / PATCH - 1, (2 * i + 1) / PATCH - 1
+            weight[i * SIDE + j] = math.exp(-(x * x + y * y) / (2 * sigma * sigma))
+    return weight, filled[0], filled[1]

@@ -9,9 +9,6 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-# SIFT doubles the image first and halves the coordinates without moving the pixel grid back, so
-# every key point lies 1/4 pixel too far right and down, in 4.x and 5.x alike.
-SIFT_OFFSET = 0.25
 VERSION = cv2.__version__
 
 
@@ -47,22 +44,6 @@ def mser_regions(grey, *, bright, delta, min_area, max_area, max_variation):
     detector = cv2.MSER_create(delta, min_area, max_area, max_variation, 0.0)
     detector.setPass2Only(True)
     return detector.detectRegions(grey if bright else 255 - grey)[0]
-
-
-def sift_keypoints(grey, *, contrast_threshold, mask=None):
-    """Difference-of-Gaussian key points with their scale and orientation.
-
-    Returns
-    -------
-    xy : (n, 2) float64
-    sigma : (n,) float64, the scale in pixels
-    angle : (n,) float64, radians, from the x axis towards the y axis (clockwise on the screen)
-    response : (n,) float64
-    """
-    detector = cv2.SIFT_create(contrastThreshold=contrast_threshold)
-    keypoints = detector.detect(grey, mask)
-    table = np.array([(*k.pt, k.size / 2, k.angle, k.response) for k in keypoints], float).reshape(-1, 5)
-    return table[:, :2] - SIFT_OFFSET, table[:, 2], np.deg2rad(table[:, 3]), table[:, 4]
 
 
 def gaussian_blur(image, sigma):

@@ -42,7 +42,7 @@ class ClusteringConfig:
     score_scale: float | None = 12.0  # pixels
     score_slope: float = 0.3
     score_offset: float = 4.0
-    min_score: float = 18.0
+    min_score: float = 20.0
     gap_slope: float = 1 / 128
 
     def __post_init__(self):

@@ -14,10 +14,12 @@ import numpy as np
 
 from matching import _feature_kernels, _opencv
 from matching.errors import InputError, check_at_least
+from matching.keypoints import dog_keypoints
 from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
+LOWE_WINDOW = 4.5  # half side over a key point's sigma, of the window that its orientation is told from
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
 
@@ -35,6 +37,7 @@ class FeatureConfig:
     mser_cell: float = 0.2  # nested regions this alike count once: centres apart over the radius
     sift_contrast: float = 0.04
     montage: MontageConfig | None = MontageConfig()  # None: pictures have no seams
+    sift_orientations: int = 2
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
 
     def __post_init__(self):
@@ -43,7 +46,7 @@ class FeatureConfig:
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
         check_at_least(self, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0)
         check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=1e-3)
-        check_at_least(self, sift_contrast=0, sift_window=1e-3)
+        check_at_least(self, sift_contrast=0, sift_orientations=1, sift_window=1e-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,18 +184,13 @@ def _mser_frames(grey, pyramid, config, n_threads):
 
 
 def _sift_frames(grey, pyramid, config, n_threads):
-    xy, sigma, angle, _ = _opencv.sift_keypoints(grey, contrast_threshold=config.sift_contrast)
-    return xy, sigma[:, None, None] * rotation(angle), _is_bright(pyramid, xy, sigma), config.sift_window
-
-
-def _is_bright(pyramid, xy, sigma):
-    """(n,) bool: whether a smoothed image is higher at a key point than one smoothed twice as wide, the sign
-    of the difference of Gaussians that the key point is an extremum of.
-    """
-    level = np.abs(np.log(sigma)[:, None] - np.log(pyramid.blur)).argmin(axis=1)
-    wider = np.minimum(level + 2, len(pyramid.blur) - 1)
-    near, far = (_feature_kernels.sample(pyramid.pixels, pyramid.levels, xy, l) for l in (level, wider))
-    return near > far
+    found = dog_keypoints(grey, config.sift_contrast, n_threads)
+    upright = found.sigma[:, None, None] * np.eye(2)
+    windows = upright * LOWE_WINDOW
+    angles = orientations(pyramid, found.xy, windows, config.sift_orientations, n_threads)
+    which, turn = np.nonzero(~np.isnan(angles))
+    turned = upright[which] @ rotation(angles[which, turn])
+    return found.xy[which], turned, found.response[which] < 0, config.sift_window
 
 
 def orientations(pyramid, xy, windows, most, n_threads=1):

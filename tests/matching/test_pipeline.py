@@ -273,10 +273,7 @@ def test_further_settings_out_of_range(pair):
         match(*pair, config)
 
 
-AT_THREE = pytest.mark.xfail(strict=True, reason="a piece of 8 matches stays an object of its own")
-
-
-@pytest.mark.parametrize("k", [pytest.param(3, marks=AT_THREE), 5, 8, 20])
+@pytest.mark.parametrize("k", [3, 5, 8, 20])
 def test_fewer_neighbours_find_the_same_objects(pair, found, k):
     config = MatchConfig(clustering=replace(MatchConfig().clustering, n_neighbors=k))
     other = match(*pair, config)

@@ -1,0 +1,153 @@
+"""Compiled loops over differences of Gaussians; what they compute is said where they are called.
+
+Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a layer and the grid's half pixels.
+"""
+
+import numpy as np
+
+from gdl_core._jit import inner, njit
+
+TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, between two pixels
+MARGIN = 4  # pixels at the border, where none is looked for: as far as the taps of a key point's own reach
+STEPS = 8  # half pixels or layers, from the extremum among pixels to the one among half pixels
+
+
+@njit
+def layer_extrema(dog, layer, least, slack):
+    """(n, 2) int64: y, x of the layer's pixels whose absolute value is above `least`, no less than that of
+    their eight neighbours, and with `slack`, a factor, than that of the nine in the layer below and above.
+    """
+    at, n = np.empty((1024, 2), np.int64), 0
+    height, width = dog.shape[1:]
+    for y in range(MARGIN, height - MARGIN):
+        for x in range(MARGIN, width - MARGIN):
+            value = dog[layer, y, x]
+            if abs(value) > least and _is_extremum(dog, layer, y, x, value, slack):
+                if n == len(at):
+                    more = np.empty((2 * n, 2), np.int64)
+                    more[:n] = at
+                    at = more
+                at[n, 0], at[n, 1] = y, x
+                n += 1
+    return at[:n]
+
+
+@inner
+def _is_extremum(dog, layer, y, x, value, slack):
+    sign = np.float32(1) if value > 0 else np.float32(-1)
+    high = value * sign
+    for b in (0, -1, 1):
+        for c in (-1, 1, 0):
+            if dog[layer, y + b, x + c] * sign > high:
+                return False
+    high *= slack
+    for b in (-1, 0, 1):
+        for c in (-1, 0, 1):
+            if max(dog[layer - 1, y + b, x + c] * sign, dog[layer + 1, y + b, x + c] * sign) > high:
+                return False
+    return True
+
+
+@njit
+def refine(dog, layer, at, least, edge, places, peaks):
+    """From pixels at (n, 2) of a layer to extrema among the half pixels, and to the vertex of a quadric.
+
+    Fills places (n, 3), the layer and the half pixels y, x, and peaks (n, 4), the vertex's x, y, layer and
+    value, with those that qualify; how many they are.
+    """
+    n = 0
+    cube = np.empty((3, 3, 3), np.float32)
+    height, width = dog.shape[1:]
+    for r in range(len(at)):
+        s, y, x = layer, 2 * at[r, 0], 2 * at[r, 1]
+        sign = np.float32(1) if dog[s, at[r, 0], at[r, 1]] > 0 else np.float32(-1)
+        found = False
+        for _ in range(STEPS):
+            if not (
+                0 < s < len(dog) - 1
+                and 2 * MARGIN <= x < 2 * (width - MARGIN)
+                and 2 * MARGIN <= y < 2 * (height - MARGIN)
+            ):
+                break
+            up, down, right = _highest(dog, s, y, x, sign, cube)
+            found = up == 0 and down == 0 and right == 0
+            if found:
+                break
+            s, y, x = s + up, y + down, x + right
+        if found and _vertex(cube, edge, peaks[n]) and peaks[n, 3] >= least:
+            places[n, 0], places[n, 1], places[n, 2] = s, y, x
+            peaks[n, 0], peaks[n, 1] = (x + peaks[n, 0]) / 2, (y + peaks[n, 1]) / 2
+            peaks[n, 2] += s
+            peaks[n, 3] *= sign
+            n += 1
+    return n
+
+
+@inner
+def _highest(dog, s, y, x, sign, cube):
+    """The steps in layer, y and x to the highest of a half pixel's neighbours, none where it is that itself.
+    Fills the cube (3, 3, 3).
+    """
+    best, up, down, right = np.float32(-np.inf), 0, 0, 0
+    for a in range(3):
+        for b in range(3):
+            for c in range(3):
+                cube[a, b, c] = _half_pixel(dog[s + a - 1], y + b - 1, x + c - 1) * sign
+                if cube[a, b, c] > best:
+                    best, up, down, right = cube[a, b, c], a - 1, b - 1, c - 1
+    if best == cube[1, 1, 1]:
+        return 0, 0, 0
+    return up, down, right
+
+
+@inner
+def _half_pixel(image, y, x):
+    """The image at (y / 2, x / 2)."""
+    i, j = y >> 1, x >> 1
+    if y & 1 == 0:
+        return _between(image, i, j) if x & 1 else image[i, j]
+    value = np.float32(0)
+    for k in range(6):
+        row = i - 2 + k
+        value += TAPS[k] * (_between(image, row, j) if x & 1 else image[row, j])
+    return value
+
+
+@inner
+def _between(image, i, j):
+    """The image halfway from pixel (i, j) to (i, j + 1)."""
+    value = np.float32(0)
+    for k in range(6):
+        value += TAPS[k] * image[i, j - 2 + k]
+    return value
+
+
+@inner
+def _vertex(cube, edge, peak):
+    """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: its vertex's x, y, layer, in steps from
+    the middle, and value. Whether it is near, and no edge: curvatures of the same sign in the layer, neither
+    `edge` times the other.
+    """
+    middle = 2.0 * cube[1, 1, 1]
+    gx, gy, gs = (
+        (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0,
+        (cube[1, 2, 1] - cube[1, 0, 1]) / 2.0,
+        (cube[2, 1, 1] - cube[0, 1, 1]) / 2.0,
+    )
+    xx = cube[1, 1, 2] + cube[1, 1, 0] - middle
+    yy = cube[1, 2, 1] + cube[1, 0, 1] - middle
+    ss = cube[2, 1, 1] + cube[0, 1, 1] - middle
+    xy = (cube[1, 2, 2] - cube[1, 2, 0] - cube[1, 0, 2] + cube[1, 0, 0]) / 4.0
+    xs = (cube[2, 1, 2] - cube[2, 1, 0] - cube[0, 1, 2] + cube[0, 1, 0]) / 4.0
+    ys = (cube[2, 2, 1] - cube[2, 0, 1] - cube[0, 2, 1] + cube[0, 0, 1]) / 4.0
+    minor_x, minor_y, minor_s = yy * ss - ys * ys, xs * ys - xy * ss, xy * ys - xs * yy
+    in_layer = xx * yy - xy * xy
+    determinant = xx * minor_x + xy * minor_y + xs * minor_s
+    if determinant == 0.0 or in_layer <= 0.0 or (xx + yy) ** 2 * edge >= (edge + 1) ** 2 * in_layer:
+        return False
+    mixed = xy * xs - xx * ys
+    peak[0] = -(minor_x * gx + minor_y * gy + minor_s * gs) / determinant
+    peak[1] = -(minor_y * gx + (xx * ss - xs * xs) * gy + mixed * gs) / determinant
+    peak[2] = -(minor_s * gx + mixed * gy + in_layer * gs) / determinant
+    peak[3] = cube[1, 1, 1] + (gx * peak[0] + gy * peak[1] + gs * peak[2]) / 2.0
+    return abs(peak[0]) <= 1.0 and abs(peak[1]) <= 1.0 and abs(peak[2]) <= 1.0
