@@ -37,7 +37,9 @@ SOURCES = (  # modules that make features
     "decoding",
     "montage",
     "pipeline",
+    "keypoints",
     "_feature_kernels",
+    "_keypoint_kernels",
     "_opencv",
 )
 DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)

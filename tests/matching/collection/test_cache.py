@@ -1,3 +1,4 @@
+import ast
 import errno
 import os
 import subprocess
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
+import matching
 from matching import MatchConfig
-from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection.cache import SOURCES, CachedPicture, FeatureCache, content_digest, entry_key
 from matching.features import DESCRIPTOR_NORM, Features
 from matching.images import read_picture
 from matching.pipeline import DescribedPicture, describe_picture
@@ -77,6 +79,25 @@ def test_the_key_follows_content_and_settings_of_features(folder):
     }
     assert key not in others
     assert len(others) == 3
+
+
+def imported_modules(name):
+    """The modules of the package that one of them imports, and those that these import."""
+    found, waiting = set(), {name}
+    while waiting:
+        found.add(name := waiting.pop())
+        path = Path(matching.__file__).with_name(f"{name}.py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "matching":
+                below = node.module.split(".")[1:]
+                waiting |= set(below[:1] or [alias.name for alias in node.names]) - found
+    return found
+
+
+def test_the_key_follows_every_module_that_makes_features():
+    modules = imported_modules("features") | imported_modules("images")
+    assert {"keypoints", "_feature_kernels"} <= modules
+    assert modules - {"errors", "threads"} <= set(SOURCES)
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-50], lambda b: b"", lambda b: b[:2000] + b"x" + b[2001:]])
