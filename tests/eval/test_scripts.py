@@ -42,6 +42,7 @@ def refusal(capsys, name, *options):
         ("fuzz_files", ["--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
         ("evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
+        ("evaluate_keypoints", ["none"], "none: the folder can't be read"),
         ("evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
         ("plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
         ("tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
@@ -75,6 +76,19 @@ def test_a_picture_beside_itself_five_times_smaller(tmp_path, capsys):
     times, pictures, objects, matches, true, largest = map(int, row)
     assert (times, pictures, objects) == (5, 1, 1)
     assert largest == matches >= true > 0.8 * matches > 100
+
+
+def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
+    skimage.io.imsave(tmp_path / "coffee.png", skimage.data.coffee()[:300, :400])
+    main = runpy.run_path(str(SCRIPTS / "evaluate_keypoints.py"))["main"]
+    assert main([str(tmp_path)]) == 0
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["gdl-match", "opencv"]
+    for _, number, again, error, seconds in rows:
+        assert int(number) > 50
+        assert 40 < float(again.strip("%")) < 100
+        assert 0 < float(error) < 0.5
+        assert float(seconds) > 0
 
 
 def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):
