@@ -108,11 +108,14 @@ def mser_ellipses(grey, config, bright):
 
 def _distinct(xy, frames, cell):
     """Rows of the first region in each cell of size and, relative to it, position: nested ones are alike."""
-    radius = np.sqrt(np.linalg.det(frames))
-    octave = np.floor(2 * np.log2(radius)) / 2
-    step = cell * np.exp2(octave)[:, None]
-    keys = np.column_stack([octave, np.floor(xy / step)])
-    return np.sort(np.unique(keys, axis=0, return_index=True)[1])
+    if len(xy) == 0:
+        return np.empty(0, np.int64)
+    half_octave = np.floor(2 * np.log2(np.sqrt(np.linalg.det(frames))))
+    place = np.floor(xy / (cell * np.exp2(half_octave / 2))[:, None])
+    grid = np.column_stack([half_octave, place]).astype(np.int64)
+    grid -= grid.min(axis=0)
+    keys = np.ravel_multi_index(grid.T, grid.max(axis=0) + 1)  # much faster to sort than rows
+    return np.sort(np.unique(keys, return_index=True)[1])
 
 
 def rotation(angle):
