@@ -64,10 +64,10 @@ def cluster_scores(
     knn = acc_neighbors(trial.candidates, k, slope=config.gap_slope)
     labels = cluster_correspondences(knn, config)
     scores = gdl_core.connectivity_scores(scoring_graph(trial.candidates, knn, config), labels)
-    kept = select_objects(scores, config)
-    everything, scores = by_falling_score(labels, scores, np.ones(len(scores), bool))
-    share = [(trial.instance[everything == k] >= 0).mean() for k in range(len(scores))]
-    return scores, np.arange(len(scores)) < kept.sum(), np.array(share)
+    labels, scores = by_falling_score(labels, scores, np.ones(len(scores), bool))
+    kept = select_objects(scores, np.bincount(labels, minlength=len(scores)), config)
+    share = [(trial.instance[labels == k] >= 0).mean() for k in range(len(scores))]
+    return scores, kept, np.array(share)
 
 
 def draw_scores(trial: LabelledCandidates, path: Path) -> None:

@@ -30,6 +30,8 @@ class ClusteringConfig:
         all of its distances are 0, and without it the nearest would be those with the smallest numbers.
     min_score : connectivity score below which a cluster is no object: a largest gap always leaves something
         above it. It holds for K of at least 35; a score is at most 2 K, so for a smaller K it falls with K.
+    min_agreement, min_small_score : n matches have a score of at most 2 (n - 1), and few can't reach
+        min_score even where all agree: that share of the most is enough, if it is min_small_score.
     """
 
     method: str = "agdl"
@@ -43,11 +45,14 @@ class ClusteringConfig:
     score_slope: float = 0.3
     score_offset: float = 4.0
     min_score: float = 20.0
+    min_agreement: float = 0.85
+    min_small_score: float = 15.0
     gap_slope: float = 1 / 128
 
     def __post_init__(self):
         check_at_least(self, n_clusters=1, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
         check_at_least(self, bandwidth=1e-300, score_slope=0, score_offset=0, min_score=0, gap_slope=0)
+        check_at_least(self, min_agreement=0, min_small_score=0)
         if self.score_scale is not None:
             check_at_least(self, score_scale=1e-3)
 
@@ -86,17 +91,21 @@ def scoring_graph(candidates, knn, config):
     return gdl_core.AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, j, weights)
 
 
-def select_objects(scores, config):
-    """(n_clusters,) bool: the clusters above the largest gap of the scores and not below the least score."""
+def select_objects(scores, sizes, config):
+    """(n_clusters,) bool: the clusters above the largest gap of the scores and not below the least score,
+    which is less for small ones; sizes (n_clusters,) are their numbers of matches.
+    """
     if len(scores) == 0:
         return np.zeros(0, bool)
-    least = config.least_score(config.min_score)
+    most = 2 * np.minimum(np.maximum(sizes, 1) - 1, config.n_neighbors)
+    small = np.maximum(config.least_score(config.min_small_score), config.min_agreement * most)
+    enough = scores >= np.minimum(config.least_score(config.min_score), small)
     if config.score_scale is None:
-        return gdl_core.split_at_largest_gap(scores) & (scores >= least)
+        return gdl_core.split_at_largest_gap(scores) & enough
     # Scores of objects differ by factors, and what is no object has next to none: gaps of the logarithm,
     # down to nothing.
     height = np.log(np.append(scores, 0.0) + config.score_offset)
-    return gdl_core.split_at_largest_gap(height)[:-1] & (scores >= least)
+    return gdl_core.split_at_largest_gap(height)[:-1] & enough
 
 
 def by_falling_score(labels, scores, kept):

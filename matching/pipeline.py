@@ -164,7 +164,8 @@ def cluster_candidates(candidates: Candidates, config=MatchConfig()):
     scores = gdl_core.connectivity_scores(graph, labels)
     if config.whole_objects:
         labels, scores = whole_objects(candidates, knn, labels, scores, config)
-    kept = clustering.select_objects(scores, config.clustering)
+    sizes = np.bincount(labels[labels >= 0], minlength=len(scores))
+    kept = clustering.select_objects(scores, sizes, config.clustering)
     return Clustered(*clustering.by_falling_score(labels, scores, kept))
 
 

@@ -36,7 +36,7 @@ def test_each_method_finds_planted_objects(planted, method):
     assert labels.shape == (290,)
     assert labels.min() >= 0
     scores = gdl_core.connectivity_scores(scoring_graph(c, knn, config), labels)
-    kept = select_objects(scores, config)
+    kept = select_objects(scores, np.bincount(labels), config)
     final, falling = by_falling_score(labels, scores, kept)
     assert kept.sum() == 2
     assert (np.diff(falling) <= 0).all()
@@ -70,23 +70,42 @@ def test_the_papers_scores_use_the_clustering_weights(planted):
     assert np.array_equal(paper.weights, merging.weights)
 
 
+def selected(scores, sizes=100, config=ClusteringConfig()):
+    """Whether each cluster is kept, all of one size or of sizes each."""
+    scores = np.array(scores, float)
+    return select_objects(scores, np.broadcast_to(sizes, scores.shape), config).tolist()
+
+
 def test_objects_stand_above_the_largest_gap():
-    scores = np.array([1.0, 62.0, 0.0, 55.0, 2.0, 48.0])
-    assert list(select_objects(scores, ClusteringConfig())) == [False, True, False, True, False, True]
-    assert list(select_objects(scores, PAPER)) == [False, True, False, True, False, True]
+    scores = [1.0, 62.0, 0.0, 55.0, 2.0, 48.0]
+    assert selected(scores) == [False, True, False, True, False, True]
+    assert selected(scores, config=PAPER) == [False, True, False, True, False, True]
 
 
-@pytest.mark.parametrize("scores", [[], [0.0], [0.4, 0.3], [0.5] * 8])
+@pytest.mark.parametrize("scores", [[], [0.0], [0.4, 0.3], [0.5] * 8, [19.9]])
 def test_low_scores_are_no_objects(scores):
-    assert not select_objects(np.array(scores, float), ClusteringConfig()).any()
+    assert not any(selected(scores))
 
 
-def test_one_good_cluster_is_an_object():
-    assert list(select_objects(np.array([60.0]), ClusteringConfig())) == [True]
+@pytest.mark.parametrize("scores", [[60.0], [20.0], [60.0, 60.0, 60.0]])
+def test_like_scores_are_all_objects(scores):
+    assert all(selected(scores))
 
 
-def test_like_scores_are_all_objects():
-    assert select_objects(np.array([60.0, 60.0, 60.0]), ClusteringConfig()).all()
+@pytest.mark.parametrize(
+    ("size", "least"),  # 85 % of 2 (n - 1), of 18, 20 and 22; in between 15 and 20
+    [(8, 15.0), (9, 15.0), (10, 15.3), (11, 17.0), (12, 18.7), (13, 20.0), (40, 20.0)],
+)
+def test_few_matches_that_agree_are_an_object(size, least):
+    assert selected([least], size) == [True]
+    assert selected([least - 0.01], size) == [False]
+
+
+def test_least_scores_fall_with_the_neighbours():
+    config = ClusteringConfig(n_neighbors=7)  # a fifth
+    assert selected([4.0], 30, config) == [True]
+    assert selected([3.9], 30, config) == [False]
+    assert selected([3.1, 2.9], 2, config) == [True, False]
 
 
 def test_clusters_are_numbered_by_falling_score():
