@@ -129,11 +129,9 @@ def _vertex(cube, edge, peak):
     `edge` times the other.
     """
     middle = 2.0 * cube[1, 1, 1]
-    gx, gy, gs = (
-        (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0,
-        (cube[1, 2, 1] - cube[1, 0, 1]) / 2.0,
-        (cube[2, 1, 1] - cube[0, 1, 1]) / 2.0,
-    )
+    gx = (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0
+    gy = (cube[1, 2, 1] - cube[1, 0, 1]) / 2.0
+    gs = (cube[2, 1, 1] - cube[0, 1, 1]) / 2.0
     xx = cube[1, 1, 2] + cube[1, 1, 0] - middle
     yy = cube[1, 2, 1] + cube[1, 0, 1] - middle
     ss = cube[2, 1, 1] + cube[0, 1, 1] - middle

@@ -19,7 +19,7 @@ from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
-LOWE_WINDOW = 4.5  # half side over a key point's sigma, of the window that its orientation is told from
+ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
 
@@ -189,7 +189,7 @@ def _mser_frames(grey, pyramid, config, n_threads):
 def _sift_frames(grey, pyramid, config, n_threads):
     found = dog_keypoints(grey, config.sift_contrast, n_threads)
     upright = found.sigma[:, None, None] * np.eye(2)
-    windows = upright * LOWE_WINDOW
+    windows = upright * ORIENTATION_WINDOW
     angles = orientations(pyramid, found.xy, windows, config.sift_orientations, n_threads)
     which, turn = np.nonzero(~np.isnan(angles))
     turned = upright[which] @ rotation(angles[which, turn])

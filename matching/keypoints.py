@@ -50,9 +50,9 @@ def dog_keypoints(grey, contrast=0.04, n_threads=1):
     with ThreadPoolExecutor(min(n_threads, LAYERS)) as pool:
         while min(image.shape) > 2 * _keypoint_kernels.MARGIN:
             dog, image = _differences(image)
-            peaks = octave_extrema(dog, least, pool.map)
-            octaves.append(peaks * [step, step, 1, 1])
-            octaves[-1][:, 2] = FIRST_BLUR * step * 2 ** (peaks[:, 2] / LAYERS)
+            x, y, layer, response = octave_extrema(dog, least, pool.map).T
+            sigma = FIRST_BLUR * step * 2 ** (layer / LAYERS)
+            octaves.append(np.stack([x * step, y * step, sigma, response], axis=1))
             image, step = image[::2, ::2], 2 * step
     x, y, sigma, response = np.concatenate(octaves).T
     return Keypoints(np.stack([x, y], axis=1), sigma, response)
