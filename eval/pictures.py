@@ -82,9 +82,8 @@ def draw_scores(trial: LabelledCandidates, path: Path) -> None:
         (share < 0.5, "mostly false", "white"),
     ):
         axis.scatter(rank[mostly], scores[mostly], s=22, c=face, edgecolors="#0072B2", label=label, zorder=2)
-    n = int(kept.sum())
-    if 0 < n < len(scores):
-        middle = (scores[n - 1] + scores[n]) / 2
+    if kept.any() and not kept.all():
+        middle = (scores[kept].min() + scores[~kept].max()) / 2
         axis.axhline(middle, color="#D55E00", ls="--", label="cut")
     axis.set(xlabel="cluster, by falling score", ylabel="connectivity score")
     axis.legend(frameon=False)

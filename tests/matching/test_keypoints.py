@@ -1,13 +1,12 @@
 import cv2
 import numpy as np
 import pytest
-import skimage.data
 from scipy.ndimage import correlate1d, maximum_filter, minimum_filter
 from scipy.spatial import cKDTree
+from skimage.data import camera
 
 from eval.repeatability import detect, found_again, turned_copy
 from matching import _keypoint_kernels
-from matching.images import picture_of_array
 from matching.keypoints import EDGE, LAYERS, _differences, dog_keypoints, octave_extrema
 
 
@@ -27,10 +26,6 @@ def rows_of_blobs(rng, least, most):
     sigmas = np.exp(rng.uniform(*np.log([least, most]), len(centres)))
     heights = rng.choice([-90.0, 90.0], len(centres))
     return blobs((480, 480), centres, sigmas, heights), centres, sigmas, heights
-
-
-def camera():
-    return picture_of_array(skimage.data.camera()).grey
 
 
 @pytest.mark.parametrize(("least", "most"), [(1.5, 2.5), (2.0, 4.0), (4.0, 8.0)])
