@@ -12,8 +12,7 @@ from matching import MatchConfig
 from matching.candidates import match_with_reserve
 from matching.features import FeatureConfig, extract_features
 from matching.images import picture_of_array
-from matching.pipeline import cluster_candidates
-from matching.whole_objects import take_in
+from matching.pipeline import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -54,6 +53,9 @@ def variants() -> dict[str, MatchConfig]:
         "default without growing": replace(default, refinement=replace(refinement, reach=0.0)),
         "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
         "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
+        "default without the second look": replace(
+            default, second_look=replace(default.second_look, reach=1e9)
+        ),
         "default without the reserve": replace(default, candidates=replace(default.candidates, reserve=0.0)),
         "default without seams": replace(default, features=no_seams),
         "default without seams and repeats": replace(
@@ -88,11 +90,8 @@ def _features(pair: CompositePair, config: MatchConfig, known: dict):
 
 
 def _measured(pair: CompositePair, features, config: MatchConfig) -> dict:
-    candidates, reserve = match_with_reserve(*features, config.candidates)
-    labels = cluster_candidates(candidates, config).labels
-    if config.whole_objects:  # all candidates stay in the list, so that none that was missed is lost from it
-        unlimited = replace(config, candidates=replace(config.candidates, max_matches=10**9))
-        candidates, labels = take_in(candidates, reserve, labels, unlimited)
+    candidates, clustered = find_objects(*match_with_reserve(*features, config.candidates), config)
+    labels = clustered.labels
     instance = true_instance(pair, candidates.xy0, candidates.xy1)
     score = score_matches(labels >= 0, instance >= 0)
     objects = count_objects(labels, instance, pair.n_instances)

@@ -11,6 +11,7 @@ from matching.features import FeatureConfig
 from matching.parts import PartsConfig
 from matching.refinement import RefinementConfig
 from matching.repeats import RepeatsConfig
+from matching.second_look import SecondLookConfig
 from matching.verification import VerificationConfig
 
 
@@ -32,6 +33,7 @@ class MatchConfig:
     parts: PartsConfig = PartsConfig()
     refinement: RefinementConfig = RefinementConfig()
     repeats: RepeatsConfig = RepeatsConfig()
+    second_look: SecondLookConfig = SecondLookConfig()
     whole_objects: bool = True
 
     def __post_init__(self):

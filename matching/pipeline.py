@@ -12,7 +12,7 @@ import numpy as np
 
 import gdl_core
 from matching import clustering
-from matching.candidates import Candidates, match_with_reserve
+from matching.candidates import Candidates, join_candidates, match_with_reserve
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
 from matching.images import (
@@ -24,6 +24,7 @@ from matching.images import (
     working_image,
 )
 from matching.objects import MatchedObject, describe_object
+from matching.second_look import left_over, objects_of_their_own
 from matching.threads import default_threads
 from matching.whole_objects import neighbors_of, take_in, whole_objects
 
@@ -132,10 +133,10 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
         first.features, second.features, config.candidates, default_threads()
     )
     clock.lap("candidates")
-    clustered = (find_clusters or cluster_candidates)(candidates, config)
-    if config.whole_objects and find_clusters is None:
-        candidates, labels = take_in(candidates, reserve, clustered.labels, config)
-        clustered = Clustered(labels, clustered.scores)
+    if find_clusters is None:
+        candidates, clustered = _listed(*find_objects(candidates, reserve, config), len(candidates))
+    else:
+        clustered = find_clusters(candidates, config)
     clock.lap("clustering")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
@@ -149,6 +150,39 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
         objects = tuple(pool.map(describe, range(len(clustered.scores))))
     clock.lap("objects")
     return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
+
+
+def find_objects(candidates, reserve, config=MatchConfig()):
+    """The candidates, those of the reserve behind them, and as Clustered the objects: of the candidates, with
+    what agrees with them in the reserve, and of what these leave over.
+    """
+    found = cluster_candidates(candidates, config)
+    if not config.whole_objects or len(found.scores) == 0:
+        return candidates, found
+    n_best = len(candidates)
+    candidates = join_candidates([candidates, reserve])
+    is_reserve = np.arange(len(candidates)) >= n_best
+    labels = np.append(found.labels, np.full(len(reserve), -1, np.int64))
+    labels = take_in(candidates, labels, is_reserve, config)
+    objects = [np.flatnonzero(labels == k) for k in range(len(found.scores))]
+    rest = left_over(candidates, objects, is_reserve, n_best, config.second_look)
+    again = cluster_candidates(candidates[rest], config)
+    parts = [rest[again.labels == k] for k in range(len(again.scores))]
+    new = objects_of_their_own(candidates, objects, parts, config.parts)
+    for k in np.flatnonzero(new):
+        labels[parts[k]] = len(objects) + np.count_nonzero(new[:k])
+    scores = np.concatenate([found.scores, again.scores[new]])
+    return candidates, Clustered(*clustering.by_falling_score(labels, scores, np.ones(len(scores), bool)))
+
+
+def _listed(candidates, clustered, n_best):
+    """As many as n_best of the candidates: whatever of the others is in an object takes the place of an
+    outlier, the worst first; the best of them where places are few.
+    """
+    later = np.arange(len(candidates)) >= n_best
+    rank = np.where(clustered.labels < 0, 2 + later, later)
+    listed = np.sort(np.lexsort((candidates.score, rank))[:n_best])
+    return candidates[listed], Clustered(clustered.labels[listed], clustered.scores)
 
 
 def cluster_candidates(candidates: Candidates, config=MatchConfig()):

@@ -1,4 +1,4 @@
-"""Whole objects made of clusters of candidates, their scores, and what joins them afterwards."""
+"""Whole objects made of clusters of candidates, their scores, and what joins them from the reserve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 
 import gdl_core
 from matching import clustering, parts
-from matching.candidates import join_candidates
 from matching.geometry import acc_neighbors
 from matching.joining import join_parts
 from matching.refinement import grow_parts, refine_parts
@@ -55,28 +54,19 @@ def whole_objects(candidates, knn, labels, scores, config):
     return labels, scores
 
 
-def take_in(candidates, reserve, labels, config):
-    """The candidates, and behind them those of the reserve that agree with an object and join it.
-
-    Each takes the place of an outlier, the worst first, so that there are max_matches at most; the best
-    join where places are few. Returns Candidates (m',) and their labels.
-    """
-    everything = join_candidates([candidates, reserve])
-    labels = np.append(labels, np.full(len(reserve), -1, np.int64))
-    later = np.arange(len(everything)) >= len(candidates)
+def take_in(candidates, labels, is_reserve, config):
+    """Labels (m,) with the candidates of the reserve in the objects that they agree with."""
+    labels = labels.copy()
     objects = [np.flatnonzero(labels == k) for k in range(labels.max(initial=-1) + 1)]
-    cells = np.array([everything.cell[members[0]] for members in objects])
+    cells = np.array([candidates.cell[members[0]] for members in objects])
     for cell in np.unique(cells):
         here = np.flatnonzero(cells == cell)
-        allowed = np.flatnonzero(later & (everything.cell == cell))
+        allowed = np.flatnonzero(is_reserve & (candidates.cell == cell))
         own = [objects[k] for k in here]
-        grown = grow_parts(everything, own, allowed, config.refinement, config.parts)
+        grown = grow_parts(candidates, own, allowed, config.refinement, config.parts)
         for k, members in zip(here, grown, strict=True):
             labels[members] = k
-    rank = np.where(labels < 0, 2 + later, later)
-    most = max(config.candidates.max_matches, len(candidates))
-    listed = np.sort(np.lexsort((everything.score, rank))[: min(most, (rank < 3).sum())])
-    return everything[listed], labels[listed]
+    return labels
 
 
 def neighbors_of(candidates, config):

@@ -6,6 +6,7 @@ from PIL import Image
 from planting import crops, moving, object_pair, strangers, together, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
+from matching.config import SecondLookConfig
 from matching.images import picture_of_array
 from matching.objects import apply_transform
 from matching.pipeline import Clustered, cluster_candidates, match_pictures
@@ -196,8 +197,9 @@ def test_scores_are_connectivity_scores(found):
 
 def test_objects_take_in_what_agrees_beyond_the_candidates(pair):
     small = replace(MatchConfig().candidates, max_matches=200, reserve=0.0)
-    alone = match(*pair, replace(MatchConfig(), candidates=small))
-    more = match(*pair, replace(MatchConfig(), candidates=replace(small, reserve=1.0)))
+    config = replace(MatchConfig(), candidates=small, second_look=SecondLookConfig(reach=1e9))
+    alone = match(*pair, config)
+    more = match(*pair, replace(config, candidates=replace(small, reserve=1.0)))
     assert len(alone.score) == len(more.score) == 200
     assert [o.score for o in more.objects] == [o.score for o in alone.objects]
     assert rows(alone, alone.cluster >= 0) < rows(more, more.cluster >= 0)
@@ -207,6 +209,19 @@ def test_objects_take_in_what_agrees_beyond_the_candidates(pair):
     assert len(joined) > 10
     error = np.linalg.norm(more.xy1 - true_shift(more.xy0), axis=1)[joined]
     assert (error < 6).mean() > 0.97
+
+
+def test_a_second_look_at_what_the_first_object_leaves_over(pair):
+    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
+    once = match(*pair, replace(config, second_look=SecondLookConfig(reach=1e9)))
+    twice = match(*pair, config)
+    assert (len(once.objects), len(twice.objects)) == (1, 2)
+    assert len(twice.score) == 200
+    kept = twice.cluster >= 0
+    error = np.linalg.norm(twice.xy1 - true_shift(twice.xy0), axis=1)[kept]
+    assert (error < 6).mean() > 0.97
+    back = match(*pair[::-1], config)
+    assert rows(back, back.cluster >= 0) == {(*r[2:], *r[:2]) for r in rows(twice, kept)}
 
 
 def row(result, k):
@@ -258,6 +273,7 @@ def test_a_picture_and_itself():
         ("verification", "n_neighbors", 1, "must be at least 4, got 1"),
         ("verification", "frame_share", 1.0, r"must be in \[0, 1\), got 1.0"),
         ("parts", "min_matches", 0, "must be at least 4, got 0"),
+        ("second_look", "reach", -1, "must be at least 0, got -1"),
     ],
 )
 def test_settings_out_of_range(part, setting, value, rule):
