@@ -90,8 +90,11 @@ def _features(pair: CompositePair, config: MatchConfig, known: dict):
 
 
 def _measured(pair: CompositePair, features, config: MatchConfig) -> dict:
-    candidates, clustered = find_objects(*match_with_reserve(*features, config.candidates), config)
-    labels = clustered.labels
+    best, reserve = match_with_reserve(*features, config.candidates)
+    candidates, clustered = find_objects(best, reserve, config)
+    # What joins from the reserve comes on top of the best, so that none that was missed is lost from the list.
+    listed = (np.arange(len(candidates)) < len(best)) | (clustered.labels >= 0)
+    candidates, labels = candidates[listed], clustered.labels[listed]
     instance = true_instance(pair, candidates.xy0, candidates.xy1)
     score = score_matches(labels >= 0, instance >= 0)
     objects = count_objects(labels, instance, pair.n_instances)
