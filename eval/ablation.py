@@ -54,7 +54,7 @@ def variants() -> dict[str, MatchConfig]:
         "default without joining": replace(default, parts=replace(parts, seam_reach=0.0)),
         "default without the place of its own": replace(default, parts=replace(parts, covered_share=2.0)),
         "default without the second look": replace(
-            default, second_look=replace(default.second_look, reach=1e9)
+            default, second_look=replace(default.second_look, share=0.0)
         ),
         "default without the reserve": replace(default, candidates=replace(default.candidates, reserve=0.0)),
         "default without seams": replace(default, features=no_seams),
@@ -92,7 +92,7 @@ def _features(pair: CompositePair, config: MatchConfig, known: dict):
 def _measured(pair: CompositePair, features, config: MatchConfig) -> dict:
     best, reserve = match_with_reserve(*features, config.candidates)
     candidates, clustered = find_objects(best, reserve, config)
-    # What joins from the reserve comes on top of the best, so that none that was missed is lost from the list.
+    # What joins from the reserve comes on top of the best, so that none that was missed leaves the list.
     listed = (np.arange(len(candidates)) < len(best)) | (clustered.labels >= 0)
     candidates, labels = candidates[listed], clustered.labels[listed]
     instance = true_instance(pair, candidates.xy0, candidates.xy1)

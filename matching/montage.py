@@ -2,7 +2,8 @@
 
 Things on two sides of a seam are different objects, even where they stand side by side in the same order in
 both pictures and so move as one. A seam is a straight line of rows or columns across the whole picture, where
-the grey value steps from one pixel to the next: no lens draws an edge that sharp.
+the grey value steps from one pixel to the next: no lens draws an edge that sharp. The blocks of a JPEG file
+and the squares of an enlarged picture have such edges too, but many of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-MAX_CELLS = 64  # more than any montage has: seams are at least a fifth of the side apart
+from matching.errors import check_at_least
+
+LEAST_CELL = 0.2  # of the side
+MAX_CELLS = 64  # more than any montage has
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,13 @@ class MontageConfig:
     sharpness: float = 1.5  # times the largest step within two pixels on either side
     strong_share: float = 0.5  # of the line's pixels that step so
     weak_share: float = 0.3  # enough in a picture that has two strong seams
+    most_lines: int = 16  # that seams make, gutters having two edges ...
+    stands_out: float = 2.0  # ... and times the share of the next line that a seam must have
     min_cell: float = 0.2  # of the picture's side, between seams and to the border
+
+    def __post_init__(self):
+        check_at_least(self, min_step=0, sharpness=1, strong_share=0.01, weak_share=0.01)
+        check_at_least(self, most_lines=1, stands_out=0, min_cell=LEAST_CELL)
 
 
 def montage_cells(grey, xy, config=MontageConfig()):
@@ -56,8 +66,12 @@ def _sharp_share(grey, config):
 
 
 def _peaks(share, least, config):
-    """Positions of the highest shares, at least `least`, no cell being narrower than allowed."""
+    """Positions of the highest shares, at least `least` and far above the many, no cell being narrower than
+    allowed.
+    """
     width = len(share) + 1
+    if len(share) > config.most_lines:
+        least = max(least, config.stands_out * np.sort(share)[-1 - config.most_lines])
     margin = max(int(np.ceil(config.min_cell * width)), 1)
     open_ = share.copy()
     open_[: margin - 1] = open_[max(width - margin, 0) :] = 0

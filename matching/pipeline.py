@@ -159,13 +159,12 @@ def find_objects(candidates, reserve, config=MatchConfig()):
     found = cluster_candidates(candidates, config)
     if not config.whole_objects or len(found.scores) == 0:
         return candidates, found
-    n_best = len(candidates)
+    is_reserve = np.arange(len(candidates) + len(reserve)) >= len(candidates)
     candidates = join_candidates([candidates, reserve])
-    is_reserve = np.arange(len(candidates)) >= n_best
     labels = np.append(found.labels, np.full(len(reserve), -1, np.int64))
     labels = take_in(candidates, labels, is_reserve, config)
     objects = [np.flatnonzero(labels == k) for k in range(len(found.scores))]
-    rest = left_over(candidates, objects, is_reserve, n_best, config.second_look)
+    rest = left_over(candidates, objects, is_reserve, config.second_look)
     again = cluster_candidates(candidates[rest], config)
     parts = [rest[again.labels == k] for k in range(len(again.scores))]
     new = objects_of_their_own(candidates, objects, parts, config.parts)
@@ -176,13 +175,25 @@ def find_objects(candidates, reserve, config=MatchConfig()):
 
 
 def _listed(candidates, clustered, n_best):
-    """As many as n_best of the candidates: whatever of the others is in an object takes the place of an
-    outlier, the worst first; the best of them where places are few.
+    """As many as n_best of the candidates: the objects' matches take the places of the worst outliers, and
+    where places are few, the largest objects give up their worst matches.
     """
-    later = np.arange(len(candidates)) >= n_best
-    rank = np.where(clustered.labels < 0, 2 + later, later)
-    listed = np.sort(np.lexsort((candidates.score, rank))[:n_best])
+    order = np.lexsort((candidates.score, np.arange(len(candidates)) >= n_best))
+    labels = clustered.labels[order]
+    most = _fair_share(np.bincount(labels[labels >= 0]), n_best)
+    members = [order[labels == k][:most] for k in range(len(clustered.scores))]
+    outliers = order[labels < 0]
+    listed = np.concatenate([*members, outliers])[:n_best]
+    listed.sort()
     return candidates[listed], Clustered(clustered.labels[listed], clustered.scores)
+
+
+def _fair_share(sizes, places):
+    """The most of each that there is place for."""
+    share = sizes.max(initial=0)
+    while np.minimum(sizes, share).sum() > places:
+        share -= 1
+    return share
 
 
 def cluster_candidates(candidates: Candidates, config=MatchConfig()):

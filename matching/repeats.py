@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import Delaunay, QhullError, cKDTree
+from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from matching.joining import seam_cost
 from matching.parts import PartsConfig
+
+ON_THE_EDGE = 1e-6  # pixels beyond it
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,21 @@ def _near(points, others, reach):
 
 def _groups(places, shared):
     """(u,) group of each repeat, from where its matches lie: those that lie amid each other show the same."""
-    amid = np.array([[_inside(p, q).mean() for q in places] for p in places])
+    hulls = [_hull(place) for place in places]
+    amid = np.array([[_inside(place, hull).mean() for hull in hulls] for place in places])
     return connected_components((amid > shared) | (shared < amid.T), directed=False)[1]
 
 
-def _inside(points, others):
-    """(n,) bool: whether a point lies in the convex hull of the others."""
+def _hull(points):
+    """(f, 3) float64: a, b, c of the half-planes a x + b y + c <= 0 that hold all points; holds nothing where
+    these are in one line.
+    """
     try:
-        return Delaunay(others).find_simplex(points) >= 0
-    except QhullError:  # all in one line
-        return np.zeros(len(points), bool)
+        return ConvexHull(points).equations
+    except QhullError:
+        return np.array([[0.0, 0.0, np.inf]])
+
+
+def _inside(points, hull):
+    """(n,) bool: whether a point lies in the convex hull."""
+    return (points @ hull[:, :2].T + hull[:, 2] <= ON_THE_EDGE).all(axis=1)

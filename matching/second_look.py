@@ -19,28 +19,31 @@ from matching.territory import drop_covered
 
 @dataclass(frozen=True)
 class SecondLookConfig:
-    """What is an object's own: candidates that have matches of it near them in both images.
+    """How many candidates are looked at again, and what is an object's own: candidates that have matches of
+    it near them in both images.
 
     Next to an object lie clusters of near misses, shifted by a period of its texture or off its bends.
     """
 
-    reach: float = 25.0  # pixels; without end, nothing is left over
+    share: float = 1.0  # of the number of candidates of the first look
+    reach: float = 25.0  # pixels
 
     def __post_init__(self):
-        check_at_least(self, reach=0)
+        check_at_least(self, share=0, reach=0)
 
 
-def left_over(candidates, objects, is_reserve, most, config=SecondLookConfig()):
-    """(q,) rising rows: of the best `most` candidates that are in no object, those of the reserve last, all
-    that are not an object's own.
+def left_over(candidates, objects, is_reserve, config=SecondLookConfig()):
+    """(q,) rising rows: of the best candidates that are in no object, those of the reserve last, all that are
+    not an object's own.
 
     objects : arrays of rows; is_reserve (m,) bool
     """
+    most = int(config.share * np.count_nonzero(~is_reserve))
     rows = np.setdiff1d(np.arange(len(candidates)), np.concatenate(objects))
     rows = np.sort(rows[np.lexsort((candidates.score[rows], is_reserve[rows]))][:most])
     own = np.zeros(len(rows), bool)
     for members in objects:
-        near = np.flatnonzero(~own)
+        near = np.flatnonzero(~own & (candidates.cell[rows] == candidates.cell[members[0]]))
         for xy in (candidates.xy0, candidates.xy1):
             gap = cKDTree(xy[members]).query(xy[rows[near]], distance_upper_bound=config.reach)[0]
             near = near[np.isfinite(gap)]
@@ -55,7 +58,8 @@ def objects_of_their_own(candidates, objects, parts, config):
     """
     known, new = list(objects), np.zeros(len(parts), bool)
     for k, part in enumerate(parts):
-        if min(seam_cost(candidates, part, other, config) for other in known) >= 1:
+        beside = [other for other in known if candidates.cell[other[0]] == candidates.cell[part[0]]]
+        if all(seam_cost(candidates, part, other, config) >= 1 for other in beside):
             stay = drop_covered(candidates.xy0, candidates.xy1, [*known, part], config.covered_share)
             new[k] = stay[-1] is part
         if new[k]:

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import skimage.data
 from PIL import Image
 from planting import crops, moving, object_pair, strangers, together, true_shift
 
@@ -197,7 +198,7 @@ def test_scores_are_connectivity_scores(found):
 
 def test_objects_take_in_what_agrees_beyond_the_candidates(pair):
     small = replace(MatchConfig().candidates, max_matches=200, reserve=0.0)
-    config = replace(MatchConfig(), candidates=small, second_look=SecondLookConfig(reach=1e9))
+    config = replace(MatchConfig(), candidates=small, second_look=SecondLookConfig(share=0))
     alone = match(*pair, config)
     more = match(*pair, replace(config, candidates=replace(small, reserve=1.0)))
     assert len(alone.score) == len(more.score) == 200
@@ -213,7 +214,7 @@ def test_objects_take_in_what_agrees_beyond_the_candidates(pair):
 
 def test_a_second_look_at_what_the_first_object_leaves_over(pair):
     config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
-    once = match(*pair, replace(config, second_look=SecondLookConfig(reach=1e9)))
+    once = match(*pair, replace(config, second_look=SecondLookConfig(share=0)))
     twice = match(*pair, config)
     assert (len(once.objects), len(twice.objects)) == (1, 2)
     assert len(twice.score) == 200
@@ -222,6 +223,38 @@ def test_a_second_look_at_what_the_first_object_leaves_over(pair):
     assert (error < 6).mean() > 0.97
     back = match(*pair[::-1], config)
     assert rows(back, back.cluster >= 0) == {(*r[2:], *r[:2]) for r in rows(twice, kept)}
+
+
+def test_where_places_are_few_the_large_objects_give_up_theirs():
+    rng = np.random.default_rng(4)
+    c = strangers(rng, 60)
+    labels = np.full(60, -1)
+    labels[:30], labels[45:49], labels[50:60] = 0, 1, 2
+    clustered = Clustered(labels, np.array([9.0, 8.0, 7.0]))
+    listed, told = pipeline._listed(c, clustered, 48)
+    assert list(np.bincount(told.labels + 1)) == [4, 30, 4, 10]  # the outliers are the best of theirs
+    assert list(listed.score) == sorted(listed.score)
+    assert set(listed.score[told.labels < 0]) == set(c.score[30:34])
+    listed, told = pipeline._listed(c, clustered, 30)
+    assert list(np.bincount(told.labels + 1)) == [0, 16, 4, 10]
+    assert set(listed.score[told.labels == 0]) == set(c.score[:16])
+    listed, told = pipeline._listed(c, clustered, 22)
+    assert list(np.bincount(told.labels)) == [9, 4, 9]
+
+
+def test_an_object_of_the_reserve_where_a_textured_one_fills_the_list():
+    ground, product = np.dstack([skimage.data.grass()] * 3)[:140, :140], crops(140)["astronaut"]
+    noisy = product + np.random.default_rng(5).normal(0, 10, product.shape)
+    first, second = np.full((2, 340, 340, 3), 110, np.uint8)
+    first[20:160, 20:160], first[180:320, 180:320] = ground, product
+    second[180:320, 180:320], second[20:160, 20:160] = ground, noisy.clip(0, 255)
+    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
+    result = match(first, second, config)
+    assert len(result.score) == 200
+    large, small = sorted(result.objects, key=lambda o: -o.n_matches)
+    assert large.n_matches > small.n_matches > 20
+    product = result.cluster == small.id
+    assert np.abs(result.xy1[product] - result.xy0[product] + 160).max() < 4
 
 
 def row(result, k):

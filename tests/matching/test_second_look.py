@@ -26,27 +26,28 @@ def test_what_is_near_an_object_at_both_ends_is_its_own():
         [(0, 0), (20, 0), (20, 0), (200, 0), (26, 0)],  # an object of one match, and four others:
         [(100, 0), (100, 20), (300, 0), (110, 0), (100, 0)],  # near at both ends, at one, the other, at one
     )
-    assert list(left_over(c, [np.array([0])], none_reserved(c), 9)) == [2, 3, 4]
-    assert list(left_over(c, [np.array([0])], none_reserved(c), 9, SecondLookConfig(reach=19))) == [
+    assert list(left_over(c, [np.array([0])], none_reserved(c))) == [2, 3, 4]
+    assert list(left_over(c, [np.array([0])], none_reserved(c), SecondLookConfig(reach=19))) == [
         1,
         2,
         3,
         4,
     ]
-    assert list(left_over(c, [np.array([0])], none_reserved(c), 9, SecondLookConfig(reach=1e9))) == []
+    assert list(left_over(c, [np.array([0])], none_reserved(c), SecondLookConfig(reach=1e9))) == []
 
 
 def test_near_one_object_here_and_another_there_is_left_over():
     c = at_places([(0, 0), (500, 0), (1, 0)], [(0, 0), (500, 0), (501, 0)])
-    assert list(left_over(c, [np.array([0]), np.array([1])], none_reserved(c), 9)) == [2]
+    assert list(left_over(c, [np.array([0]), np.array([1])], none_reserved(c))) == [2]
 
 
 def test_matches_of_objects_give_their_places_to_the_best_of_the_reserve():
     rng = np.random.default_rng(0)
     c = replace(strangers(rng, 9, size=1e5), score=np.array([1, 4, 5, 7, 2, 8, 6, 3, 9]) / 10)
     reserve = np.arange(9) >= 5
-    assert list(left_over(c, [np.array([0, 1])], reserve, 5)) == [2, 3, 4, 6, 7]
-    assert list(left_over(c, [np.array([0, 1])], reserve, 2)) == [2, 4]
+    assert list(left_over(c, [np.array([0, 1])], reserve)) == [2, 3, 4, 6, 7]
+    assert list(left_over(c, [np.array([0, 1])], reserve, SecondLookConfig(share=0.5))) == [2, 4]
+    assert list(left_over(c, [np.array([0, 1])], reserve, SecondLookConfig(share=0))) == []
 
 
 def test_parts_with_a_place_of_their_own():
@@ -62,6 +63,21 @@ def test_parts_with_a_place_of_their_own():
     )
     parts = [beside, on_top, copy, apart, apart_again]
     assert list(objects_of_their_own(c, [large], parts, PartsConfig())) == [False, False, True, True, False]
+
+
+def test_across_a_seam_nothing_continues_an_object():
+    rng = np.random.default_rng(1)
+    c, (large, beside) = together(
+        moving(rng, 300, np.eye(2), shift=(400, 0)),
+        moving(rng, 40, np.eye(2), start=(125, 0), shift=(525, 0)),
+    )
+    cell = np.zeros(len(c), np.int64)
+    cell[beside] = 1
+    assert list(objects_of_their_own(c, [large], [beside], PartsConfig())) == [False]
+    assert list(left_over(c, [large], none_reserved(c), SecondLookConfig(reach=1e9))) == []
+    c = replace(c, cell=cell)
+    assert list(objects_of_their_own(c, [large], [beside], PartsConfig())) == [True]
+    assert list(left_over(c, [large], none_reserved(c), SecondLookConfig(reach=1e9))) == list(beside)
 
 
 @pytest.fixture
@@ -104,6 +120,6 @@ def test_without_objects_there_is_no_second_look():
     assert len(found.scores) == 0
 
 
-def test_without_end_nothing_is_left_over(crowded):
-    config = replace(MatchConfig(), second_look=SecondLookConfig(reach=1e9))
+def test_no_second_look(crowded):
+    config = replace(MatchConfig(), second_look=SecondLookConfig(share=0))
     assert len(find_objects(*crowded, config)[1].scores) == 1
