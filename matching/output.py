@@ -18,6 +18,7 @@ from matching._version import __version__
 from matching.drawing import draw_matches
 from matching.errors import InputError
 
+OPTIONAL = ".png", ".csv", ".h5", ".html"
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
     " (0, 0) the centre of the top-left pixel"
@@ -38,7 +39,7 @@ def make_folder(path):
 
 
 def is_result(name):
-    """Whether `write_results` may write a file of this name."""
+    """Whether `write_results` may write, or remove, a file of this name."""
     from matching.warping import FILES
 
     path = Path(name)
@@ -47,7 +48,7 @@ def is_result(name):
 
 def write_results(folder, pictures, result, config, *, figure=True, warp=False, exports=()):
     """Write matches.npz, matches.json, with `figure` matches.png, and what else is asked for into a folder
-    that exists.
+    that exists. What an earlier run left there of the rest is removed: it may be of another pair.
 
     warp : pictures of each object's matches and of the object warped onto the other picture
     exports : of `matching.exchange.FORMATS`
@@ -56,37 +57,35 @@ def write_results(folder, pictures, result, config, *, figure=True, warp=False, 
     write_whole(folder / "matches.npz", npz_bytes(result))
     told = summary(pictures, result, config, deformations)
     write_whole(folder / "matches.json", json.dumps(told, indent=1).encode())
+    written = set()
+    for name, content in _optional(pictures, result, deformations, figure, warp, exports):
+        write_whole(folder / name, content)
+        written.add(name)
+    for path in folder.iterdir():
+        if is_result(path.name) and path.suffix in OPTIONAL and path.name not in written:
+            path.unlink()
+
+
+def _optional(pictures, result, deformations, figure, warp, exports):
+    """File name and content of what is asked for, one after another: all together they are large."""
     if figure:
         # the drawing is no longer needed once it is a file
-        write_whole(
-            folder / "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
-        )
-    if warp:
-        _write_warps(folder, pictures, result, deformations)
-    if exports:
+        yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
+    for found in result.objects if warp else ():
+        from matching.warping import draw_object
+
+        for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
+            yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+    for name in exports:
         from matching.exchange import exported
 
-        for name in exports:
-            for file, content in exported(name, pictures, result).items():
-                write_whole(folder / file, content)
+        yield from exported(name, pictures, result).items()
 
 
 def _deformations(result):
     from matching.deformation import object_deformation
 
     return {found.id: object_deformation(result, found.id) for found in result.objects}
-
-
-def _write_warps(folder, pictures, result, deformations):
-    from matching.warping import FILES, draw_object
-
-    for found in result.objects:
-        for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
-            write_whole(folder / f"{name}.png", _opencv.encode_png(rgb, overwrite=True))
-    for old in folder.glob("object*-*.png"):  # of an earlier run that found more objects
-        number = FILES.fullmatch(old.stem)
-        if number and int(number[1]) >= len(result.objects):
-            old.unlink()
 
 
 def write_whole(path, data):

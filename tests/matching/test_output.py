@@ -105,6 +105,19 @@ def test_no_figure(pictures, result, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz"]
 
 
+def test_what_an_earlier_run_left_of_other_options_is_removed(pictures, result, tmp_path):
+    left = ["matches.csv", "matches.h5", "matches.html", "object0-picks.png", "object7-warp10.png"]
+    others = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png"]
+    for name in (*left, *others):
+        (tmp_path / name).write_bytes(b"x")
+    write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",))
+    expected = ["matches.csv", "matches.json", "matches.npz", "matches.png", *others]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(expected)
+    assert (tmp_path / "matches.csv").read_bytes() != b"x"
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["matches.json", "matches.npz", *others])
+
+
 def test_files_replace_those_of_an_earlier_run(tmp_path):
     path = tmp_path / "a.txt"
     write_whole(path, b"old and long")
