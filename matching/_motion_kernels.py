@@ -56,6 +56,39 @@ def _smallest(row, k, index, value):
 
 
 @njit
+def acc_of_pairs(x0, x1, forth, back, i, j, out):
+    """out (p,): d_ij of the pairs i, j; x0, x1 (m, 2) points, forth, back (m, 2, 2) maps and inverse maps."""
+    for n in range(len(i)):
+        a, b = i[n], j[n]
+        ux, uy = x0[b, 0] - x0[a, 0], x0[b, 1] - x0[a, 1]
+        vx, vy = x1[b, 0] - x1[a, 0], x1[b, 1] - x1[a, 1]
+        total = 0.0
+        for t in (a, b):
+            total += _length(
+                vx - (forth[t, 0, 0] * ux + forth[t, 0, 1] * uy),
+                vy - (forth[t, 1, 0] * ux + forth[t, 1, 1] * uy),
+            ) + _length(
+                ux - (back[t, 0, 0] * vx + back[t, 0, 1] * vy), uy - (back[t, 1, 0] * vx + back[t, 1, 1] * vy)
+            )
+        out[n] = total / 4
+
+
+@inner
+def _length(x, y):
+    return math.sqrt(x * x + y * y)
+
+
+@njit
+def gap_of_pairs(x0, x1, i, j, out):
+    """out (p,): how far apart i and j are, in the image where it is more."""
+    for n in range(len(i)):
+        a, b = i[n], j[n]
+        ux, uy = x0[b, 0] - x0[a, 0], x0[b, 1] - x0[a, 1]
+        vx, vy = x1[b, 0] - x1[a, 0], x1[b, 1] - x1[a, 1]
+        out[n] = math.sqrt(max(ux * ux + uy * uy, vx * vx + vy * vy))
+
+
+@njit
 def affine_residuals(x, y, near, from_, to, scale, iterations, out):
     """out (q,): how far from to[r] the affine map takes from_[r] that is fitted to x[near[r]], y[near[r]]."""
     k = near.shape[1]

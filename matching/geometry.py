@@ -28,22 +28,21 @@ def acc_distances(candidates):
 
 def acc_of_pairs(candidates, i, j):
     """d_ij of the pairs i (p,), j (p,): (p,) float64."""
-    forth, back = candidates.maps, candidates.inverse_maps
-    u, v = candidates.xy0[j] - candidates.xy0[i], candidates.xy1[j] - candidates.xy1[i]  # (p, 2)
-    residuals = [
-        v - _apply(forth[i], u),
-        u - _apply(back[i], v),
-        v - _apply(forth[j], u),
-        u - _apply(back[j], v),
-    ]
-    return sum(map(lengths, residuals)) / 4
+    maps = candidates.maps, candidates.inverse_maps
+    return _of_pairs(_motion_kernels.acc_of_pairs, (candidates.xy0, candidates.xy1, *maps), i, j)
 
 
 def gap_of_pairs(candidates, i, j):
     """Pixels between the correspondences of the pairs i (p,), j (p,), in the image where they are farther
     apart: (p,) float64.
     """
-    return np.maximum(*(lengths(xy[i] - xy[j]) for xy in (candidates.xy0, candidates.xy1)))
+    return _of_pairs(_motion_kernels.gap_of_pairs, (candidates.xy0, candidates.xy1), i, j)
+
+
+def _of_pairs(kernel, arrays, i, j):
+    out = np.empty(len(i))
+    kernel(*map(np.ascontiguousarray, arrays), *(np.ascontiguousarray(k, np.int64) for k in (i, j)), out)
+    return out
 
 
 def lengths(vectors):
@@ -51,10 +50,6 @@ def lengths(vectors):
     many and short.
     """
     return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
-
-
-def _apply(maps, vectors):
-    return (maps @ vectors[:, :, None])[:, :, 0]
 
 
 def acc_neighbors(candidates, n_neighbors, n_threads=2, slope=0.0):

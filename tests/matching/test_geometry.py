@@ -63,7 +63,11 @@ def test_pairs_are_entries_of_the_matrix():
     c = strangers(rng, 20)
     i, j = rng.integers(0, 20, (2, 50))
     assert np.allclose(acc_of_pairs(c, i, j), acc_distances(c)[i, j])
-    assert acc_of_pairs(c, i[:0], j[:0]).shape == (0,)
+    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (c.xy0, c.xy1)]
+    assert np.allclose(gap_of_pairs(c, i, j), np.maximum(*apart))
+    assert np.array_equal(acc_of_pairs(c, i, j), acc_of_pairs(c, j, i))
+    for of_pairs in (acc_of_pairs, gap_of_pairs):
+        assert of_pairs(c, i[:0], j[:0]).shape == (0,)
 
 
 @settings(max_examples=40, deadline=None)
