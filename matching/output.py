@@ -62,7 +62,8 @@ def write_results(folder, pictures, result, config, *, figure=True, warp=False, 
         write_whole(folder / name, content)
         written.add(name)
     for path in folder.iterdir():
-        if is_result(path.name) and path.suffix in OPTIONAL and path.name not in written:
+        ours = is_result(path.name) and path.suffix in OPTIONAL and path.is_file()
+        if ours and path.name not in written:
             path.unlink()
 
 
