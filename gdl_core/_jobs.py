@@ -2,11 +2,14 @@
 
 import os
 
+from ._checks import integer
+
 
 def effective_jobs(n_jobs):
     """scikit-learn's convention: None is 1, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
+    n_jobs = integer("n_jobs", n_jobs)
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0")
     return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)

@@ -5,10 +5,13 @@ j, zero where there is none.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
+
+from ._checks import check_weighting, integer, integers
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # so do sums of squares
@@ -28,21 +31,22 @@ class KnnGraph:
     Raises
     ------
     ValueError
-        Where shapes differ, an index is out of range, repeated or the row's own, a distance is negative or
-        not finite, or a row is not sorted.
+        Where shapes differ, an index is no integer, out of range, repeated or the row's own, a distance is
+        negative or not finite, or a row is not sorted.
     """
 
     indices: np.ndarray
     distances: np.ndarray
 
     def __post_init__(self):
-        indices = np.ascontiguousarray(self.indices, dtype=np.int32)
+        indices = integers("indices", self.indices)
         distances = np.ascontiguousarray(self.distances, dtype=np.float64)
         if indices.ndim != 2 or indices.shape != distances.shape:
             raise ValueError(
                 f"indices and distances must have one shape (n, K), got {indices.shape}, {distances.shape}"
             )
-        object.__setattr__(self, "indices", indices)
+        _check_range(indices, len(indices))
+        object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "distances", distances)
         self._check()
 
@@ -51,8 +55,6 @@ class KnnGraph:
         n = len(i)
         if i.size == 0:
             return
-        if i.min() < 0 or i.max() >= n:
-            raise ValueError(f"indices must be in [0, {n - 1}], got {i.min()} to {i.max()}")
         if not np.isfinite(d).all() or d.min() < 0:
             raise ValueError("distances must be finite and not negative")
         if (i == np.arange(n, dtype=np.int32)[:, None]).any():
@@ -73,7 +75,7 @@ class KnnGraph:
 
     def first(self, k):
         """The graph of the ``k`` nearest neighbours alone."""
-        if not 0 <= k <= self.n_neighbors:
+        if not 0 <= integer("k", k) <= self.n_neighbors:
             raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
@@ -87,16 +89,18 @@ class AffinityGraph:
     indptr : (n + 1,) int64
         The edges of vertex i are ``indptr[i]:indptr[i + 1]``.
     indices : (nnz,) int32
-        Where each edge points to.
+        Where each edge points to: another vertex, and no two edges of a vertex to the same.
     weights : (nnz,) float64
-        w_ij of Eq. 1, in [0, 1].
+        w_ij, in [0, 1e100]; those of Eq. 1 are at most 1.
     sigma2 : float
         sigma^2 of Eq. 1, in squared units of distance; nan where the weights have no common scale.
 
     Raises
     ------
     ValueError
-        Where the lengths don't fit together, an index is out of range, or a weight is not in [0, 1e100].
+        Where the lengths don't fit together, an index is no integer, out of range, repeated in a row or the
+        row's own, or a weight is not in [0, 1e100]. `from_csr` takes matrices with repeated entries and a
+        diagonal.
     """
 
     indptr: np.ndarray
@@ -105,9 +109,11 @@ class AffinityGraph:
     sigma2: float = float("nan")
 
     def __post_init__(self):
-        for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("weights", np.float64)):
-            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
-        indptr, indices, weights = self.indptr, self.indices, self.weights
+        indptr = integers("indptr", self.indptr).astype(
+            np.int64, copy=False
+        )  # differences of uint never fall
+        indices = integers("indices", self.indices)
+        weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
             raise ValueError(
                 "indices and weights must have one shape (nnz,), indptr (n + 1,),"
@@ -115,11 +121,12 @@ class AffinityGraph:
             )
         if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
             raise ValueError(f"indptr must rise from 0 to the number of edges, {len(indices)}")
-        if len(indices) and (indices.min() < 0 or indices.max() >= self.n_samples):
-            raise ValueError(
-                f"indices must be in [0, {self.n_samples - 1}], got {indices.min()} to {indices.max()}"
-            )
+        _check_range(indices, len(indptr) - 1)
         _check_weights(weights)
+        object.__setattr__(self, "indptr", np.ascontiguousarray(indptr))
+        object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
+        object.__setattr__(self, "weights", weights)
+        _check_edges(self.indptr, self.indices)
 
     @classmethod
     def from_csr(cls, matrix):
@@ -143,6 +150,33 @@ class AffinityGraph:
         """W as a SciPy matrix, (n, n) float64."""
         n = self.n_samples
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
+
+
+def _check_range(indices, n):
+    if indices.size and (indices.min() < 0 or indices.max() >= n):
+        raise ValueError(f"indices must be in [0, {n - 1}], got {indices.min()} to {indices.max()}")
+
+
+def _check_edges(indptr, indices):
+    """No edge from a vertex to itself, none twice: merging and scores would count them differently."""
+    n = len(indptr) - 1
+    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
+    if (rows == indices).any():
+        i = rows[rows == indices][0]
+        raise ValueError(
+            f"indices of row {i} must not hold {i} itself; AffinityGraph.from_csr drops the diagonal"
+        )
+    # columns with their rows in order, by counting: a repeated entry stands beside its like
+    columns = csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n)).tocsc()
+    repeated = columns.indices[1:] == columns.indices[:-1]
+    starts = columns.indptr[1:-1]
+    repeated[starts[(starts > 0) & (starts < len(indices))] - 1] = False
+    if repeated.any():
+        e = int(repeated.argmax())
+        i, j = columns.indices[e], np.searchsorted(columns.indptr, e, side="right") - 1
+        raise ValueError(
+            f"indices of row {i} must not hold {j} twice; AffinityGraph.from_csr sums such entries"
+        )
 
 
 def _check_weights(weights):
@@ -174,14 +208,11 @@ def affinity_graph(knn, bandwidth=1.0, *, sigma2=None, min_nearest_weight=0.0):
     if most > MOST_DISTANCE:
         raise ValueError(f"distances must be at most {MOST_DISTANCE:g}, got {most:g}")
     squared = knn.distances**2
+    check_weighting(bandwidth, min_nearest_weight)
     if sigma2 is None:
-        if not (np.isfinite(bandwidth) and bandwidth > 0):
-            raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
         sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
-    elif not (np.isfinite(sigma2) and sigma2 >= 0):
+    elif not (isinstance(sigma2, Real) and 0 <= sigma2 < np.inf):
         raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
-    if not 0 <= min_nearest_weight < 1:
-        raise ValueError(f"min_nearest_weight must be in [0, 1), got {min_nearest_weight!r}")
     farthest = squared[:, 0].max() if squared.size else 0.0
     while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
         sigma2 *= 2
@@ -212,7 +243,7 @@ def initial_clusters(knn, n_initial_neighbors=1, *, mutual=False):
     >>> initial_clusters(knn_graph([[0.0], [1.0], [5.0], [6.0]], 1))
     array([0, 0, 1, 1])
     """
-    if not 0 <= n_initial_neighbors <= knn.n_neighbors:
+    if not 0 <= integer("n_initial_neighbors", n_initial_neighbors) <= knn.n_neighbors:
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
     n, k = knn.n_samples, n_initial_neighbors
     rows = np.repeat(np.arange(n, dtype=np.int32), k)

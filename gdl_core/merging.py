@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
+from ._checks import integer, labels_of
 from ._components import interleave, split
 from ._jobs import effective_jobs
 from .reference import gdl
@@ -63,7 +64,7 @@ def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=
     -------
     MergeTree
     """
-    if n_neighbor_clusters < 1:
+    if integer("n_neighbor_clusters", n_neighbor_clusters) < 1:
         raise ValueError(f"n_neighbor_clusters must be at least 1, got {n_neighbor_clusters}")
     return _merge(graph, initial_labels, n_clusters, int(n_neighbor_clusters), n_jobs, verbose)
 
@@ -128,12 +129,9 @@ def _merge_share(parts, arguments, children, affinities, progress):
 
 def checked_labels(graph, initial_labels, n_clusters):
     """The labels as (n,) int64 and their number, or one clear error."""
-    labels = np.asarray(initial_labels)
-    if labels.shape != (graph.n_samples,):
-        raise ValueError(f"initial_labels must have shape ({graph.n_samples},), got {labels.shape}")
-    if n_clusters < 1:
+    labels = labels_of(graph, initial_labels, "initial_labels")
+    if integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-    labels = labels.astype(np.int64)
     n_initial = int(labels.max()) + 1 if len(labels) else 0
     if len(labels) and (labels.min() < 0 or np.bincount(labels, minlength=n_initial).min() == 0):
         raise ValueError("initial_labels must be 0, 1, ... without gaps")

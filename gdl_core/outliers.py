@@ -3,6 +3,8 @@ Elimination")."""
 
 import numpy as np
 
+from ._checks import labels_of
+
 
 def connectivity_scores(graph, labels):
     """The connectivity score of each cluster, sum_{i in C} [deg^-_i(C) + deg^+_i(C)].
@@ -19,9 +21,7 @@ def connectivity_scores(graph, labels):
     (n_clusters,) float64
         By Definition 2 each is 2 / |C| times the sum of all edge weights inside C.
     """
-    labels = np.asarray(labels)
-    if labels.shape != (graph.n_samples,):
-        raise ValueError(f"labels must have shape ({graph.n_samples},), got {labels.shape}")
+    labels = labels_of(graph, labels)
     n_clusters = int(labels.max(initial=-1)) + 1
     source = np.repeat(labels, np.diff(graph.indptr))
     inside = (source == labels[graph.indices]) & (source >= 0)

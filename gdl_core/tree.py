@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ._checks import integer
 from .graph import number_by_first
 
 
@@ -46,7 +47,7 @@ class MergeTree:
         (n,) int64
             Labels 0, 1, ... in the order of the clusters' smallest members.
         """
-        if n_clusters < 1:
+        if integer("n_clusters", n_clusters) < 1:
             raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
         return self.after(min(max(self.n_initial - n_clusters, 0), len(self.children)))
 

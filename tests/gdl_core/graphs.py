@@ -53,3 +53,11 @@ def any_problems(draw, max_vertices=30):
 def same_partition(p, q):
     pairs = set(zip(p.tolist(), q.tolist(), strict=True))
     return len(pairs) == len(set(p.tolist())) == len(set(q.tolist()))
+
+
+def plain_neighbours(distances, k):
+    """All distances sorted by (distance, index), the sample itself left out."""
+    d = distances.copy()
+    np.fill_diagonal(d, np.inf)
+    order = np.argsort(d, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(d, order, 1)

@@ -5,7 +5,7 @@ import types
 
 import numpy as np
 import pytest
-from graphs import KINDS, same_partition, samples
+from graphs import KINDS, plain_neighbours, same_partition, samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csr_matrix
@@ -15,14 +15,6 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 
 from gdl_core import AffinityGraph, KnnGraph, affinity_graph, initial_clusters, knn_graph
 from gdl_core import neighbors as neighbors_module
-
-
-def plain_neighbours(distances, k):
-    """All distances sorted by (distance, index), the sample itself left out."""
-    d = distances.copy()
-    np.fill_diagonal(d, np.inf)
-    order = np.argsort(d, axis=1, kind="stable")[:, :k]
-    return order, np.take_along_axis(d, order, 1)
 
 
 @given(st.sampled_from(KINDS), st.integers(3, 80), st.integers(1, 20), st.integers(0, 2**32 - 1))
@@ -133,6 +125,10 @@ def test_stored_zeros_between_duplicates_are_neighbours():
         (csr_matrix(np.eye(4)), {"n_neighbors": 1, "metric": "precomputed"}, "row 0 .* only 0 entries"),
         (csr_matrix(np.eye(4)), {"n_neighbors": 1}, 'a sparse matrix needs metric="precomputed"'),
         (np.zeros((4, 2)), {"n_neighbors": 1, "search": "best"}, "search must be"),
+        (np.zeros((9, 2)), {"n_neighbors": 5.5}, "n_neighbors must be an integer, got 5.5"),
+        (np.zeros((9, 2)), {"n_neighbors": 5, "metric": "seuclidean"}, "metric must be .*, got 'seuclidean'"),
+        (np.zeros((9, 2)), {"n_neighbors": 5, "metric": "foo"}, "metric must be .*, got 'foo'"),
+        (np.zeros((9, 2)), {"n_neighbors": 5, "n_jobs": 0}, "n_jobs must not be 0"),
     ],
 )
 def test_bad_input(x, options, message):
@@ -151,6 +147,8 @@ def test_bad_input(x, options, message):
         ([[1, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "same index twice"),
         ([[1, 1], [0, 2], [0, 1]], [[1.0, 2.0]] * 3, "same index twice"),
         ([[2, 1], [0, 2], [0, 1]], [[1.0, 1.0]] * 3, "sorted"),
+        ([[1.7], [0.2]], [[1.0], [1.0]], "indices must be integers, got 1.7"),
+        ([[2**32 + 1], [0]], [[1.0], [1.0]], r"indices must be in \[0, 1\], got 0 to 4294967297"),
     ],
 )
 def test_knn_graph_record_checks_itself(indices, distances, message):
@@ -167,6 +165,12 @@ def test_knn_graph_record_checks_itself(indices, distances, message):
         ([0, 3, 2], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
         ([0, 1, 1], [1, 0], [1.0, 1.0], "indptr must rise from 0 to the number of edges, 2"),
         ([], [], [], "indptr must rise"),
+        (np.array([0, 3, 2], np.uint64), [1, 0], [1.0, 1.0], "indptr must rise"),
+        ([0, 1.5, 2], [1, 0], [1.0, 1.0], "indptr must be integers, got 1.5"),
+        ([0, 1, 2], [1, 0.5], [1.0, 1.0], "indices must be integers, got 0.5"),
+        ([0, 2, 3], [1, 1, 0], [1.0] * 3, "row 0 must not hold 1 twice; AffinityGraph.from_csr sums"),
+        ([0, 0, 0, 3], [1, 0, 1], [1.0] * 3, "row 2 must not hold 1 twice"),
+        ([0, 1, 2], [1, 1], [1.0, 1.0], "row 1 must not hold 1 itself; AffinityGraph.from_csr drops"),
         ([0, 1, 2], [1, 0], [1.0, np.nan], r"weights must be in \[0, 1e\+100\], got nan"),
         ([0, 1, 2], [1, 0], [1.0, -0.5], r"weights must be in \[0, 1e\+100\], got -0.5"),
     ],
@@ -174,6 +178,21 @@ def test_knn_graph_record_checks_itself(indices, distances, message):
 def test_affinity_graph_record_checks_itself(indptr, indices, weights, message):
     with pytest.raises(ValueError, match=message):
         AffinityGraph(np.array(indptr), np.array(indices), np.array(weights))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_repeated_edges_are_refused_wherever_they_stand(seed):
+    rng = np.random.default_rng(seed)
+    n, nnz = int(rng.integers(2, 12)), int(rng.integers(0, 40))
+    rows, columns = np.sort(rng.integers(0, n, nnz)), rng.integers(0, n, nnz)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    edges = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    if len(set(edges)) == nnz and (rows != columns).all():
+        AffinityGraph(indptr, columns, np.ones(nnz))
+    else:
+        with pytest.raises(ValueError, match="must not hold"):
+            AffinityGraph(indptr, columns, np.ones(nnz))
 
 
 def test_distances_whose_squares_are_not_finite():
@@ -213,10 +232,19 @@ def test_zero_sigma_gives_weight_one():
 
 
 @pytest.mark.parametrize(
-    "options", [{"bandwidth": 0}, {"bandwidth": np.nan}, {"sigma2": -1.0}, {"min_nearest_weight": 1.0}]
+    "options",
+    [
+        {"bandwidth": 0},
+        {"bandwidth": np.nan},
+        {"bandwidth": "x"},
+        {"sigma2": -1.0},
+        {"sigma2": "x"},
+        {"min_nearest_weight": 1.0},
+        {"min_nearest_weight": "a"},
+    ],
 )
 def test_bad_weights_arguments(options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
         affinity_graph(KnnGraph([[1], [0]], [[1.0], [1.0]]), **options)
 
 
@@ -236,6 +264,8 @@ def test_initial_clusters_are_scipys_weak_components(n, k0, seed):
 
 
 def test_initial_clusters_bad_k0():
+    with pytest.raises(ValueError, match=r"n_initial_neighbors must be an integer, got 0\.5"):
+        initial_clusters(KnnGraph([[1], [0]], [[1.0], [1.0]]), 0.5)
     with pytest.raises(ValueError, match=r"n_initial_neighbors must be in \[0, 1\], got 2"):
         initial_clusters(KnnGraph([[1], [0]], [[1.0], [1.0]]), 2)
 

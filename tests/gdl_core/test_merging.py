@@ -172,12 +172,30 @@ def test_progress_bar(capsys):
         ([0, 0, 2], 1, "without gaps"),
         ([-1, 0, 1], 1, "without gaps"),
         ([0, 1, 2], 0, "n_clusters must be at least 1, got 0"),
+        ([0, 1, 2], 2.5, "n_clusters must be an integer, got 2.5"),
+        ([0.5, 1.5, 2.5], 1, "initial_labels must be integers, got 0.5"),
+        ([0.0, 1.0, np.nan], 1, "initial_labels must be integers, got nan"),
+        (["a", "b", "c"], 1, "initial_labels must be integers, got an array of <U1"),
     ],
 )
 def test_bad_arguments(algorithm, labels, n_clusters, message):
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     with pytest.raises(ValueError, match=message):
         algorithm(graph, labels, n_clusters)
+
+
+def test_bad_options():
+    graph = AffinityGraph.from_csr(np.ones((3, 3)))
+    with pytest.raises(ValueError, match=r"n_neighbor_clusters must be an integer, got 2\.7"):
+        agdl(graph, [0, 1, 2], n_neighbor_clusters=2.7)
+    with pytest.raises(ValueError, match="n_jobs must be an integer, got '2'"):
+        gdl_u(graph, [0, 1, 2], n_jobs="2")
+
+
+def test_whole_numbers_of_any_type_are_labels():
+    graph = AffinityGraph.from_csr(np.ones((3, 3)))
+    for kind in (np.float32, np.uint8, np.int32):
+        assert_equal_trees(gdl_u(graph, np.arange(3).astype(kind)), gdl_u(graph, [0, 1, 2]))
 
 
 def test_kernel_cache_is_renewed_with_its_parts():

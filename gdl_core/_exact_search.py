@@ -1,0 +1,201 @@
+"""Exact nearest neighbours among samples: found by scikit-learn, ties settled by the smaller index.
+
+Euclidean, cosine and correlation distances come from matrix products there, which round one way or another
+with the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of
+rows u, v of length 1. So they are the same bits for any number of threads, symmetric, and exactly 0 between
+equal rows. Other metrics are added up pair by pair there too.
+"""
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._jobs import effective_jobs
+
+EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
+ANGULAR = ("cosine", "correlation")
+_NEAR_TIE = 1e-9  # relative; two sums may round one distance differently by less
+_EPS = np.finfo(np.float64).eps
+_MOST = 2_000_000  # candidates at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSearch:
+    """Samples in which neighbours are looked up.
+
+    Attributes
+    ----------
+    searcher : NearestNeighbors
+    searched : (n, d) array
+        What it was given.
+    space : Space or None
+        Where distances are computed again; None leaves the searcher's.
+    rounding : float
+        How far the searcher's squared distances may be off, where they are computed again.
+    """
+
+    searcher: Any
+    searched: np.ndarray
+    space: "Space | None"
+    rounding: float
+
+    def k_nearest(self, rows, k):
+        """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
+        # the sample itself, and one more that tells whether others are as near as the K-th
+        found, value, settled = self._among(rows, k, min(k + 2, len(self.searched)))
+        tied = np.flatnonzero(~settled)
+        if len(tied):
+            one, group = _distinct(self.searched[rows[tied]])  # equal rows have equal distances to all
+            more_found, more_value = self._among_more(rows[tied[one]], k)
+            found[tied], value[tied] = more_found[group], more_value[group]
+        return without_self(found, value, rows)
+
+    def _among(self, rows, k, m):
+        """The K + 1 nearest by (distance, index), the sample itself among them, of the m that the searcher
+        finds: indices and distances (r, k + 1), and for each row whether no other sample is as near.
+        """
+        value, found = self.searcher.kneighbors(self.searched[rows], m)
+        if not np.isfinite(value).all():
+            raise ValueError(f"distances must be finite, got {value[~np.isfinite(value)][0]}")
+        if self.space is not None:
+            value = self.space.distances(rows, found)
+        found, value = by_distance(found, value)
+        last, following = value[:, k], value[:, -1]
+        settled = following > last * (1 + _NEAR_TIE)
+        if self.space is not None:
+            settled &= self.space.squared(following) - self.space.squared(last) > 2 * self.rounding
+        return found[:, : k + 1], value[:, : k + 1], settled | (m == len(self.searched))
+
+    def _among_more(self, rows, k):
+        """The same among as many as it takes: indices and distances (r, k + 1)."""
+        found, value = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
+        left, m = np.arange(len(rows)), k + 2
+        while len(left):
+            m = min(4 * m, len(self.searched))
+            unsettled = []
+            for part in np.array_split(left, min(len(left), 1 + len(left) * m // _MOST)):
+                found[part], value[part], settled = self._among(rows[part], k, m)
+                unsettled.append(part[~settled])
+            left = np.concatenate(unsettled)
+        return found, value
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Points (n, d) whose differences give the distances of the metric."""
+
+    points: np.ndarray
+    metric: str
+    n_jobs: int | None
+
+    def distances(self, rows, candidates):
+        """(r, m) float64 from each of ``rows`` to its candidates."""
+        length = candidate_lengths(self.points, rows, candidates, self.n_jobs)
+        if self.metric == "sqeuclidean":
+            return length**2
+        if self.metric not in ANGULAR:
+            return length
+        length[length <= _relative_rounding(self.points)] = 0.0  # parallel rows differ in their last digits
+        return length**2 / 2
+
+    def squared(self, distances):
+        """Squared differences from distances."""
+        if self.metric == "sqeuclidean":
+            return distances
+        return 2 * distances if self.metric in ANGULAR else distances**2
+
+
+def space_of(x, metric, n_jobs):
+    """Where the distances of the metric are computed from differences, or None."""
+    if metric in ANGULAR:
+        return Space(_directions(x, metric), metric, n_jobs)
+    return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
+
+
+def exact_search(x, metric, n_jobs):
+    """An `ExactSearch` among samples (n, d)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    space = space_of(x, metric, n_jobs)
+    searched = x if space is None else _centred(space.points)
+    searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(searched)
+    return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))
+
+
+def _directions(x, metric):
+    """Rows of length 1, for the correlation those of what is left without their mean; a row of zeros becomes
+    a direction of its own, at right angles to all others, so that its distance to them is 1.
+    """
+    exponent = np.frexp(np.abs(x).max(axis=1, keepdims=True))[1]
+    x = np.ldexp(x.astype(np.float64), -exponent)  # no square overflows, and no digit is lost
+    if metric == "correlation":
+        constant = np.flatnonzero(x.max(axis=1) == x.min(axis=1))
+        if len(constant):
+            raise ValueError(
+                f'metric="correlation" needs rows that are not constant, row {constant[0]} of X is'
+            )
+        x -= x.mean(axis=1, keepdims=True)
+    length = np.sqrt((x * x).sum(axis=1, keepdims=True))
+    zero = length == 0
+    x /= np.where(zero, 1, length)
+    return np.hstack([x, zero]) if zero.any() else x
+
+
+def _centred(x):
+    """|x|^2 - 2 x.y + |y|^2 has no digits left far from the origin: move the mean there where it matters."""
+    mean = x.mean(axis=0, dtype=np.float64)
+    spread = x.var(axis=0, dtype=np.float64).sum()
+    return x - mean if (mean**2).sum() > 1e4 * spread else x
+
+
+def _rounding(x):
+    """How far |x|^2 - 2 x.y + |y|^2, summed over the features, may be off: it counts for clusters that are
+    tight and far apart.
+    """
+    largest = float(np.einsum("ij,ij->i", x, x, dtype=np.float64).max(initial=0))
+    return _relative_rounding(x) * largest
+
+
+def _relative_rounding(x):
+    return _EPS * (4 + np.sqrt(x.shape[1]))
+
+
+def candidate_lengths(x, rows, candidates, n_jobs=1):
+    """|x[rows[r]] - x[candidates[r, k]]|, from differences in float64. (r, m) float64."""
+    from ._knn_kernel import candidate_distances
+
+    out = np.empty(candidates.shape)
+    candidates = candidates.astype(np.int64)
+    n_parts = min(effective_jobs(n_jobs), 1 + len(rows) // 256)
+    if n_parts == 1:
+        candidate_distances(x, rows, candidates, out)
+        return out
+    cuts = np.linspace(0, len(rows), n_parts + 1).astype(int)
+    spans = [slice(a, b) for a, b in itertools.pairwise(cuts)]
+    with ThreadPoolExecutor(n_parts) as pool:
+        list(pool.map(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), spans))
+    return out
+
+
+def _distinct(x):
+    """Which rows to take so that each value is there once, and for each row which of them is its equal."""
+    x = np.ascontiguousarray(x)
+    whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
+    return np.unique(whole, return_index=True, return_inverse=True)[1:]
+
+
+def by_distance(indices, distances):
+    """Each row sorted by (distance, index)."""
+    order = np.lexsort((indices, distances), axis=-1)
+    return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
+
+
+def without_self(indices, distances, rows):
+    """One column fewer: without the row's own sample, or the last where equal ones pushed it out."""
+    own = indices == rows[:, None]
+    own[~own.any(axis=1), -1] = True
+    shape = (len(rows), indices.shape[1] - 1)
+    return indices[~own].reshape(shape), distances[~own].reshape(shape)
