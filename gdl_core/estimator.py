@@ -1,13 +1,14 @@
 """The scikit-learn clusterer: a thin shell over the functions of this package."""
 
 import warnings
-from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._checks import check_weighting, integer_at_least, one_of
+from ._jobs import effective_jobs
 from .completion import among_samples, complete_by_distance
 from .graph import affinity_graph, initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
@@ -164,9 +165,24 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         return self
 
     def cut(self, n_clusters):
-        """The partition into ``n_clusters`` by the rules of `fit`, without merging again. (n,) int64."""
+        """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
+
+        The hierarchy begins with the initial clusters of the fit, which adapts their number to its own
+        n_clusters only. For more clusters than those, fit again with this n_clusters or with a smaller
+        n_initial_neighbors.
+
+        Parameters
+        ----------
+        n_clusters : int
+            At least 1. More than there are initial clusters gives those, with a warning.
+
+        Returns
+        -------
+        (n,) int64
+            As labels_.
+        """
         check_is_fitted(self)
-        return self._labels(_at_least("n_clusters", n_clusters, 1), warn=True)
+        return self._labels(integer_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self):
         """The hierarchy as SciPy's linkage matrix (`MergeTree.linkage`). (n - 1, 4) float64."""
@@ -175,15 +191,15 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self):
         if self.n_clusters is not None:
-            _at_least("n_clusters", self.n_clusters, 1)
-        _at_least("n_neighbors", self.n_neighbors, 1)
-        _at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
-        _at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        _at_least("min_cluster_size", self.min_cluster_size, 1)
-        _one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
-        _one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
-        if not isinstance(self.bandwidth, Real) or not 0 < self.bandwidth < np.inf:
-            raise ValueError(f"bandwidth must be a finite number above 0, got {self.bandwidth!r}")
+            integer_at_least("n_clusters", self.n_clusters, 1)
+        integer_at_least("n_neighbors", self.n_neighbors, 1)
+        integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
+        integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
+        integer_at_least("min_cluster_size", self.min_cluster_size, 1)
+        one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
+        one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
+        check_weighting(self.bandwidth, self.min_nearest_weight)
+        effective_jobs(self.n_jobs)
         if self.n_initial_neighbors > self.n_neighbors:
             raise ValueError(
                 f"n_initial_neighbors must be at most n_neighbors={self.n_neighbors}, "
@@ -257,6 +273,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
         if chosen.n_clusters < n_clusters:
             message = f"there are only {chosen.n_clusters} to start from"
+            if self.tree_.n_initial < len(self.tree_.initial_labels):
+                message += "; fit with this n_clusters or a smaller n_initial_neighbors"
         elif chosen.n_clusters > n_clusters:
             message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
         elif without_affinity:
@@ -275,14 +293,3 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = self.metric == "precomputed"
         tags.input_tags.positive_only = self.metric == "precomputed"
         return tags
-
-
-def _at_least(name, value, least):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
-
-
-def _one_of(name, value, allowed):
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

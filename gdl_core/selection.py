@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._checks import integer, integer_at_least, labels_of
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -49,9 +51,9 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
     -------
     Selection
     """
-    if n_clusters < 1:
+    if integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-    if min_cluster_size < 1:
+    if integer("min_cluster_size", min_cluster_size) < 1:
         raise ValueError(f"min_cluster_size must be at least 1, got {min_cluster_size}")
     sizes = tree.node_sizes()
     wanted = min(n_clusters, tree.n_initial)
@@ -63,13 +65,17 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
         else:
             high = middle - 1
     counts = large_clusters(tree, sizes, low)
-    exact = np.flatnonzero(counts == wanted)
-    by_affinity = exact[exact <= np.count_nonzero(tree.affinities)]
-    if len(by_affinity):
-        n_merges = int(by_affinity[-1])
-    else:
-        n_merges = int(exact[0]) if len(exact) else len(tree.children)
+    n_merges = len(tree.children) if wanted not in counts else _cut_at(tree, counts, wanted)
     return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
+
+
+def _cut_at(tree, counts, n_clusters):
+    """Merges before the cut where ``counts`` (m + 1,), which somewhere is ``n_clusters``, is: the last one
+    before affinity runs out, if there is one, otherwise the first after.
+    """
+    cuts = np.flatnonzero(counts == n_clusters)
+    by_affinity = cuts[cuts <= np.count_nonzero(tree.affinities)]
+    return int(by_affinity[-1] if len(by_affinity) else cuts[0])
 
 
 def large_clusters(tree, sizes, min_cluster_size):
@@ -103,7 +109,7 @@ def give_to_neighbours(graph, labels):
     (n,) int64
         -1 is left for samples that no path of edges leads to a cluster from.
     """
-    labels = np.array(labels, dtype=np.int64)
+    labels = labels_of(graph, labels)
     unplaced = labels < 0
     if not unplaced.any():
         return labels
@@ -127,9 +133,10 @@ def give_to_neighbours(graph, labels):
 def largest_drop(tree, max_clusters=None, min_cluster_size=1):
     """The number of clusters at which the affinity of the next merge drops most.
 
-    The running minimum of the affinities, a_1 >= a_2 >= ..., is what the best merge was worth at the worst
-    moment so far. The cut is before the merge t with the largest a_{t-1} / a_t; a merge without any
-    affinity, or the end of merges before a single cluster is left, is the largest drop of all.
+    Each number of clusters is cut where `select_clusters` cuts it. The running minimum of the affinities,
+    a_1 >= a_2 >= ..., is what the best merge was worth at the worst moment so far. The cut is before the
+    merge t with the largest a_{t-1} / a_t; a merge without any affinity, or the end of merges before a single
+    cluster is left, is the largest drop of all.
 
     Parameters
     ----------
@@ -144,11 +151,14 @@ def largest_drop(tree, max_clusters=None, min_cluster_size=1):
     int
         1 where there is nothing to compare.
     """
+    integer_at_least("min_cluster_size", min_cluster_size, 1)
+    if max_clusters is None:
+        max_clusters = max(2, int(np.sqrt(len(tree.initial_labels))))
+    integer_at_least("max_clusters", max_clusters, 1)
     counts = large_clusters(tree, tree.node_sizes(), min_cluster_size)
-    most = max(2, int(np.sqrt(len(tree.initial_labels)))) if max_clusters is None else max_clusters
     lowest = np.minimum.accumulate(np.concatenate([[np.inf], tree.affinities, [0.0]]))
     with np.errstate(divide="ignore", invalid="ignore"):
         drop = np.nan_to_num(lowest[:-1] / lowest[1:], nan=0.0, posinf=np.finfo(float).max)
-    last = len(counts) - 1 - np.unique(counts[::-1], return_index=True)[1]  # of each number the last cut
-    cuts = np.sort(last[(counts[last] >= 2) & (counts[last] <= most) & (last > 0)])
+    numbers = [c for c in np.unique(counts) if 2 <= c <= max_clusters]
+    cuts = np.sort([cut for c in numbers if (cut := _cut_at(tree, counts, c)) > 0])
     return int(counts[cuts[np.argmax(drop[cuts])]]) if len(cuts) else 1

@@ -86,9 +86,14 @@ def test_sparse_graph_is_never_made_dense():
     assert model.n_clusters_ == 10
 
 
-def test_threads_give_the_same_bits():
-    x, _ = make_blobs(3000, n_features=10, centers=30, random_state=0)
-    fits = [fit(x, n_clusters=30, n_jobs=n_jobs) for n_jobs in (None, 1, 2, -1)]
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "correlation", "l1"])
+def test_threads_give_the_same_bits(metric):
+    if metric == "euclidean":
+        x, _ = make_blobs(3000, n_features=10, centers=30, random_state=0)
+    else:
+        x = np.random.default_rng(0).poisson(0.3, size=(800, 40)).astype(float)  # many nearly equal distances
+        x = x[np.ptp(x, axis=1) > 0]
+    fits = [fit(x, n_clusters=30, metric=metric, n_jobs=n_jobs) for n_jobs in (None, 1, 2, 3, -1)]
     for other in fits[1:]:
         np.testing.assert_array_equal(fits[0].labels_, other.labels_)
         np.testing.assert_array_equal(fits[0].affinities_, other.affinities_)
@@ -118,9 +123,22 @@ def test_fewer_initial_clusters_than_clusters():
     assert model.n_clusters_ == 60
 
 
+def test_a_cut_above_the_initial_clusters_says_how_to_get_more():
+    model = fit(SAMPLES, n_clusters=5)
+    n_initial = model.tree_.n_initial
+    remedy = "to start from; fit with this n_clusters or a smaller n_initial_neighbors"
+    with pytest.warns(UserWarning, match=f"n_clusters=60: there are only {n_initial} {remedy}"):
+        assert model.cut(60).max() + 1 == n_initial < 60
+    for parameters in ({"n_clusters": 60}, {"n_clusters": 5, "n_initial_neighbors": 0}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit(SAMPLES, **parameters)
+        assert model.cut(60).max() + 1 == 60
+
+
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
 def test_fewer_samples_than_clusters():
-    with pytest.warns(UserWarning, match="there are only 5 to start from"):
+    with pytest.warns(UserWarning, match="there are only 5 to start from$"):
         assert fit(SAMPLES[:5], n_clusters=9, n_neighbors=3).n_clusters_ == 5
 
 
@@ -181,6 +199,19 @@ def test_number_of_clusters_found():
     assert same_partition(model.labels_, np.repeat(np.arange(6), 40))
 
 
+@pytest.mark.parametrize("size", [5, 8])
+def test_number_of_clusters_found_beside_small_clumps(size):
+    x, y = make_blobs(600, centers=4, cluster_std=0.5, random_state=1, center_box=(-40, 40))
+    clumps = np.random.default_rng(0).normal(np.repeat([200.0, 300.0, 400.0], 4)[:, None], 0.01, (12, 2))
+    x = np.concatenate([x, clumps])
+    parameters = {"n_neighbors": 10, "min_cluster_size": size, "small_clusters": "noise"}
+    model = fit(x, n_clusters=None, algorithm="gdl-u", **parameters)
+    kept = model.labels_[:600] >= 0
+    assert kept.sum() >= 590
+    assert same_partition(model.labels_[:600][kept], y[kept])
+    np.testing.assert_array_equal(model.labels_, model.cut(model.n_clusters_))
+
+
 def test_min_cluster_size_that_no_cut_has():
     with pytest.warns(UserWarning, match="no cut has that many clusters of min_cluster_size; used size"):
         assert fit(SAMPLES, n_clusters=20, min_cluster_size=30).n_clusters_ == 20
@@ -221,6 +252,12 @@ def test_outlier_clusters_are_dropped():
         ({"small_clusters": "drop"}, "small_clusters must be one of 'absorb', 'noise', got 'drop'"),
         ({"search": "fast"}, "search must be"),
         ({"min_nearest_weight": 2}, r"min_nearest_weight must be in \[0, 1\), got 2"),
+        ({"min_nearest_weight": "a"}, r"min_nearest_weight must be in \[0, 1\), got 'a'"),
+        ({"n_jobs": 1.5}, "n_jobs must be an integer, got 1.5"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"metric": "seuclidean"}, "metric must be a function or one of .*, got 'seuclidean'"),
+        ({"metric": "mahalanobis"}, "metric must be a function or one of .*, got 'mahalanobis'"),
+        ({"metric": ["l1"]}, r"metric must be a function or one of .*, got \['l1'\]"),
         ({"metric": "precomputed"}, r"square, got shape \(120, 3\)"),
     ],
 )

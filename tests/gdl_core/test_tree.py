@@ -168,6 +168,31 @@ def test_samples_that_no_edge_reaches_stay_unplaced():
     )
 
 
+def test_labels_must_be_those_of_the_graph():
+    graph = AffinityGraph.from_csr(np.ones((3, 3)))
+    for function in (give_to_neighbours, connectivity_scores):
+        with pytest.raises(ValueError, match=r"labels must have shape \(3,\), got \(2,\)"):
+            function(graph, [-1, 0])
+        with pytest.raises(ValueError, match=r"labels must be integers, got 0\.5"):
+            function(graph, [-1, 0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda tree: tree.cut(1.5), "n_clusters must be an integer, got 1.5"),
+        (lambda tree: select_clusters(tree, 1.5), "n_clusters must be an integer, got 1.5"),
+        (lambda tree: select_clusters(tree, 1, 2.5), "min_cluster_size must be an integer, got 2.5"),
+        (lambda tree: largest_drop(tree, 2.5), "max_clusters must be an integer of at least 1, got 2.5"),
+        (lambda tree: largest_drop(tree, 0), "max_clusters must be an integer of at least 1, got 0"),
+        (lambda tree: largest_drop(tree, None, "a"), "min_cluster_size must be an integer .*, got 'a'"),
+    ],
+)
+def test_numbers_must_be_whole(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(tree_of([0, 1], [[0, 1]]))
+
+
 @pytest.mark.parametrize(("n_clusters", "size", "name"), [(0, 1, "n_clusters"), (1, 0, "min_cluster_size")])
 def test_selection_bad_arguments(n_clusters, size, name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
@@ -193,6 +218,17 @@ def test_largest_drop_by_hand():
     assert (
         largest_drop(tree_of([0, 1, 2, 3], [[0, 1]], [1.0]), max_clusters=4) == 3
     )  # nothing joins the others
+
+
+def test_largest_drop_counts_each_number_where_it_is_cut():
+    tree = tree_of(
+        [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6],
+        [[2, 3], [4, 5], [6, 8], [0, 9], [1, 10], [7, 11]],
+        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+    )
+    # without affinity a fourth cluster of 3 comes together, and there are 3 again
+    assert select_clusters(tree, 3, 3).n_merges == 1
+    assert largest_drop(tree, max_clusters=4, min_cluster_size=3) == 3
 
 
 # --- completion by distance ---------------------------------------------------------------------------
