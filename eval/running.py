@@ -48,6 +48,25 @@ def check_least(args: argparse.Namespace, **least: float) -> None:
                 raise ValueError(f"--{name.replace('_', '-')} must be at least {bound:g}, got {value}")
 
 
+def check_between(args: argparse.Namespace, **bounds: tuple[int, int]) -> None:
+    """Raises ValueError for an option out of its bounds, which are allowed themselves.
+
+    >>> check_between(argparse.Namespace(copies=10), copies=(1, 9))
+    Traceback (most recent call last):
+    ValueError: --copies must be in [1, 9], got 10
+    """
+    for name, (low, high) in bounds.items():
+        value = getattr(args, name)
+        if not low <= value <= high:
+            raise ValueError(f"--{name.replace('_', '-')} must be in [{low}, {high}], got {value}")
+
+
+def check_jobs(args: argparse.Namespace) -> None:
+    """Raises ValueError for --jobs 0: joblib takes 1, 2, ... or, from all cores down, -1, -2, ..."""
+    if args.jobs == 0:
+        raise ValueError("--jobs must not be 0, got 0")
+
+
 def check_folder(path: Path) -> None:
     """Raises ValueError, before hours of work, where results can't go into a folder: it is a file."""
     if path.exists() and not path.is_dir():

@@ -13,7 +13,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from eval import methods, pairs
-from eval.running import exit_status
+from eval.running import check_folder, check_jobs, exit_status
 from eval.tables import markdown_table, write_csv
 
 
@@ -35,6 +35,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def evaluate(args: argparse.Namespace) -> None:
+    check_jobs(args)
+    check_folder(args.out)
     methods.check_names(tuple(args.methods))
     names = tuple(name for name in methods.NAMES if name in args.methods)
     data = [pairs.read_pair(folder) for folder in pairs.find_pairs(args.data)]

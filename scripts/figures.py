@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eval import image_figures
 from eval.baselines import METHODS
-from eval.running import check_least, exit_status
+from eval.running import check_folder, check_least, exit_status
 from eval.tables import markdown_table, read_csv, write_csv
 from eval.toy_runs import (
     ALSO,
@@ -35,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def draw(args: argparse.Namespace) -> None:
     check_least(args, seeds=1)
+    check_folder(args.out)
     draw_toy(args.out, range(args.seeds), list(dict.fromkeys(args.gaps)))
     draw_degrees(args.out, range(args.seeds))
     if args.results:

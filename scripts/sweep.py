@@ -9,8 +9,17 @@ import sys
 from pathlib import Path
 
 from eval import methods, report, sweep
-from eval.running import add_photograph_options, check_folder, check_least, chosen_photographs, exit_status
+from eval.running import (
+    add_photograph_options,
+    check_between,
+    check_folder,
+    check_jobs,
+    check_least,
+    chosen_photographs,
+    exit_status,
+)
 from eval.tables import read_csv, write_csv, write_text
+from synth.composite import GRID
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -54,13 +63,15 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def measure(args: argparse.Namespace) -> None:
-    check_least(args, trials=1, first_seed=0)
+    check_least(args, trials=1, first_seed=0, side=32)
+    check_between(args, copies=(1, GRID**2))
+    check_jobs(args)
     check_folder(args.out)
     methods.check_names(tuple(args.methods))
     n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
     photographs = chosen_photographs(args)
     make_points = sweep.quick_points if args.quick else sweep.full_points
-    points = make_points(max_common=min(5, max(1, 9 // max(args.copies, 1))))
+    points = make_points(max_common=min(5, GRID**2 // args.copies))
     seeds = tuple(range(args.first_seed, args.first_seed + n_trials))
     names = tuple(name for name in methods.NAMES if name in args.methods)
     plan = sweep.Plan(points, seeds, names, args.copies, args.hard, args.side)

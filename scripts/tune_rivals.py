@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from eval.rivals import METHODS
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.running import add_photograph_options, check_jobs, check_least, chosen_photographs, exit_status
 from eval.tuning import tune, tuning_trials
 
 
@@ -22,6 +22,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def measure(args: argparse.Namespace) -> None:
     check_least(args, draws=1)
+    check_jobs(args)
     trials = tuning_trials(chosen_photographs(args))
     for method in args.methods:
         tuned = tune(method, trials, args.draws, args.jobs)

@@ -46,10 +46,23 @@ def refusal(capsys, name, *options):
         ("evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
         ("plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
         ("tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
+        ("tune_rivals", ["--jobs", "0"], "--jobs must not be 0, got 0"),
+        ("evaluate_pairs", ["--data", "none", "--jobs", "0"], "--jobs must not be 0, got 0"),
+        ("sweep", ["--quick", "--jobs", "0"], "--jobs must not be 0, got 0"),
+        ("sweep", ["--quick", "--copies", "0"], "--copies must be in [1, 9], got 0"),
+        ("sweep", ["--quick", "--copies", "10"], "--copies must be in [1, 9], got 10"),
+        ("sweep", ["--quick", "--side", "31"], "--side must be at least 32, got 31"),
     ],
 )
 def test_bad_options(name, options, message, capsys):
     assert message in refusal(capsys, name, *options)
+
+
+@pytest.mark.parametrize("name", ["cluster_images", "evaluate_pairs", "figures", "sweep"])
+def test_a_file_as_folder_of_results_is_refused_before_the_work(name, tmp_path, capsys):
+    (tmp_path / "out").write_text("")
+    data = ["--data", tmp_path / "none"] if name == "evaluate_pairs" else []
+    assert "out must be a folder, but it is a file" in refusal(capsys, name, "--out", tmp_path / "out", *data)
 
 
 @pytest.mark.parametrize("part", ["merging", "quality", "bandwidth"])
