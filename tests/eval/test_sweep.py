@@ -120,7 +120,7 @@ def test_pairs_are_shared_between_the_sweeps():
         (["--methods", "magic"], "method must be one of agdl, .* got magic"),
         (["--models", "/nowhere", "--tiles", "/nowhere"], "/nowhere must be a folder of images"),
         (["--copies", "10"], "copies must be in"),
-        (["--side", "5"], "side must be at least 32 pixels, got 5"),
+        (["--side", "5"], "--side must be at least 32, got 5"),
         (["--models", "only"], "--models and --tiles go together"),
     ],
 )
