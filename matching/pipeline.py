@@ -6,6 +6,7 @@ import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import compress
 from os import PathLike
 
 import numpy as np
@@ -26,7 +27,7 @@ from matching.images import (
 from matching.objects import MatchedObject, describe_object
 from matching.second_look import left_over, objects_of_their_own
 from matching.threads import default_threads
-from matching.whole_objects import neighbors_of, take_in, whole_objects
+from matching.whole_objects import keep_places, neighbors_of, take_in, whole_objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +160,20 @@ def find_objects(candidates, reserve, config=MatchConfig()):
     found = cluster_candidates(candidates, config)
     if not config.whole_objects or len(found.scores) == 0:
         return candidates, found
+    objects = [np.flatnonzero(found.labels == k) for k in range(len(found.scores))]
     is_reserve = np.arange(len(candidates) + len(reserve)) >= len(candidates)
     candidates = join_candidates([candidates, reserve])
-    labels = np.append(found.labels, np.full(len(reserve), -1, np.int64))
-    labels = take_in(candidates, labels, is_reserve, config)
-    objects = [np.flatnonzero(labels == k) for k in range(len(found.scores))]
+    objects = take_in(candidates, objects, is_reserve, config)
+    apart = keep_places(candidates, objects, config.parts)
+    objects = list(compress(objects, apart))
     rest = left_over(candidates, objects, is_reserve, config.second_look)
     again = cluster_candidates(candidates[rest], config)
     parts = [rest[again.labels == k] for k in range(len(again.scores))]
     new = objects_of_their_own(candidates, objects, parts, config.parts)
-    for k in np.flatnonzero(new):
-        labels[parts[k]] = len(objects) + np.count_nonzero(new[:k])
-    scores = np.concatenate([found.scores, again.scores[new]])
+    labels = np.full(len(candidates), -1, np.int64)
+    for k, members in enumerate([*objects, *compress(parts, new)]):
+        labels[members] = k
+    scores = np.concatenate([found.scores[apart], again.scores[new]])
     return candidates, Clustered(*clustering.by_falling_score(labels, scores, np.ones(len(scores), bool)))
 
 

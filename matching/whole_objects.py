@@ -54,19 +54,26 @@ def whole_objects(candidates, knn, labels, scores, config):
     return labels, scores
 
 
-def take_in(candidates, labels, is_reserve, config):
-    """Labels (m,) with the candidates of the reserve in the objects that they agree with."""
-    labels = labels.copy()
-    objects = [np.flatnonzero(labels == k) for k in range(labels.max(initial=-1) + 1)]
+def take_in(candidates, objects, is_reserve, config):
+    """The objects, arrays of rows, with those candidates of the reserve that agree with them."""
     cells = np.array([candidates.cell[members[0]] for members in objects])
+    grown = list(objects)
     for cell in np.unique(cells):
         here = np.flatnonzero(cells == cell)
         allowed = np.flatnonzero(is_reserve & (candidates.cell == cell))
-        own = [objects[k] for k in here]
-        grown = grow_parts(candidates, own, allowed, config.refinement, config.parts)
-        for k, members in zip(here, grown, strict=True):
-            labels[members] = k
-    return labels
+        own = grow_parts(candidates, [objects[k] for k in here], allowed, config.refinement, config.parts)
+        for k, members in zip(here, own, strict=True):
+            grown[k] = members
+    return grown
+
+
+def keep_places(candidates, objects, config):
+    """(n,) bool: which of the objects, arrays of rows, have a place of their own, the larger first: one that
+    has taken in more covers more.
+    """
+    falling = sorted(objects, key=lambda members: (-len(members), members[0]))
+    kept = drop_covered(candidates.xy0, candidates.xy1, falling, config.covered_share)
+    return np.array([any(members is other for other in kept) for members in objects], bool)
 
 
 def neighbors_of(candidates, config):

@@ -123,3 +123,18 @@ def test_without_objects_there_is_no_second_look():
 def test_no_second_look(crowded):
     config = replace(MatchConfig(), second_look=SecondLookConfig(share=0))
     assert len(find_objects(*crowded, config)[1].scores) == 1
+
+
+def test_what_is_on_top_of_an_object_that_has_grown_is_none():
+    """A repeat of its pattern at the edge of the object, which reaches there only with the reserve."""
+    rng = np.random.default_rng(6)
+    large = moving(rng, 400, np.eye(2), start=(20, 20), shift=(420, 20), size=200, noise=0.3)
+    edge = np.maximum(large.xy0[:, 0], large.xy0[:, 1]) > 150
+    repeat = moving(rng, 30, np.eye(2), start=(155, 80), shift=(555, 150), size=65, noise=0.3)
+    best, (_, on_top) = together(large[~edge], repeat)
+    assert len(cluster_candidates(best).scores) == 2
+    reserve = large[edge]
+    _, found = find_objects(best, replace(reserve, score=reserve.score + 0.6))
+    assert len(found.scores) == 1
+    assert (found.labels == 0).sum() > 380
+    assert (found.labels[on_top] < 0).all()
