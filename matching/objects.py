@@ -83,8 +83,8 @@ def _is_sound(homography, xy):
     return bool(np.isfinite(homography).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
 
 
-def outlines(xy0, xy1, canvas=OUTLINE_CANVAS):
-    """Polygons (k, 2) around matched points in either image, traced on a canvas of that many pixels a side.
+def outlines(xy0, xy1):
+    """Polygons (k, 2) around matched points in either image.
 
     Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are
     small in both images. The longest side allowed grows until nearly all matches lie in one piece.
@@ -99,7 +99,7 @@ def outlines(xy0, xy1, canvas=OUTLINE_CANVAS):
     for limit in SIDES:
         kept = triangles[side <= limit]
         if len(np.unique(kept)) >= COVERED * len(xy0):
-            traced = [_trace(xy, kept, canvas) for xy in (xy0, xy1)]
+            traced = [_trace(xy, kept) for xy in (xy0, xy1)]
             if all(t is not None for t in traced):
                 return tuple(traced)
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
@@ -114,12 +114,12 @@ def _longest_side(xy, triangles):
     return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
 
 
-def _trace(xy, triangles, canvas):
+def _trace(xy, triangles):
     """The outer boundary of triangles, smoothed; None where the largest piece holds less than COVERED of
     the points.
     """
-    low, scale = xy.min(axis=0), canvas / _size(xy)
-    notch, spur = round(NOTCH * canvas), round(SPUR * canvas)
+    low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
+    notch, spur = round(NOTCH * OUTLINE_CANVAS), round(SPUR * OUTLINE_CANVAS)
     margin = notch + 4
     drawn = (xy - low) * scale + margin
     shape = tuple(int(n) for n in np.ceil(drawn.max(axis=0))[::-1] + margin + 1)

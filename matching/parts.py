@@ -38,7 +38,7 @@ class PartsConfig:
     seam_reach: float = 120.0  # pixels
     min_width: float = 0.15  # spread of a part across over along; matches in one line fix no map
     min_length: float = 6.0  # pixels, spread along; in less, any matches agree to within the tolerance
-    # of a part's points inside stronger parts, in both pictures: it has no place of its own
+    # of a part's points amid matches of stronger parts, in both pictures: it has no place of its own
     covered_share: float = 0.5
 
     def __post_init__(self):

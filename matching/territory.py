@@ -1,68 +1,67 @@
 """Each place shows one thing: an object needs a place of its own.
 
 Repeated structure (a logo printed twice on a box, the squares of a cube) makes small clusters that move as
-one, on top of the object that they belong to. A copy of an object, on the other hand, shares its place in
-one picture but has its own in the other.
+one, on top of the object that they belong to: its own matches lie all around, in both pictures. A copy of an
+object, on the other hand, shares its place in one picture but has its own in the other, and what moved in
+front of a matched background stands where that has no matches.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from scipy.spatial import cKDTree
 
-from matching import _opencv
-from matching.objects import outlines
-
-CANVAS = 500  # pixels along the longer side of a picture when territories are drawn
-OUTLINE_CANVAS = 160  # pixels along the longer side of an object when its outline is traced
-MARGIN = 10.0  # pixels by which an outline may reach beyond its points
+REACH = 15.0  # pixels from a point to a match that covers it, or ...
+NEIGHBORS = 4  # ... as far as these nearest ones of that match are, where matches are sparse
 
 
 def drop_covered(xy0, xy1, parts, share):
     """The parts that have a place of their own, in the order given.
 
     parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least
-        `share` of its points lie inside the outlines of stronger parts that stay.
+        `share` of its points are covered by matches of stronger parts that stay.
     """
-    territories = [_Territory(xy) for xy in (xy0, xy1)]
-    kept, undrawn = [], []
+    kept, places = [], ([], [])
     for part in parts:
-        # Drawing outlines takes time, and most parts are not even near stronger ones.
-        if all(territory.near(kept, part).mean() >= share for territory in territories):
-            for stronger in undrawn:
-                drawn = outlines(xy0[stronger], xy1[stronger], OUTLINE_CANVAS)
-                for territory, outline in zip(territories, drawn, strict=True):
-                    territory.take(outline)
-            undrawn = []
-            if all(territory.taken_at(part).mean() >= share for territory in territories):
-                continue
+        points = xy0[part], xy1[part]
+        if all(_covered(there, xy).mean() >= share for there, xy in zip(places, points, strict=True)):
+            continue
         kept.append(part)
-        undrawn.append(part)
+        for there, xy in zip(places, points, strict=True):
+            there.append(_Place(xy))
     return kept
 
 
-class _Territory:
-    """What is taken of one picture, on a small canvas over all points."""
+def _covered(places, points):
+    """(n,) bool: which of the points one of the places covers."""
+    covered = np.zeros(len(points), bool)
+    for place in places:
+        rest = np.flatnonzero(~covered)
+        covered[rest] = place.covers(points[rest])
+    return covered
 
-    def __init__(self, xy):
-        self.xy, self.low = xy, xy.min(axis=0)
-        self.scale = CANVAS / max(float(np.ptp(xy, axis=0).max()), 1.0)
-        shape = tuple(int(n) + 2 for n in np.ceil(np.ptp(xy, axis=0) * self.scale))[::-1]
-        self.taken = np.zeros(shape, bool)
 
-    def near(self, kept, part):
-        """(n,) bool: which of the part's points lie in the box around one of the kept parts."""
-        inside = np.zeros(len(part), bool)
-        for other in kept:
-            low, high = self.xy[other].min(axis=0) - MARGIN, self.xy[other].max(axis=0) + MARGIN
-            inside |= ((self.xy[part] >= low) & (self.xy[part] <= high)).all(axis=1)
-        return inside
+class _Place:
+    """Where a part is in one picture."""
 
-    def take(self, outline):
-        self.taken |= _opencv.fill_polygons(self.taken.shape, [self._to_canvas(outline)])
+    def __init__(self, points):
+        self.points = points
+        self.low, self.high = points.min(axis=0), points.max(axis=0)
 
-    def taken_at(self, part):
-        x, y = np.rint(self._to_canvas(self.xy[part])).astype(int).T
-        return self.taken[y, x]
+    @cached_property
+    def tree(self):
+        return cKDTree(np.unique(np.rint(self.points), axis=0))
 
-    def _to_canvas(self, xy):
-        return (xy - self.low) * self.scale
+    @cached_property
+    def reach(self):
+        k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
+        return max(REACH, float(np.median(self.tree.query(self.tree.data, [k])[0])))
+
+    def covers(self, points):
+        covered = ((points > self.low - REACH) & (points < self.high + REACH)).all(axis=1)
+        if covered.any():  # else there is no need to look closer
+            gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
+            covered[covered] = np.isfinite(gap)
+        return covered

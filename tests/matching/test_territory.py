@@ -40,6 +40,24 @@ def test_a_copy_stays(rng):
     assert len(drop_covered(xy1, xy0, rows(196, 144), 0.7)) == 2
 
 
+def test_what_moved_in_front_of_its_background_stays(rng):
+    """The background has matches neither where it was nor where it is; around it, it has."""
+    background = patch(rng, (0, 0), 600, 2500)
+    was, now = np.array([100, 100]), np.array([350, 300])
+    for corner in (was, now):
+        background = background[~((background > corner) & (background < corner + 150)).all(axis=1)]
+    moved = patch(rng, (0, 0), 150, 100)
+    xy0, xy1 = np.concatenate([background, moved + was]), np.concatenate([background, moved + now])
+    assert len(drop_covered(xy0, xy1, rows(len(background), 100), 0.5)) == 2
+
+
+@pytest.mark.parametrize("scale", [1, 9])
+def test_matches_cover_more_where_they_are_sparse(rng, scale):
+    object0, logo = patch(rng, (0, 0), 300, 225), patch(rng, (40, 40), 80, 64)
+    xy0, xy1 = np.concatenate([object0, logo]) * scale, np.concatenate([object0, logo + 100])
+    assert len(drop_covered(xy0, xy1, rows(225, 64), 0.5)) == 1
+
+
 def test_neighbours_stay(rng):
     xy0 = np.concatenate([patch(rng, (0, 0), 100), patch(rng, (110, 0), 100), patch(rng, (0, 300), 50)])
     assert len(drop_covered(xy0, xy0 + 5, rows(64, 64, 64), 0.7)) == 3
