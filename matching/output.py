@@ -48,11 +48,13 @@ def is_result(name):
 
 def write_results(folder, pictures, result, config, *, figure=True, warp=False, exports=()):
     """Write matches.npz, matches.json, with `figure` matches.png, and what else is asked for into a folder
-    that exists. What an earlier run left there of the rest is removed: it may be of another pair.
+    that exists. Where an earlier run wrote, what it left there of the rest is removed: it may be of another
+    pair.
 
     warp : pictures of each object's matches and of the object warped onto the other picture
     exports : of `matching.exchange.FORMATS`
     """
+    earlier = (folder / "matches.json").exists() and (folder / "matches.npz").exists()
     deformations = _deformations(result) if warp else {}
     write_whole(folder / "matches.npz", npz_bytes(result))
     told = summary(pictures, result, config, deformations)
@@ -61,7 +63,7 @@ def write_results(folder, pictures, result, config, *, figure=True, warp=False, 
     for name, content in _optional(pictures, result, deformations, figure, warp, exports):
         write_whole(folder / name, content)
         written.add(name)
-    for path in folder.iterdir():
+    for path in folder.iterdir() if earlier else ():
         ours = is_result(path.name) and path.suffix in OPTIONAL and path.is_file()
         if ours and path.name not in written:
             path.unlink()

@@ -110,6 +110,8 @@ def test_what_an_earlier_run_left_of_other_options_is_removed(pictures, result, 
     others = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png"]
     for name in (*left, *others):
         (tmp_path / name).write_bytes(b"x")
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)  # no earlier run wrote here
+    assert {p.name for p in tmp_path.iterdir()} == {"matches.json", "matches.npz", *left, *others}
     write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",))
     expected = ["matches.csv", "matches.json", "matches.npz", "matches.png", *others]
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(expected)
