@@ -235,6 +235,7 @@ def test_lines_are_spread_over_an_object():
 
 
 def test_warped_objects_replace_those_of_an_earlier_run(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
     for name in ("object7-warp01.png", "object12-picks.png", "object-mine.png", "object3-other.png"):
         (tmp_path / name).write_bytes(b"old")
     write_results(tmp_path, pictures, result, MatchConfig(), figure=False, warp=True)
