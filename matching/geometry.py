@@ -9,6 +9,7 @@ predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from gdl_core import KnnGraph
 from matching import _motion_kernels
@@ -50,6 +51,11 @@ def lengths(vectors):
     many and short.
     """
     return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
+
+
+def within_reach(points, others, reach):
+    """(n,) bool: which of the points (n, 2) have one of the others (k, 2) nearer than reach."""
+    return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])
 
 
 def acc_neighbors(candidates, n_neighbors, n_threads=2, slope=0.0):

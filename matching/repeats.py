@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
+from matching.geometry import within_reach
 from matching.joining import seam_cost
 from matching.parts import PartsConfig
 
@@ -49,13 +50,14 @@ def split_at_repeats(candidates, parts, config=RepeatsConfig(), joining=PartsCon
 
 
 def _pieces(candidates, xy, part, others, config, joining):
-    covers = np.array([_near(xy[part], xy[other], config.reach) for other in others]).reshape(-1, len(part))
+    covers = [within_reach(xy[part], xy[other], config.reach) for other in others]
+    covers = np.array(covers).reshape(-1, len(part))
     least = max(config.least_share * len(part), joining.min_matches)
     used = np.flatnonzero(covers.sum(axis=1) >= least)
     if len(used) < 2 or covers[used].any(axis=0).mean() < config.covered_share:
         return [part]
     repeats = [others[n] for n in used]
-    group = _groups([xy[r][_near(xy[r], xy[part], config.reach)] for r in repeats], config.shared)
+    group = _groups([xy[r][within_reach(xy[r], xy[part], config.reach)] for r in repeats], config.shared)
     for a, b in zip(*np.nonzero(group[:, None] > group), strict=True):
         if seam_cost(candidates, repeats[a], repeats[b], joining) < config.least_seam:
             return [part]
@@ -64,11 +66,6 @@ def _pieces(candidates, xy, part, others, config, joining):
     nearest = np.argmin([cKDTree(owner).query(xy[part])[0] for owner in owners], axis=0)
     pieces = [part[nearest == k] for k in range(len(owners))]
     return pieces if min(map(len, pieces)) >= joining.min_matches else [part]
-
-
-def _near(points, others, reach):
-    """(n,) bool: whether a point has one of the others within reach."""
-    return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])
 
 
 def _groups(places, shared):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from matching.errors import check_at_least
+from matching.geometry import within_reach
 from matching.joining import seam_cost
 from matching.territory import drop_covered
 
@@ -45,8 +45,7 @@ def left_over(candidates, objects, is_reserve, config=SecondLookConfig()):
     for members in objects:
         near = np.flatnonzero(~own & (candidates.cell[rows] == candidates.cell[members[0]]))
         for xy in (candidates.xy0, candidates.xy1):
-            gap = cKDTree(xy[members]).query(xy[rows[near]], distance_upper_bound=config.reach)[0]
-            near = near[np.isfinite(gap)]
+            near = near[within_reach(xy[rows[near]], xy[members], config.reach)]
         own[near] = True
     return rows[~own]
 
