@@ -33,7 +33,7 @@ class MergeTree:
     def n_initial(self):
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
-    def cut(self, n_clusters):
+    def cut(self, n_clusters, *, min_affinity=0.0):
         """The partition into ``n_clusters`` clusters, or the nearest number that the merges reach.
 
         Parameters
@@ -41,6 +41,8 @@ class MergeTree:
         n_clusters : int
             At least 1. More than ``n_initial`` gives the initial clusters, fewer than ``n_initial - m``
             what is left after the last merge.
+        min_affinity : float
+            The partition before the first merge of a smaller affinity, if that has more clusters.
 
         Returns
         -------
@@ -49,7 +51,9 @@ class MergeTree:
         """
         if integer("n_clusters", n_clusters) < 1:
             raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-        return self.after(min(max(self.n_initial - n_clusters, 0), len(self.children)))
+        n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
+        small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
+        return self.after(int(small[0]) if len(small) else n_merges)
 
     def after(self, n_merges):
         """The partition after the first ``n_merges`` merges, labelled as in `cut`."""

@@ -14,7 +14,6 @@ import numpy as np
 from matching import _candidate_kernels
 from matching.errors import check_at_least
 from matching.features import DESCRIPTOR_NORM, KINDS
-from matching.montage import MAX_CELLS
 from matching.threads import in_ranges, single_blas_thread
 
 
@@ -23,7 +22,7 @@ class CandidateConfig:
     """Which pairs of features become candidates."""
 
     max_matches: int = 3000
-    reserve: float = 1.0  # of max_matches: the next best, which are not clustered but may join an object
+    reserve: float = 1.0  # of max_matches: the next best, which only guided matching looks at
     per_feature: int = 10  # nearest descriptors of a feature that are considered
     max_distance: float = 1.0  # between unit descriptors
     duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped
@@ -40,7 +39,6 @@ class Candidates:
     frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
     score : (m,) float64 descriptor distance, smaller is better
     kind : (m,) int8, index into KINDS
-    cell : (m,) int64, equal for candidates that lie in the same cells of two montages (else 0)
     """
 
     xy0: np.ndarray
@@ -49,7 +47,6 @@ class Candidates:
     frames1: np.ndarray
     score: np.ndarray
     kind: np.ndarray
-    cell: np.ndarray
 
     def __len__(self):
         return len(self.score)
@@ -58,21 +55,6 @@ class Candidates:
     def maps(self):
         """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
         return self.frames1 @ np.linalg.inv(self.frames0)
-
-    @cached_property
-    def inverse_maps(self):
-        """(m, 2, 2) float64: the linear part of T_i^-1."""
-        return np.linalg.inv(self.maps)
-
-    @cached_property
-    def xy01(self):
-        """(m, 4) float64: the centres in image 0 and in image 1."""
-        return np.concatenate([self.xy0, self.xy1], axis=1)
-
-    @cached_property
-    def growth(self):
-        """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the determinant of T_i."""
-        return np.sqrt(np.abs(np.linalg.det(self.maps)))
 
     def __getitem__(self, index):
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
@@ -149,7 +131,6 @@ def _best(features0, features1, most, config, n_threads):
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
-        features0.cell[i] * MAX_CELLS + features1.cell[j],
     )  # fmt: skip
 
 

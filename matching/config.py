@@ -2,51 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from matching.candidates import CandidateConfig
-from matching.clustering import ClusteringConfig
 from matching.errors import check_at_least
 from matching.features import FeatureConfig
-from matching.parts import PartsConfig
-from matching.refinement import RefinementConfig
-from matching.repeats import RepeatsConfig
-from matching.second_look import SecondLookConfig
-from matching.verification import VerificationConfig
+from matching.grouping.clustering import ClusteringConfig
+from matching.grouping.graph import GraphConfig
+from matching.grouping.objects import ObjectsConfig
+from matching.grouping.smooth_map import SmoothMapConfig
+from matching.grouping.suppression import SuppressionConfig
 
 
 @dataclass(frozen=True)
 class MatchConfig:
     """Settings of `match`, stage by stage.
 
-    whole_objects : verify the correspondences of each cluster, and make its connected parts whole; without
-        it the clusters stay as AGDL leaves them.
+    Attributes
+    ----------
+    max_pixels : int
+        Larger pictures are matched at a coarser scale; all tolerances count its pixels.
     """
 
-    max_pixels: int = (
-        2_000_000  # larger pictures are matched at a coarser scale; all tolerances count its pixels
-    )
-    features: FeatureConfig = FeatureConfig()
-    candidates: CandidateConfig = CandidateConfig()
-    clustering: ClusteringConfig = ClusteringConfig()
-    verification: VerificationConfig = VerificationConfig()
-    parts: PartsConfig = PartsConfig()
-    refinement: RefinementConfig = RefinementConfig()
-    repeats: RepeatsConfig = RepeatsConfig()
-    second_look: SecondLookConfig = SecondLookConfig()
-    whole_objects: bool = True
+    max_pixels: int = 2_000_000
+    features: FeatureConfig = field(default_factory=FeatureConfig)
+    candidates: CandidateConfig = field(default_factory=CandidateConfig)
+    graph: GraphConfig = field(default_factory=GraphConfig)
+    clustering: ClusteringConfig = field(default_factory=ClusteringConfig)
+    smooth_map: SmoothMapConfig = field(default_factory=SmoothMapConfig)
+    suppression: SuppressionConfig = field(default_factory=SuppressionConfig)
+    objects: ObjectsConfig = field(default_factory=ObjectsConfig)
 
     def __post_init__(self):
         check_at_least(self, max_pixels=1)
-
-    @classmethod
-    def paper(cls):
-        """Every stage as the paper's text has it: MSER only, weak components, scores from the a = 10
-        weights, plain largest gap.
-        """
-        return cls(
-            features=FeatureConfig(regions=("mser",)),
-            candidates=CandidateConfig(reserve=0.0),
-            clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0, gap_slope=0.0),
-            whole_objects=False,
-        )

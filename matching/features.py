@@ -15,7 +15,6 @@ import numpy as np
 from matching import _feature_kernels, _opencv
 from matching.errors import InputError, check_at_least
 from matching.keypoints import dog_keypoints
-from matching.montage import MontageConfig, montage_cells
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
@@ -36,7 +35,6 @@ class FeatureConfig:
     mser_orientations: int = 2
     mser_cell: float = 0.2  # nested regions this alike count once: centres apart over the radius
     sift_contrast: float = 0.04
-    montage: MontageConfig | None = MontageConfig()  # None: pictures have no seams
     sift_orientations: int = 2
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
 
@@ -59,7 +57,6 @@ class Features:
     descriptors : (n, 128) float32 whole numbers, Euclidean norm about DESCRIPTOR_NORM
     kind : (n,) int8, index into KINDS
     bright : (n,) bool, brighter than what is around it, or darker; only like is matched with like
-    cell : (n,) int64, the cell of a montage that it lies in, 0 in an ordinary picture
     """
 
     xy: np.ndarray
@@ -67,7 +64,6 @@ class Features:
     descriptors: np.ndarray
     kind: np.ndarray
     bright: np.ndarray
-    cell: np.ndarray
 
     def __len__(self):
         return len(self.xy)
@@ -169,7 +165,7 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     with ThreadPoolExecutor(min(n_threads, len(config.regions))) as pool:
         parts = list(pool.map(of_kind, config.regions))
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    features = Features(*columns, montage_cells(grey, columns[0], config.montage))
+    features = Features(*columns)
     return features if mask is None else features[_on(mask, features.xy)]
 
 

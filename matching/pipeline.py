@@ -6,16 +6,14 @@ import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import compress
 from os import PathLike
 
 import numpy as np
 
-import gdl_core
-from matching import clustering
 from matching.candidates import Candidates, join_candidates, match_with_reserve
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
+from matching.grouping import Correspondences, Groups, group
 from matching.images import (
     Picture,
     picture_of_array,
@@ -25,9 +23,7 @@ from matching.images import (
     working_image,
 )
 from matching.objects import MatchedObject, describe_object
-from matching.second_look import left_over, objects_of_their_own
 from matching.threads import default_threads
-from matching.whole_objects import keep_places, neighbors_of, take_in, whole_objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +46,6 @@ class MatchResult:
     score: np.ndarray
     objects: tuple[MatchedObject, ...]
     timings: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Clustered:
-    """labels (m,) int64, numbered by falling score, -1 for outliers; scores (n_clusters,) float64
-    connectivity scores.
-    """
-
-    labels: np.ndarray
-    scores: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +91,8 @@ def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
 
 
 def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=None, clock=None):
-    """`match` for pictures already read. find_clusters(candidates, config) -> Clustered may replace the
-    clustering.
+    """`match` for pictures already read. find_clusters(candidates, config) -> Groups may replace the
+    grouping.
     """
     clock = clock or _Clock()
     threads = max(default_threads() // 2, 1)
@@ -135,60 +121,44 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     )
     clock.lap("candidates")
     if find_clusters is None:
-        candidates, clustered = _listed(*find_objects(candidates, reserve, config), len(candidates))
+        candidates, groups = _listed(*find_objects(candidates, reserve, config), len(candidates))
     else:
-        clustered = find_clusters(candidates, config)
-    clock.lap("clustering")
+        groups = find_clusters(candidates, config)
+    clock.lap("grouping")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
-    tolerance = config.verification.tolerance * float(described1.step.max())
+    tolerance = config.graph.scale * float(described1.step.max())
 
     def describe(k):
-        own = clustered.labels == k
-        return describe_object(k, xy0[own], xy1[own], clustered.scores[k], tolerance)
+        own = groups.labels == k
+        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance)
 
     with ThreadPoolExecutor(default_threads()) as pool:
-        objects = tuple(pool.map(describe, range(len(clustered.scores))))
+        objects = tuple(pool.map(describe, range(len(groups.scores))))
     clock.lap("objects")
-    return MatchResult(xy0, xy1, clustered.labels, candidates.score, objects, clock.seconds)
+    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds)
 
 
-def find_objects(candidates, reserve, config=MatchConfig()):
-    """The candidates, those of the reserve behind them, and as Clustered the objects: of the candidates, with
-    what agrees with them in the reserve, and of what these leave over.
-    """
-    found = cluster_candidates(candidates, config)
-    if not config.whole_objects or len(found.scores) == 0:
-        return candidates, found
-    objects = [np.flatnonzero(found.labels == k) for k in range(len(found.scores))]
-    is_reserve = np.arange(len(candidates) + len(reserve)) >= len(candidates)
-    candidates = join_candidates([candidates, reserve])
-    objects = take_in(candidates, objects, is_reserve, config)
-    apart = keep_places(candidates, objects, config.parts)
-    objects = list(compress(objects, apart))
-    rest = left_over(candidates, objects, is_reserve, config.second_look)
-    again = cluster_candidates(candidates[rest], config)
-    parts = [rest[again.labels == k] for k in range(len(again.scores))]
-    new = objects_of_their_own(candidates, objects, parts, config.parts)
-    labels = np.full(len(candidates), -1, np.int64)
-    for k, members in enumerate([*objects, *compress(parts, new)]):
-        labels[members] = k
-    scores = np.concatenate([found.scores[apart], again.scores[new]])
-    return candidates, Clustered(*clustering.by_falling_score(labels, scores, np.ones(len(scores), bool)))
+def find_objects(candidates, pool, config=MatchConfig()):
+    """The candidates, those of the pool behind them, and the Groups of both that are objects."""
+    candidates = join_candidates([candidates, pool])
+    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
+    n_listed = len(candidates) - len(pool)
+    return candidates, group(correspondences, n_listed, config, default_threads())
 
 
-def _listed(candidates, clustered, n_best):
+def _listed(candidates, groups, n_best):
     """As many as n_best of the candidates: the objects' matches take the places of the worst outliers, and
     where places are few, the largest objects give up their worst matches.
     """
     order = np.lexsort((candidates.score, np.arange(len(candidates)) >= n_best))
-    labels = clustered.labels[order]
+    labels = groups.labels[order]
     most = _fair_share(np.bincount(labels[labels >= 0]), n_best)
-    members = [order[labels == k][:most] for k in range(len(clustered.scores))]
+    members = [order[labels == k][:most] for k in range(len(groups.scores))]
     outliers = order[labels < 0]
     listed = np.concatenate([*members, outliers])[:n_best]
     listed.sort()
-    return candidates[listed], Clustered(clustered.labels[listed], clustered.scores)
+    return candidates[listed], Groups(groups.labels[listed], groups.scores)
 
 
 def _fair_share(sizes, places):
@@ -197,24 +167,6 @@ def _fair_share(sizes, places):
     while np.minimum(sizes, share).sum() > places:
         share -= 1
     return share
-
-
-def cluster_candidates(candidates: Candidates, config=MatchConfig()):
-    """Everything from the candidates to labels: graph, AGDL, verification, whole objects, outlier
-    elimination.
-    """
-    m = len(candidates)
-    if m < 2:
-        return Clustered(np.full(m, -1, np.int64), np.empty(0))
-    knn = neighbors_of(candidates, config)
-    labels = clustering.cluster_correspondences(knn, config.clustering)
-    graph = clustering.scoring_graph(candidates, knn, config.clustering)
-    scores = gdl_core.connectivity_scores(graph, labels)
-    if config.whole_objects:
-        labels, scores = whole_objects(candidates, knn, labels, scores, config)
-    sizes = np.bincount(labels[labels >= 0], minlength=len(scores))
-    kept = clustering.select_objects(scores, sizes, config.clustering)
-    return Clustered(*clustering.by_falling_score(labels, scores, kept))
 
 
 def _picture(image, name):

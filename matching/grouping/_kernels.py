@@ -89,29 +89,71 @@ def gap_of_pairs(x0, x1, i, j, out):
 
 
 @njit
-def affine_residuals(x, y, near, from_, to, scale, iterations, out):
-    """out (q,): how far from to[r] the affine map takes from_[r] that is fitted to x[near[r]], y[near[r]]."""
+def edge_weights(x0, x1, growth, indices, distances, scale, slope, out):
+    """out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance distances[i, k]."""
+    for i in range(len(indices)):
+        for k in range(indices.shape[1]):
+            j = indices[i, k]
+            unit = math.sqrt(growth[i] * growth[j])
+            unit = max(unit, 1.0 / unit)
+            u = _length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
+            v = _length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
+            distance = distances[i, k] / (0.5 + 0.5 * unit)
+            deviation = math.sqrt(scale * scale + (slope * max(u, v) / unit) ** 2)
+            out[i, k] = math.exp(-((distance / deviation) ** 2)) * (scale / deviation)
+
+
+@njit
+def local_maps(x0, x1, maps, growth, near, weights, ridge, scale, rounds, out):
+    """out (m, 2, 2): the linear part of an affine map fitted to the displacements of the neighbours near
+    (m, K), with weights (m, K), from maps (m, 2, 2).
+    """
     k = near.shape[1]
-    weight, residual, ordered = np.empty(k), np.empty(k), np.empty(k)
-    u, v = np.empty((k, 2)), np.empty((k, 2))
-    normal, right, fitted = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
-    for r in range(len(near)):
-        u /= math.sqrt(_offsets(x, near[r], from_[r], u) / k) + 1e-9
-        _offsets(y, near[r], to[r], v)
-        weight[:] = 1.0
-        for t in range(iterations):
-            _normal_equations(u, v, weight, normal, right)
-            _solve_symmetric(normal, right, fitted)
-            if t == iterations - 1:
-                break
+    u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
+    normal, right, change = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
+    for i in range(len(near)):
+        # lengths in pixels of the image where the object is smaller
+        unit0, unit1 = max(1.0 / growth[i], 1.0), max(growth[i], 1.0)
+        own = maps[i] * (unit0 / unit1)
+        for n in range(k):
+            j = near[i, n]
+            for c in range(2):
+                u[n, c] = (x0[j, c] - x0[i, c]) / unit0
+            for c in range(2):  # what the own map leaves over
+                there = own[c, 0] * u[n, 0] + own[c, 1] * u[n, 1]
+                v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - there
+        robust[:] = 1.0
+        for t in range(rounds):
+            _normal_equations(u, v, weights[i], robust, ridge, normal, right)
+            _solve_symmetric(normal, right, change)
             for n in range(k):
-                a = v[n, 0] - (u[n, 0] * fitted[0, 0] + u[n, 1] * fitted[1, 0] + fitted[2, 0])
-                b = v[n, 1] - (u[n, 0] * fitted[0, 1] + u[n, 1] * fitted[1, 1] + fitted[2, 1])
-                residual[n] = math.sqrt(a * a + b * b)
-            s = max(scale, _median(residual, ordered))
-            for n in range(k):
-                weight[n] = 1.0 / (1.0 + (residual[n] / s) ** 2)
-        out[r] = math.sqrt(fitted[2, 0] ** 2 + fitted[2, 1] ** 2)
+                a = v[n, 0] - (u[n, 0] * change[0, 0] + u[n, 1] * change[1, 0] + change[2, 0])
+                b = v[n, 1] - (u[n, 0] * change[0, 1] + u[n, 1] * change[1, 1] + change[2, 1])
+                robust[n] = 1.0 / (1.0 + (a * a + b * b) / (scale * scale))
+        for a in range(2):
+            for c in range(2):
+                out[i, a, c] = (own[a, c] + change[c, a]) * (unit1 / unit0)
+
+
+@inner
+def _normal_equations(u, v, weight, robust, ridge, normal, right):
+    """D^T W D + diag(ridge, ridge, 1) and D^T W v of the design D = [u | 1], W = diag(weight robust)."""
+    normal[:] = 0.0
+    right[:] = 0.0
+    normal[0, 0] = normal[1, 1] = ridge
+    normal[2, 2] = 1.0
+    for n in range(len(u)):
+        w, a, b = weight[n] * robust[n], u[n, 0], u[n, 1]
+        normal[0, 0] += w * a * a
+        normal[0, 1] += w * a * b
+        normal[0, 2] += w * a
+        normal[1, 1] += w * b * b
+        normal[1, 2] += w * b
+        normal[2, 2] += w
+        for c in range(2):
+            right[0, c] += w * a * v[n, c]
+            right[1, c] += w * b * v[n, c]
+            right[2, c] += w * v[n, c]
 
 
 @inner
@@ -123,29 +165,6 @@ def _offsets(points, rows, origin, out):
             out[n, c] = points[rows[n], c] - origin[c]
             total += out[n, c] * out[n, c]
     return total
-
-
-@inner
-def _normal_equations(u, v, weight, normal, right):
-    """D^T W D + ridge and D^T W v of the design D = [u | 1]."""
-    normal[:] = 0.0
-    right[:] = 0.0
-    for n in range(len(u)):
-        w, a, b = weight[n], u[n, 0], u[n, 1]
-        normal[0, 0] += w * a * a
-        normal[0, 1] += w * a * b
-        normal[0, 2] += w * a
-        normal[1, 1] += w * b * b
-        normal[1, 2] += w * b
-        normal[2, 2] += w
-        for c in range(2):
-            right[0, c] += w * a * v[n, c]
-            right[1, c] += w * b * v[n, c]
-            right[2, c] += w * v[n, c]
-    # neighbours in one line leave the map across it open
-    normal[0, 0] += 1e-2
-    normal[1, 1] += 1e-2
-    normal[2, 2] += 1e-6
 
 
 @inner
@@ -163,19 +182,6 @@ def _solve_symmetric(m, right, out):
         out[2, c] = d / l22
         out[1, c] = (b - l21 * out[2, c]) / l11
         out[0, c] = (a - l10 * out[1, c] - l20 * out[2, c]) / l00
-
-
-@inner
-def _median(values, ordered):
-    """The median of a few numbers, which come into `ordered` by insertion."""
-    for n in range(len(values)):
-        t = n
-        while t > 0 and ordered[t - 1] > values[n]:
-            ordered[t] = ordered[t - 1]
-            t -= 1
-        ordered[t] = values[n]
-    half = len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 @njit

@@ -1,4 +1,4 @@
-"""What one smooth map explains: members of a part that it does not explain leave it, candidates that it does
+"""What one smooth map explains: members of a part that it does not explain leave it, correspondences that it does
 explain join.
 
 A correspondence is told from the n_neighbors members nearest to it, itself left out, in both directions: by
@@ -17,18 +17,18 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching import _motion_kernels
 from matching.errors import check_at_least
-from matching.geometry import acc_of_pairs
-from matching.parts import PartsConfig, hang_together
-from matching.verification import nearest_others, scales
+from matching.grouping import _kernels
+from matching.grouping.correspondences import magnification
+from matching.grouping.distances import agree, nearest_others
+from matching.grouping.graph import GraphConfig
 
 LEAST_NEIGHBORS = 4  # an affine map and one more
 BEND_SAMPLE = 200  # members, about, that tell how a part bends
 
 
 @dataclass(frozen=True)
-class RefinementConfig:
+class SmoothMapConfig:
     """How far a correspondence may be from what the smooth map of its part predicts.
 
     All lengths are pixels of the image where the part is smaller.
@@ -48,20 +48,20 @@ class RefinementConfig:
         check_at_least(self, most_bend=0, reach=0, close_share=0, rounds=0)
 
 
-def refine_parts(candidates, parts, allowed, config=RefinementConfig(), joining=PartsConfig()):
-    """The parts without the members that their smooth maps do not explain, and with the candidates of
+def refine_parts(correspondences, parts, allowed, config=SmoothMapConfig(), graph=GraphConfig()):
+    """The parts without the members that their smooth maps do not explain, and with the correspondences of
     `allowed` that are in none and that they do explain. The first part chooses first.
     """
-    return _refined(candidates, parts, allowed, config, joining, all_stay=False)
+    return _refined(correspondences, parts, allowed, config, graph, all_stay=False)
 
 
-def grow_parts(candidates, parts, allowed, config=RefinementConfig(), joining=PartsConfig()):
+def grow_parts(correspondences, parts, allowed, config=SmoothMapConfig(), graph=GraphConfig()):
     """As `refine_parts`, but every member stays."""
-    return _refined(candidates, parts, allowed, config, joining, all_stay=True)
+    return _refined(correspondences, parts, allowed, config, graph, all_stay=True)
 
 
-def _refined(candidates, parts, allowed, config, joining, all_stay):
-    free = np.zeros(len(candidates), bool)
+def _refined(correspondences, parts, allowed, config, graph, all_stay):
+    free = np.zeros(len(correspondences), bool)
     free[allowed] = True
     for part in parts:
         free[part] = False
@@ -72,13 +72,13 @@ def _refined(candidates, parts, allowed, config, joining, all_stay):
                 break
             if check == 0 or not all_stay:
                 rows = np.arange(0, len(part), max(len(part) // BEND_SAMPLE, 1) if all_stay else 1)
-                residual, deviation = _of_members(candidates, part, rows, config)
+                residual, deviation = _of_members(correspondences, part, rows, config)
                 bend = min(np.median(residual / deviation), config.most_bend)
             if not all_stay:
                 stays = residual < _tolerance(bend, deviation, config)
                 free[part[~stays]] = True
                 part = part[stays]
-            new = _explained(candidates, part, np.flatnonzero(free), bend, config, joining)
+            new = _explained(correspondences, part, np.flatnonzero(free), bend, config, graph)
             if len(new) == 0:
                 break
             free[new] = False
@@ -87,23 +87,23 @@ def _refined(candidates, parts, allowed, config, joining, all_stay):
     return refined
 
 
-def _of_members(candidates, part, rows, config):
+def _of_members(correspondences, part, rows, config):
     """Residuals and deviations (q,) of those rows of the members, the larger of both directions."""
-    x, y = _points(candidates, part, scales(candidates, part))
+    x, y = _points(correspondences, part, magnification(correspondences[part]))
     k = min(config.n_neighbors, len(part) - 1)
     there = spline_residuals(x, y, nearest_others(x, k, rows), config.smoothing, (x[rows], y[rows]))
     back = spline_residuals(y, x, nearest_others(y, k, rows), config.smoothing, (y[rows], x[rows]))
     return np.maximum(there, back)
 
 
-def _explained(candidates, part, others, bend, config, joining):
-    """Those candidates of `others` that are in reach of a part, as its smooth map has it, and have neighbours
+def _explained(correspondences, part, others, bend, config, graph):
+    """Those correspondences of `others` that are in reach of a part, as its smooth map has it, and have neighbours
     that they hang together with: places alone let strangers join.
     """
     if len(part) < LEAST_NEIGHBORS or len(others) == 0:
         return others[:0]
-    scale = scales(candidates, part)
-    points, at = _points(candidates, part, scale), _points(candidates, others, scale)
+    scale = magnification(correspondences[part])
+    points, at = _points(correspondences, part, scale), _points(correspondences, others, scale)
     near = np.empty((len(others), 0), np.int64)
     for own, there in ((0, 1), (1, 0)):
         rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
@@ -115,19 +115,18 @@ def _explained(candidates, part, others, bend, config, joining):
         agree = residual < _tolerance(bend, deviation, config)
         rows, nearest = rows[agree], nearest[agree]
         others, at, near = others[rows], [xy[rows] for xy in at], np.hstack([near[rows], nearest])
-    return others[_close_share(candidates, part, others, near, joining) >= config.close_share]
+    return others[_close_share(correspondences, part, others, near, graph) >= config.close_share]
 
 
-def _close_share(candidates, part, others, near, config):
-    """(q,) the share of the members near (q, k) that each of `others` hangs together with."""
-    i, j = np.repeat(len(part) + np.arange(len(others)), near.shape[1]), near.ravel()
-    both = np.concatenate([part, others])
-    distance = acc_of_pairs(candidates, both[i], both[j])
-    return hang_together(candidates, both, i, j, distance, config).reshape(near.shape).mean(axis=1)
+def _close_share(correspondences, part, others, near, config):
+    """(q,) the share of the members near (q, k) that each of `others` agrees with."""
+    i, j = np.repeat(others, near.shape[1]), part[near.ravel()]
+    coarse = config.scale * config.coarseness, config.slope * config.coarseness
+    return agree(correspondences, i, j, *coarse).reshape(near.shape).mean(axis=1)
 
 
-def _points(candidates, members, scale):
-    return candidates.xy0[members] / scale[0], candidates.xy1[members] / scale[1]
+def _points(correspondences, members, scale):
+    return correspondences.xy0[members] / scale[0], correspondences.xy1[members] / scale[1]
 
 
 def _tolerance(bend, deviation, config):
@@ -150,5 +149,5 @@ def spline_residuals(x, y, near, smoothing, at=None):
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))
-    _motion_kernels.spline_residuals(x, y, near, from_, to, float(smoothing), residual, deviation)
+    _kernels.spline_residuals(x, y, near, from_, to, float(smoothing), residual, deviation)
     return residual, deviation

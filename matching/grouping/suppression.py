@@ -1,20 +1,39 @@
-"""Each place shows one thing: an object needs a place of its own.
+"""Suppression of contained objects, as of overlapping detections elsewhere.
 
-Repeated structure (a logo printed twice on a box, the squares of a cube) makes small clusters that move as
-one, on top of the object that they belong to: its own matches lie all around, in both pictures. A copy of an
-object, on the other hand, shares its place in one picture but has its own in the other, and what moved in
+Repeated structure (a logo printed twice on a box, the squares of a cube) gives small clusters that move as
+one on top of the object that they belong to: its own matches lie all around, in both images. A copy of an
+object, on the other hand, shares its place in one image but has its own in the other, and what moved in
 front of a matched background stands where that has no matches.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching.errors import check_at_least
+
 REACH = 15.0  # pixels from a point to a match that covers it, or ...
 NEIGHBORS = 4  # ... as far as these nearest ones of that match are, where matches are sparse
+
+
+@dataclass(frozen=True)
+class SuppressionConfig:
+    """When an object is contained in others.
+
+    Attributes
+    ----------
+    share : float
+        Of its points, in both images, that lie amid matches of larger objects.
+    """
+
+    share: float = 0.5
+
+    def __post_init__(self):
+        check_at_least(self, share=0)
 
 
 def drop_covered(xy0, xy1, parts, share):

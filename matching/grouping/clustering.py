@@ -1,0 +1,137 @@
+"""Clusters of the correspondence graph: graph degree linkage, outliers by degree, connectivity scores.
+
+Notation: deg-_i(C), deg+_i(C) are the average indegree and outdegree of vertex i in cluster C (Definition 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import gdl_core
+from gdl_core import AffinityGraph, KnnGraph
+from matching.errors import InputError, check_at_least
+from matching.grouping.correspondences import Correspondences
+
+METHODS = ("agdl", "gdl-u", "gdl")
+
+
+@dataclass(frozen=True)
+class ClusteringConfig:
+    """The paper's parameters (Sec. 4.2), and when clusters and their members count.
+
+    Attributes
+    ----------
+    method : str
+        "agdl", "gdl-u" (exact, the same clusters) or "gdl" (Algorithm 1 as written, slow).
+    n_clusters : int or None
+        n_T, the number of clusters at which merging stops; None: it stops where affinity does.
+    n_neighbors, n_initial_neighbors, n_neighbor_clusters : int
+        K, K0, Kc.
+    bandwidth : float
+        a of Eq. 1; only the paper's own graph has it.
+    min_affinity : float
+        Merging stops below this affinity (Eq. 4). Two halves of an object of n matches each meet in about
+        sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 0.0013 for the largest
+        object that 3,000 candidates can hold, and a tenth of that where only a tenth of the seam agrees.
+    min_degree : float
+        Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is
+        smaller is an outlier.
+    min_score : float
+        Least score of the best cluster: below it, there is nothing in common.
+    """
+
+    method: str = "agdl"
+    n_clusters: int | None = None  # n_T
+    n_neighbors: int = 35  # K
+    n_initial_neighbors: int = 2  # K0
+    bandwidth: float = 10.0  # a
+    n_neighbor_clusters: int = 10  # Kc
+    min_affinity: float = 1e-4
+    min_degree: float = 0.115
+    min_score: float = 0.2
+
+    def __post_init__(self):
+        if self.method not in METHODS:
+            raise InputError(f"method must be one of {METHODS}, got {self.method!r}")
+        check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
+        check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_score=0)
+        if self.n_clusters is not None:
+            check_at_least(self, n_clusters=1)
+
+
+def cluster_graph(
+    correspondences: Correspondences,
+    knn: KnnGraph,
+    graph: AffinityGraph,
+    initial: np.ndarray | None,
+    config: ClusteringConfig,
+) -> np.ndarray:
+    """Cluster labels (m,) int64 of the vertices, merged by graph degree linkage while there is affinity.
+
+    Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
+    weakly connected components of the text (Definition 1) run together through the outliers.
+    """
+    if initial is None:
+        k0 = min(config.n_initial_neighbors, knn.n_neighbors)
+        initial = gdl_core.initial_clusters(knn, k0, mutual=True)
+    n_clusters = config.n_clusters or 1
+    if config.method == "agdl":
+        tree = gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=config.n_neighbor_clusters)
+    else:
+        merge = {"gdl-u": gdl_core.gdl_u, "gdl": gdl_core.gdl}[config.method]
+        tree = merge(graph, initial, n_clusters)
+    return tree.cut(n_clusters, min_affinity=config.min_affinity)
+
+
+def drop_outliers(graph: AffinityGraph, labels: np.ndarray, min_degree: float) -> np.ndarray:
+    """The labels (m,), -1 for members of small degree in their own cluster.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+    labels : (m,) array of int
+        Clusters, -1 for none.
+    min_degree : float
+        Least geometric mean of a member's indegree and outdegree, sums of weights over its cluster. Members
+        leave until all that are left have it: a k-core of weighted edges.
+    """
+    labels = np.array(labels, np.int64)
+    source, target = np.repeat(np.arange(len(labels)), np.diff(graph.indptr)), graph.indices
+    weights = graph.weights
+    while True:
+        inside = (labels[source] == labels[target]) & (labels[source] >= 0)
+        source, target, weights = source[inside], target[inside], weights[inside]
+        outdegree = np.bincount(source, weights, len(labels))
+        indegree = np.bincount(target, weights, len(labels))
+        small = (labels >= 0) & (indegree * outdegree < min_degree**2)
+        if not small.any():
+            return labels
+        labels[small] = -1
+
+
+def cluster_scores(graph: AffinityGraph, clusters: list[np.ndarray], n_neighbors: int) -> np.ndarray:
+    """(n_clusters,) float64 scores in [0, 1] of clusters, each an array of vertices.
+
+    The connectivity score of the paper's supplement over 2 K, the most that it can be: how much of the K
+    edges of a member, in and out, stays inside the cluster, on average.
+    """
+    labels = np.full(graph.n_samples, -1, np.int64)
+    for k, members in enumerate(clusters):
+        labels[members] = k
+    scores = np.zeros(len(clusters))
+    connectivity = gdl_core.connectivity_scores(graph, labels)
+    scores[: len(connectivity)] = connectivity / (2 * n_neighbors)
+    return scores
+
+
+def above_largest_gap(scores: np.ndarray, min_score: float = 0.0) -> np.ndarray:
+    """(n_clusters,) bool: the clusters above the largest gap between consecutive scores.
+
+    The gap below the lowest score, down to 0, counts as well. None are where even the highest is below
+    min_score.
+    """
+    if len(scores) == 0 or scores.max() < min_score:
+        return np.zeros(len(scores), bool)
+    return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

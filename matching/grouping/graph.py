@@ -1,0 +1,112 @@
+"""The graph whose clusters are objects: correspondences as vertices, edges to those that move alike.
+
+An edge i -> j leads to one of the K correspondences nearest to i by the ACC distance d_ij. Its weight is the
+likelihood of d_ij for two matches of one object, a normal density over its value for neighbours:
+
+    w_ij = (s / sigma_ij) exp(-d_ij^2 / sigma_ij^2),    sigma_ij^2 = s^2 + (slope gap_ij)^2,
+
+where gap_ij is how far apart the two are: on a bent object neighbours differ by more the farther apart they
+are, and agreeing over a wide gap is weaker evidence. All lengths count pixels of the image in which the
+object is smaller.
+
+The affine maps that single features predict are coarse. They give a first graph; a map fitted to the
+neighbours of each correspondence in it is far better, and gives the second graph, which is clustered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gdl_core import AffinityGraph, KnnGraph
+from matching.errors import check_at_least
+from matching.grouping import _kernels
+from matching.grouping.correspondences import Correspondences
+from matching.grouping.distances import acc_neighbors
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """How correspondences are compared.
+
+    Attributes
+    ----------
+    scale : float
+        s, pixels: how far apart the points of two matches of one object are from where the other's map
+        takes them.
+    slope : float
+        Pixels more, a pixel of gap.
+    coarseness : float
+        How many times less accurate the maps of single features are.
+    ridge : float
+        Square pixels: variance of the points over that of a single feature's map, which the fitted map is
+        drawn towards. Points are off by 2 pixels, maps by a tenth.
+    nearness : float
+        Pixels of distance a pixel of gap, on top of d_ij where neighbours are chosen: on a rigid object all
+        d_ij are about 0, and the nearest matches tell most.
+    rounds : int
+        Of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of the
+        features stay.
+    """
+
+    scale: float = 6.0
+    slope: float = 0.15
+    coarseness: float = 2.0
+    ridge: float = 400.0
+    nearness: float = 1 / 128
+    rounds: int = 4
+
+    def __post_init__(self):
+        check_at_least(self, scale=1e-3, slope=0, coarseness=1e-3, ridge=1e-3, nearness=0, rounds=0)
+
+
+def build_graph(
+    correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
+) -> tuple[KnnGraph, AffinityGraph]:
+    """The K nearest neighbours of each correspondence, by fitted maps, and the weights of the edges to them."""
+    k = min(n_neighbors, len(correspondences) - 1)
+    coarse = config.scale * config.coarseness, config.slope * config.coarseness
+    knn = acc_neighbors(correspondences, k, n_threads, config.nearness)
+    weights = edge_weights(correspondences, knn, *coarse)
+    if config.rounds == 0:
+        return knn, _affinity_graph(knn, weights)
+    fitted = fit_local_maps(correspondences, knn, weights, config)
+    knn = acc_neighbors(fitted, k, n_threads, config.nearness)
+    return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope))
+
+
+def edge_weights(
+    correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float
+) -> np.ndarray:
+    """w_ij of each edge: (m, K) float64."""
+    c, weights = correspondences, np.empty(knn.indices.shape)
+    _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, weights)
+    return weights
+
+
+def fit_local_maps(
+    correspondences: Correspondences, knn: KnnGraph, weights: np.ndarray, config: GraphConfig
+) -> Correspondences:
+    """The correspondences with the affine maps that their neighbours' displacements tell.
+
+    Each map, and an offset for the accuracy of the point itself, is fitted to the displacements of the K
+    neighbours by weighted least squares, drawn towards the correspondence's own map. Where the neighbours
+    have no weight, the own map stays; so it does where the fitted one is singular or turned over.
+    """
+    c, maps = correspondences, np.empty_like(correspondences.maps)
+    own = np.ascontiguousarray(c.maps)
+    _kernels.local_maps(
+        c.xy0, c.xy1, own, c.growth, knn.indices, weights, config.ridge, config.scale, config.rounds, maps
+    )
+    change = np.linalg.det(maps) / np.linalg.det(own)
+    sound = np.isfinite(change) & (change > LEAST_CHANGE) & (change < 1 / LEAST_CHANGE)
+    return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
+
+
+LEAST_CHANGE = 1 / 16  # of the area that a fitted map may make smaller or larger: twice the sides of a frame, twice
+
+
+def _affinity_graph(knn: KnnGraph, weights: np.ndarray) -> AffinityGraph:
+    m, k = knn.indices.shape
+    return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())
