@@ -10,7 +10,7 @@ from os import PathLike
 
 import numpy as np
 
-from matching.candidates import Candidates, join_candidates, match_with_reserve
+from matching.candidates import join_candidates, match_with_reserve
 from matching.config import MatchConfig
 from matching.features import Features, extract_features
 from matching.grouping import Correspondences, Groups, group

@@ -123,7 +123,7 @@ def local_maps(x0, x1, maps, growth, near, weights, ridge, scale, rounds, out):
                 there = own[c, 0] * u[n, 0] + own[c, 1] * u[n, 1]
                 v[n, c] = (x1[j, c] - x1[i, c]) / unit1 - there
         robust[:] = 1.0
-        for t in range(rounds):
+        for _ in range(rounds):
             _normal_equations(u, v, weights[i], robust, ridge, normal, right)
             _solve_symmetric(normal, right, change)
             for n in range(k):

@@ -25,6 +25,8 @@ from matching.grouping import _kernels
 from matching.grouping.correspondences import Correspondences
 from matching.grouping.distances import acc_neighbors
 
+LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted one may have, and at most 16
+
 
 @dataclass(frozen=True)
 class GraphConfig:
@@ -64,7 +66,7 @@ class GraphConfig:
 def build_graph(
     correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """The K nearest neighbours of each correspondence, by fitted maps, and the weights of the edges to them."""
+    """The K nearest neighbours of each correspondence by fitted maps, and the graph of weighted edges to them."""
     k = min(n_neighbors, len(correspondences) - 1)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     knn = acc_neighbors(correspondences, k, n_threads, config.nearness)
@@ -102,9 +104,6 @@ def fit_local_maps(
     change = np.linalg.det(maps) / np.linalg.det(own)
     sound = np.isfinite(change) & (change > LEAST_CHANGE) & (change < 1 / LEAST_CHANGE)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
-
-
-LEAST_CHANGE = 1 / 16  # of the area that a fitted map may make smaller or larger: twice the sides of a frame, twice
 
 
 def _affinity_graph(knn: KnnGraph, weights: np.ndarray) -> AffinityGraph:

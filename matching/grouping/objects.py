@@ -111,7 +111,7 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     labels = clustering.drop_outliers(graph, labels, least)
     objects = [rows[members] for members in _members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
-    objects = smooth_map.refine_parts(correspondences, objects, free, config.smooth_map, config.graph)
+    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if _is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
     kept = suppression.drop_covered(correspondences.xy0, correspondences.xy1, both, config.suppression.share)

@@ -1,13 +1,12 @@
-"""What one smooth map explains: members of a part that it does not explain leave it, correspondences that it does
-explain join.
+"""What one smooth map explains: matches of an object that it does not explain leave it, others join.
 
-A correspondence is told from the n_neighbors members nearest to it, itself left out, in both directions: by
-the thin-plate spline through them that lets go of them within the accuracy of the points. The same spline is
-the best linear prediction (kriging) of a random field, and that tells how far off it may be: by more where
-members are few and far. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link between
-kriging and thin-plate splines, 1994.)
+A correspondence is predicted from the n_neighbors matches of the object nearest to it, itself left out, in
+both directions: by the thin-plate spline that smooths them by as much as points are inaccurate. The same
+spline is the best linear prediction (kriging) of a random field, which tells how far off it may be: by more
+where matches are few and far. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link
+between kriging and thin-plate splines, 1994.)
 
-Notation: x, y (n, 2) are the members' points in either image, in pixels of the one where the part is smaller.
+Notation: x, y (n, 2) are the object's points in either image, in pixels of the one where it is smaller.
 """
 
 from __future__ import annotations
@@ -19,108 +18,121 @@ from scipy.spatial import cKDTree
 
 from matching.errors import check_at_least
 from matching.grouping import _kernels
-from matching.grouping.correspondences import magnification
+from matching.grouping.correspondences import Correspondences, magnification
 from matching.grouping.distances import agree, nearest_others
 from matching.grouping.graph import GraphConfig
 
 LEAST_NEIGHBORS = 4  # an affine map and one more
-BEND_SAMPLE = 200  # members, about, that tell how a part bends
 
 
 @dataclass(frozen=True)
 class SmoothMapConfig:
-    """How far a correspondence may be from what the smooth map of its part predicts.
+    """How far a match may be from what the smooth map of its object predicts.
 
-    All lengths are pixels of the image where the part is smaller.
+    All lengths are pixels of the image where the object is smaller.
+
+    Attributes
+    ----------
+    n_neighbors : int
+        Matches that a prediction is made from.
+    smoothing : float
+        Square pixels: variance of the points over that of the bends.
+    tolerance : float
+        Pixels that a match may be off, or ...
+    spread : float
+        ... so many standard deviations of the prediction, where that is more.
+    most_bend : float
+        The standard deviation is in units of the bends. How much an object bends is the median of its
+        matches' residuals over their deviations, and at most this: outliers bend more.
+    reach : float
+        Pixels of a joining match from the object's nearest one, in both images.
+    agreeing : float
+        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
+        places alone let outliers join.
+    rounds : int
     """
 
     n_neighbors: int = 12
-    smoothing: float = 100.0  # square pixels; variance of the points over that of the bends
-    tolerance: float = 3.0  # pixels, or ...
-    spread: float = 4.0  # ... so many times the deviation there, where that is more
-    most_bend: float = 0.06  # deviations count as much as members are off, up to this: strangers bend more
-    reach: float = 60.0  # pixels of a candidate from the nearest member, in both images
-    close_share: float = 0.25  # of the members near a candidate, that it must hang together with
+    smoothing: float = 100.0
+    tolerance: float = 3.0
+    spread: float = 4.0
+    most_bend: float = 0.06
+    reach: float = 60.0
+    agreeing: float = 0.25
     rounds: int = 3
 
     def __post_init__(self):
         check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, spread=0)
-        check_at_least(self, most_bend=0, reach=0, close_share=0, rounds=0)
+        check_at_least(self, most_bend=0, reach=0, agreeing=0, rounds=0)
 
 
-def refine_parts(correspondences, parts, allowed, config=SmoothMapConfig(), graph=GraphConfig()):
-    """The parts without the members that their smooth maps do not explain, and with the correspondences of
-    `allowed` that are in none and that they do explain. The first part chooses first.
+def refine_objects(
+    correspondences: Correspondences,
+    objects: list[np.ndarray],
+    free: np.ndarray,
+    config: SmoothMapConfig,
+    graph: GraphConfig,
+) -> list[np.ndarray]:
+    """The objects, arrays of rows, without the matches that their smooth maps do not explain, and with the
+    free rows that they do explain. The first object chooses first.
     """
-    return _refined(correspondences, parts, allowed, config, graph, all_stay=False)
-
-
-def grow_parts(correspondences, parts, allowed, config=SmoothMapConfig(), graph=GraphConfig()):
-    """As `refine_parts`, but every member stays."""
-    return _refined(correspondences, parts, allowed, config, graph, all_stay=True)
-
-
-def _refined(correspondences, parts, allowed, config, graph, all_stay):
-    free = np.zeros(len(correspondences), bool)
-    free[allowed] = True
-    for part in parts:
-        free[part] = False
+    available = np.zeros(len(correspondences), bool)
+    available[free] = True
+    for members in objects:
+        available[members] = False
     refined = []
-    for part in parts:
-        for check in range(config.rounds):
-            if len(part) <= LEAST_NEIGHBORS:
+    for members in objects:
+        for _ in range(config.rounds):
+            if len(members) <= LEAST_NEIGHBORS:
                 break
-            if check == 0 or not all_stay:
-                rows = np.arange(0, len(part), max(len(part) // BEND_SAMPLE, 1) if all_stay else 1)
-                residual, deviation = _of_members(correspondences, part, rows, config)
-                bend = min(np.median(residual / deviation), config.most_bend)
-            if not all_stay:
-                stays = residual < _tolerance(bend, deviation, config)
-                free[part[~stays]] = True
-                part = part[stays]
-            new = _explained(correspondences, part, np.flatnonzero(free), bend, config, graph)
+            residual, deviation = _of_members(correspondences, members, config)
+            bend = min(np.median(residual / deviation), config.most_bend)
+            explained = residual < _tolerance(bend, deviation, config)
+            available[members[~explained]] = True
+            members = members[explained]
+            new = _joining(correspondences, members, np.flatnonzero(available), bend, config, graph)
             if len(new) == 0:
                 break
-            free[new] = False
-            part = np.sort(np.concatenate([part, new]))
-        refined.append(part)
+            available[new] = False
+            members = np.sort(np.concatenate([members, new]))
+        refined.append(members)
     return refined
 
 
-def _of_members(correspondences, part, rows, config):
-    """Residuals and deviations (q,) of those rows of the members, the larger of both directions."""
-    x, y = _points(correspondences, part, magnification(correspondences[part]))
-    k = min(config.n_neighbors, len(part) - 1)
-    there = spline_residuals(x, y, nearest_others(x, k, rows), config.smoothing, (x[rows], y[rows]))
-    back = spline_residuals(y, x, nearest_others(y, k, rows), config.smoothing, (y[rows], x[rows]))
+def _of_members(correspondences, members, config):
+    """Residuals and deviations (n,) of the members, the larger of both directions."""
+    x, y = _points(correspondences, members, magnification(correspondences[members]))
+    k = min(config.n_neighbors, len(members) - 1)
+    there = spline_residuals(x, y, nearest_others(x, k), config.smoothing)
+    back = spline_residuals(y, x, nearest_others(y, k), config.smoothing)
     return np.maximum(there, back)
 
 
-def _explained(correspondences, part, others, bend, config, graph):
-    """Those correspondences of `others` that are in reach of a part, as its smooth map has it, and have neighbours
-    that they hang together with: places alone let strangers join.
+def _joining(correspondences, members, others, bend, config, graph):
+    """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
+    matches around.
     """
-    if len(part) < LEAST_NEIGHBORS or len(others) == 0:
+    if len(members) < LEAST_NEIGHBORS or len(others) == 0:
         return others[:0]
-    scale = magnification(correspondences[part])
-    points, at = _points(correspondences, part, scale), _points(correspondences, others, scale)
+    scale = magnification(correspondences[members])
+    points, at = _points(correspondences, members, scale), _points(correspondences, others, scale)
     near = np.empty((len(others), 0), np.int64)
     for own, there in ((0, 1), (1, 0)):
         rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
-        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(part)))
+        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
         within = gap[:, 0] < config.reach
         rows, nearest = rows[within], nearest[within]
         ends = at[own][rows], at[there][rows]
         residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
-        agree = residual < _tolerance(bend, deviation, config)
-        rows, nearest = rows[agree], nearest[agree]
+        explained = residual < _tolerance(bend, deviation, config)
+        rows, nearest = rows[explained], nearest[explained]
         others, at, near = others[rows], [xy[rows] for xy in at], np.hstack([near[rows], nearest])
-    return others[_close_share(correspondences, part, others, near, graph) >= config.close_share]
+    return others[_agreeing_share(correspondences, members, others, near, graph) >= config.agreeing]
 
 
-def _close_share(correspondences, part, others, near, config):
+def _agreeing_share(correspondences, members, others, near, config):
     """(q,) the share of the members near (q, k) that each of `others` agrees with."""
-    i, j = np.repeat(others, near.shape[1]), part[near.ravel()]
+    i, j = np.repeat(others, near.shape[1]), members[near.ravel()]
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     return agree(correspondences, i, j, *coarse).reshape(near.shape).mean(axis=1)
 
@@ -139,13 +151,26 @@ def _in_box(points, others, reach):
 
 
 def spline_residuals(x, y, near, smoothing, at=None):
-    """(q,) the distance of a correspondence from where the smoothing thin-plate spline through its neighbours
-    takes it, and (q,) the standard deviation of that distance, in units of the bends.
+    """How far correspondences are from where the smooth map of their neighbours takes them.
 
-    x, y (n, 2) are the neighbours' points, near (q, k) the neighbours of each; `at` is the pair of the
-    correspondences' own points (q, 2), by default x and y themselves. The spline is f(p) = sum_j c_j
-    phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) + smoothing c_j = y_j. The square of the
-    deviation is the kriging variance for phi, and the smoothing on top.
+    The spline is f(p) = sum_j c_j phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) +
+    smoothing c_j = y_j.
+
+    Parameters
+    ----------
+    x, y : (n, 2) float64
+        The neighbours' points.
+    near : (q, k) int64
+        The neighbours of each correspondence.
+    smoothing : float
+    at : pair of (q, 2) float64, optional
+        The correspondences' own points, by default x and y themselves.
+
+    Returns
+    -------
+    residual, deviation : (q,) float64
+        The distance, and its standard deviation in units of the bends: the square root of the kriging
+        variance for phi, and the smoothing on top.
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))
