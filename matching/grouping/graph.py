@@ -66,7 +66,7 @@ class GraphConfig:
 def build_graph(
     correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """The K nearest neighbours of each correspondence by fitted maps, and the graph of weighted edges to them."""
+    """The K nearest neighbours of each correspondence, by fitted maps, and the weighted graph."""
     k = min(n_neighbors, len(correspondences) - 1)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     knn = acc_neighbors(correspondences, k, n_threads, config.nearness)
@@ -78,9 +78,7 @@ def build_graph(
     return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope))
 
 
-def edge_weights(
-    correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float
-) -> np.ndarray:
+def edge_weights(correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float) -> np.ndarray:
     """w_ij of each edge: (m, K) float64."""
     c, weights = correspondences, np.empty(knn.indices.shape)
     _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, weights)
