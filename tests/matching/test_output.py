@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 import skimage.data
 from PIL import Image
 
-from matching import MatchConfig, MatchResult, __version__, drawing
+from matching import MatchConfig, MatchResult, __version__, _opencv, drawing
 from matching.drawing import COLOURS, colour, draw_matches, spread
 from matching.errors import InputError
 from matching.images import Picture
@@ -186,6 +187,36 @@ def test_picture_shows_both_at_full_size(pictures, result):
     for shown, picture in ((drawn[:240, :300], pictures[0]), (drawn[:, 300 + gap :], pictures[1])):
         luma = (x.astype(float).mean(axis=2).ravel() for x in (shown, picture.rgb))
         assert np.corrcoef(*luma)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [((1, 24_999_999), (1, 24_999_999)), ((24_999_999, 1), (1, 24_999_999)), ((375, 40_000), (40_000, 375))],
+    ids=["rows", "column and row", "bars"],
+)
+def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
+    pair = [Picture(np.broadcast_to(np.uint8(90), (*size, 3))) for size in sizes]
+    nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+    drawn = draw_matches(*pair, nothing)
+    assert max(drawn.shape) <= drawing.CANVAS_SIDE
+    assert drawn.size / 3 < 1.01 * drawing.CANVAS_PIXELS  # sides are whole pixels
+    assert len(_opencv.encode_png(drawn)) > 0
+
+
+def test_a_smaller_drawing_has_everything_in_its_place(pictures, result, monkeypatch):
+    alone = replace(result, objects=result.objects[1:2])
+    full = draw_matches(*pictures, alone)
+    monkeypatch.setattr(drawing, "CANVAS_PIXELS", full.size / 3 / 4)
+    half = draw_matches(*pictures, alone)
+    assert np.abs(2 * np.array(half.shape) - full.shape)[:2].max() <= 3
+    for side in (0, 1):  # the object in the first and in the second picture
+        middles = [
+            np.argwhere(
+                np.array_split(np.abs(image - np.array(colour(1))).max(axis=2) <= 8, 2, axis=1)[side]
+            ).mean(axis=0)
+            for image in (full, half)
+        ]
+        assert np.abs(2 * middles[1] - middles[0]).max() < 5
 
 
 def count(image, rgb):
