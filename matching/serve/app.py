@@ -141,9 +141,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
     @app.delete("/matches/{number}", status_code=204)
     async def delete(number: str, request: Request) -> None:
         _check_origin(request)
-        if jobs.find(number).state == "running":
-            raise Refusal(409, "the match is running; it can be deleted when it has ended")
-        jobs.forget(number)
+        jobs.forget(jobs.find(number).id)
 
     @app.get("/matches/{number}/{name}")
     async def download(number: str, name: str) -> Response:
@@ -164,8 +162,12 @@ def _file(path: Path) -> Response:
         file = path.open("rb")
     except FileNotFoundError:
         raise Refusal(404, "there is no such file") from None
-    headers = _headers(REPORT_POLICY)
-    headers["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+    try:
+        size = os.fstat(file.fileno()).st_size
+    except BaseException:
+        file.close()
+        raise
+    headers = {**_headers(REPORT_POLICY), "Content-Length": str(size)}
     where = "inline" if path.suffix == ".html" else "attachment"
     headers["Content-Disposition"] = f'{where}; filename="{path.name}"'
     kind = KINDS.get(path.suffix[1:], "application/octet-stream")

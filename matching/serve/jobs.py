@@ -39,6 +39,8 @@ class Job:
         When it was done or failed, as time.monotonic().
     size : int
         Bytes of its results.
+    task : asyncio.Task or None
+        What carries it out.
     """
 
     id: str
@@ -51,6 +53,7 @@ class Job:
     ended: float | None = None
     files: list[str] = field(default_factory=list)
     size: int = 0
+    task: asyncio.Task | None = None
 
 
 class Jobs:
@@ -116,7 +119,9 @@ class Jobs:
         try:
             async with self._checking:
                 refused = await self._checker.ask(request, self.limits.check_seconds)
+            self._trouble = None
         except NotStarted as error:
+            self._trouble = str(error)
             raise Refusal(503, f"no process can be started ({error}); try again", _later()) from None
         except TimeoutError:
             raise Refusal(415, f"{name}: its header takes too long to read") from None
@@ -132,9 +137,11 @@ class Jobs:
         return self._jobs[number]
 
     def forget(self, number: str) -> None:
-        """Delete a match and all its files."""
+        """Delete a match and all its files; one that runs is stopped."""
         job = self._jobs.pop(number, None)
         if job is not None:
+            if job.task is not None:
+                job.task.cancel()
             self._remove(job.folder)
 
     def status(self, job: Job) -> dict[str, Any]:
@@ -207,7 +214,11 @@ class Jobs:
                 continue
             job.state = "running"
             try:
-                await self._match(job, worker)
+                job.task = asyncio.create_task(self._match(job, worker))
+                await job.task
+            except asyncio.CancelledError:
+                if job.id in self._jobs or not self._duties:  # it was not the match alone that was stopped
+                    raise
             except Exception:
                 log.exception("match failed")
                 job.error = "the server failed on this match; its log says where"
