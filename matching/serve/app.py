@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -78,8 +79,12 @@ def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) ->
 
 
 async def _refuse(request: Request, refusal: Refusal) -> Response:
-    await drain(request)
-    return JSONResponse({"error": refusal.reason}, refusal.status, refusal.headers)
+    headers = dict(refusal.headers)
+    if refusal.status == 408:  # the client sends too slowly to wait for the rest
+        headers["Connection"] = "close"
+    else:
+        await drain(request)
+    return JSONResponse({"error": refusal.reason}, refusal.status, headers)
 
 
 async def _refuse_as_told(request: Request, error: HTTPException) -> Response:
@@ -167,17 +172,24 @@ def _file(path: Path) -> Response:
     except BaseException:
         file.close()
         raise
-    headers = {**_headers(REPORT_POLICY), "Content-Length": str(size)}
     where = "inline" if path.suffix == ".html" else "attachment"
-    headers["Content-Disposition"] = f'{where}; filename="{path.name}"'
+    disposition = {"Content-Length": str(size), "Content-Disposition": f'{where}; filename="{path.name}"'}
     kind = KINDS.get(path.suffix[1:], "application/octet-stream")
-    return StreamingResponse(_chunks(file), media_type=kind, headers=headers)
+    return _OpenFile(file, media_type=kind, headers={**_headers(REPORT_POLICY), **disposition})
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    with file:
-        while chunk := file.read(CHUNK):
-            yield chunk
+class _OpenFile(StreamingResponse):
+    """The content of an open file, which is closed afterwards even if the client goes away."""
+
+    def __init__(self, file: BinaryIO, **options: Any) -> None:
+        super().__init__(iter(partial(file.read, CHUNK), b""), **options)
+        self.file = file
+
+    async def __call__(self, *arguments: Any) -> None:
+        try:
+            await super().__call__(*arguments)
+        finally:
+            self.file.close()
 
 
 def _check_origin(request: Request) -> None:

@@ -115,7 +115,7 @@ def _listening(arguments: argparse.Namespace) -> socket.socket:
         listening.bind((arguments.host, arguments.port))
         listening.listen(BACKLOG)  # only this fails where two servers start at once on one port
         return listening
-    except (OSError, UnicodeError) as error:
+    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
         if listening is not None:
             listening.close()
         reason = getattr(error, "strerror", None) or error
