@@ -108,7 +108,7 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
         text = files(package).joinpath(path).read_text("utf-8")
         app.get(f"/{name}")(_constant(text, KINDS[path.rsplit(".", 1)[1]]))
 
-    @app.get("/limits")
+    @app.get("/limits", response_model=None)
     async def tell_limits() -> dict[str, float]:
         return {"upload": limits.upload, "pixels": limits.pixels, "keep_seconds": limits.keep_seconds}
 
@@ -130,7 +130,7 @@ def _headers(policy: str) -> dict[str, str]:
 
 
 def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
-    @app.post("/matches", status_code=202)
+    @app.post("/matches", status_code=202, response_model=None)
     async def submit(request: Request) -> dict[str, Any]:
         _check_origin(request)
         async with jobs.slot() as job:
@@ -139,11 +139,11 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
                 await jobs.check(job.folder / f"upload{k}", name)
         return jobs.status(job)
 
-    @app.get("/matches/{number}")
+    @app.get("/matches/{number}", response_model=None)
     async def status(number: str) -> dict[str, Any]:
         return jobs.status(jobs.find(number))
 
-    @app.delete("/matches/{number}", status_code=204)
+    @app.delete("/matches/{number}", status_code=204, response_model=None)
     async def delete(number: str, request: Request) -> None:
         _check_origin(request)
         jobs.forget(jobs.find(number).id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from matching.threads import default_threads
 
 BASE_MEMORY = 3_000_000_000  # address space of a match of small pictures (1.6 GB measured), and some more
-PIXEL_MEMORY = 60  # bytes of address space for a pixel of either picture (26 measured)
+PIXEL_MEMORY = 60  # bytes of address space for a pixel of either picture (16 measured)
 THREAD_MEMORY = 100_000_000  # bytes that a thread reserves: its stack and its share of the heap
 
 

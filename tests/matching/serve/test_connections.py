@@ -88,11 +88,11 @@ def test_a_second_header_that_does_not_come_is_not_waited_for():
 
 
 def test_an_upload_that_stands_still_is_refused(quick_workers):
-    with running(stall_seconds=0.2, queue=1) as server, ExitStack() as stack:
+    with running(stall_seconds=1.0, queue=1) as server, ExitStack() as stack:
         connection = server.open(stack, server.post_head())
         answer = rest_of(connection)
         assert answer.startswith(b"HTTP/1.1 408")
-        assert b"stood still for more than 0.2 s" in answer
+        assert b"stood still for more than 1 s" in answer
         files = {f"image{k}": ("a.png", b"12") for k in range(2)}
         assert httpx.post(f"{server.base}/matches", files=files).status_code == 202
 
@@ -111,7 +111,7 @@ def test_an_upload_in_drops_is_refused(quick_workers):
 
 
 def test_a_download_that_nobody_takes_is_cut(quick_workers, monkeypatch):
-    with running(stall_seconds=0.3) as server, ExitStack() as stack:
+    with running(stall_seconds=1.0) as server, ExitStack() as stack:
         number = large_result(server)
         connection = stack.enter_context(socket.socket())
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -147,7 +147,7 @@ def test_many_unfinished_headers_keep_nobody_out():
 def test_busy_connections_are_not_cut_for_new_ones(quick_workers):
     with running(connections=2) as server, ExitStack() as stack:
         busy = [server.open(stack, server.post_head()) for _ in range(2)]
-        while server.server.server_state.tasks.__len__() < 2:
+        while len(server.server.server_state.tasks) < 2:
             time.sleep(0.01)
         assert rest_of(server.open(stack)).startswith(b"HTTP/1.1 503")
         for connection in busy:
