@@ -13,21 +13,26 @@ def tell(**message):
     print(json.dumps(message), flush=True)
 
 
-tell(ready=True)
-for line in sys.stdin:
-    request = json.loads(line)
-    tell(begun=True)
-    if sys.argv[1] == "check":
-        tell(answer=None)
-        continue
-    folder = Path(request["folder"])
-    upload = folder / "upload0"
-    wish = upload.read_text()
-    if wish == "die":
-        sys.exit(1)
-    if wish == "hang":
-        time.sleep(1000)
-    tell(stage=1)
-    for name in ("matches.json", "matches.html"):
-        (folder / name).write_text(wish)
-    tell(answer={"told": "1 object in both", "error": None})
+def main():
+    tell(ready=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        tell(begun=True)
+        if sys.argv[1] == "check":
+            tell(answer=None)
+            continue
+        folder = Path(request["folder"])
+        upload = folder / "upload0"
+        wish = upload.read_text()
+        if wish == "die":
+            sys.exit(1)
+        if wish == "hang":
+            time.sleep(1000)
+        tell(stage=1)
+        for name in ("matches.json", "matches.html"):
+            (folder / name).write_text(wish)
+        tell(answer={"told": "1 object in both", "error": None})
+
+
+if __name__ == "__main__":
+    main()
