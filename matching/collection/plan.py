@@ -12,11 +12,11 @@ from pathlib import Path
 
 from PIL import Image
 
+from matching.decoding import readable_formats
 from matching.errors import InputError
 from matching.names import absolute, exists, is_file, is_folder
 
 READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
-NO_PHOTOGRAPHS = frozenset({"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"})  # but known to Pillow
 BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
 
 
@@ -107,9 +107,9 @@ def picture_suffixes():
     """Suffixes of files that can be read as pictures, lower case, with the dot; HEIC's also where its package
     is missing, so that the file is told of, not passed over.
     """
-    kinds = Image.registered_extensions()
-    read = (suffix for suffix, kind in kinds.items() if kind in Image.OPEN and kind not in NO_PHOTOGRAPHS)
-    return READ_OTHERWISE.union(read)
+    kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
+    known = Image.registered_extensions().items()
+    return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
 
 
 def _names(line):

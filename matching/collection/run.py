@@ -11,7 +11,7 @@ from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.shortlist import GalleryIndex, best, fingerprint, require_index
 from matching.collection.store import open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
-from matching.config import MatchConfig
+from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.threads import default_threads
 
@@ -72,6 +72,7 @@ def match_collection(
         The database has other settings, or the cluster can't be reached. A picture that can't be used never
         raises: it is recorded with its reason, and so are its pairs.
     """
+    check_config(config)
     if shortlist is not None:
         require_index()
     progress = progress or (lambda items, **_: items)
