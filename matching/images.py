@@ -137,8 +137,8 @@ def with_mask(picture, mask, name="mask"):
     """The picture with features only where `mask` is white, and where it was not masked before.
 
     mask : a file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None
-        for no change. White is half of full scale or more, in every channel, and not transparent. Full scale is the least
-        of 1, 255 and 65535 that no value is above, or else the largest value.
+        for no change. White is half of full scale or more, in every channel, and not transparent. Full
+        scale is the least of 1, 255 and 65535 that no value is above, or else the largest value.
 
     Raises InputError where it can't be read or has another size.
     """

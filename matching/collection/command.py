@@ -10,8 +10,8 @@ from pathlib import Path
 
 from matching._version import __version__
 from matching.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli import FOUND, INTERNAL_ERROR, NONE_FOUND, exit_status
 from matching.errors import InputError
+from matching.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, exit_status
 from matching.names import is_folder
 
 SHOWN = 10  # pairs printed

@@ -1,0 +1,72 @@
+"""How a command ends: its exit status, and what it says where it fails or is interrupted.
+
+Nothing heavy may be imported here: what is imported before a command's guard stands can't be guarded.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from matching.errors import InputError
+
+FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
+
+
+def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupted") -> int:
+    """The exit status of a command's work, a function without arguments that returns one.
+
+    Bad input is told in one line; `stopped` is told where the user interrupts. Any other error, also that of
+    a library that can't be imported, is the program's own and keeps its traceback. Where nobody reads the
+    output any more (`| head`), the rest is lost.
+    """
+    if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        try:
+            return work()
+        finally:
+            sys.stdout.flush()
+    except InputError as error:
+        print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        if _is_main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # while threads end: impatience needs no traceback
+        print(f"{command}: {stopped}", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
+        return NOT_READ
+    except Exception:
+        traceback.print_exc()
+        return INTERNAL_ERROR
+
+
+@contextmanager
+def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
+    """Let Ctrl-C end the process at once, with one line. For imports and computations that leave nothing
+    behind: libraries swallow a KeyboardInterrupt, or tell of it in tracebacks.
+    """
+    if not _is_main_thread():
+        yield  # signals reach the main thread only
+        return
+
+    def end(*_):
+        os.write(2, f"{command}: {stopped}\n".encode())
+        os._exit(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_main_thread():
+    return threading.current_thread() is threading.main_thread()
