@@ -14,6 +14,18 @@ import numpy as np
 VERSION = cv2.__version__
 
 
+def cpu_features() -> str:
+    """The instruction sets that OpenCV has code for; * marks those chosen at run time, ? those that this
+    processor lacks or the user has turned off.
+    """
+    return cv2.getCPUFeaturesLine()
+
+
+def build_information() -> str:
+    """How OpenCV was built, many lines."""
+    return cv2.getBuildInformation()
+
+
 def set_threads(n):
     """Let OpenCV use n threads; returns how many it used before."""
     before = cv2.getNumThreads()

@@ -20,6 +20,7 @@ from matching._version import __version__
 from matching.drawing import draw_matches
 from matching.errors import InputError
 from matching.folders import write_files
+from matching.provenance import machine, programs
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -179,6 +180,8 @@ def summary(pictures, result, config, deformations=None):
         ],
         "coordinates": COORDINATES,
         "parameters": asdict(config),
+        "programs": programs(),
+        "machine": machine(),
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "candidates": len(result.cluster),
         "objects": [

@@ -18,9 +18,9 @@ from importlib.util import find_spec
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from matching.collection.cache import programs
 from matching.errors import InputError
 from matching.orphans import end_with
+from matching.provenance import differences, programs
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 30  # seconds
@@ -119,14 +119,13 @@ def _check_workers(client, address):
         found = client.run(programs)
     except TimeoutError:
         raise InputError(f"--scheduler {address}: the cluster has no workers") from None
-    except ModuleNotFoundError as error:
+    except (ImportError, AttributeError) as error:
         raise InputError(f"--scheduler {address}: a worker lacks this program ({error})") from None
     for worker, there in found.items():
         if there != programs():
             raise InputError(
                 f"--scheduler {address}: worker {worker} has other programs than this process:"
-                f" gdl-match {there[0]}, OpenCV {there[2]}, Pillow {there[3]}"
-                f" against {programs()[0]}, {programs()[2]}, {programs()[3]}, or other sources"
+                f" {differences(there, programs())}"
             )
 
 
@@ -154,6 +153,8 @@ def _run_on_cluster(client, function, tasks):
             record = future.result()
         except KilledWorker:
             record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
+        except (ImportError, AttributeError) as error:  # the function itself names all others
+            raise InputError(f"a worker of the cluster lacks this program ({error})") from None
         future.release()
         for new in send():
             stream.add(new)

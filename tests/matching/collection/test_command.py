@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import database
 import pytest
 from database import rows
 
@@ -50,6 +51,48 @@ def test_it_tells_the_best_pairs(finished):
     assert run.stderr.splitlines()[-1].startswith(
         "6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;"
     )
+
+
+def test_each_failed_picture_is_named_with_its_reason(finished, folder):
+    _, run = finished
+    failed = [line for line in run.stderr.splitlines() if line.startswith("failed: ")]
+    assert len(failed) == 2
+    assert failed[0].startswith(f"failed: {folder / 'e damaged.jpg'}: damaged picture (")
+    assert failed[1] == f"failed: {folder / 'f text.png'}: is not a picture that can be read"
+
+
+def test_processors_of_several_kinds_are_told(finished, folder, cache, tmp_path, capsys):
+    db = shutil.copy(finished[0] / "c.db", tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("INSERT INTO settings VALUES ('machine:0', 'an abacus')")
+    arguments = ["--all", str(folder), "--db", str(db), "--cache", str(cache.folder), "--jobs", "1"]
+    assert command.main([*arguments, "--quiet"]) == 0
+    told = capsys.readouterr().err
+    assert "the results come from 2 kinds of processors or builds of OpenCV" in told
+    assert "an abacus" in told
+
+
+def test_a_database_made_with_other_programs_can_be_begun_anew(finished, folder, cache, tmp_path, capsys):
+    db = shutil.copy(finished[0] / "c.db", tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("UPDATE settings SET value = '{\"numpy\": \"0.1\"}' WHERE name = 'programs'")
+    arguments = [
+        "--all",
+        str(folder),
+        "--db",
+        str(db),
+        "--cache",
+        str(cache.folder),
+        "--jobs",
+        "1",
+        "--quiet",
+    ]
+    assert command.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "numpy 0.1 (here " in error
+    assert command.main([*arguments, "--restart"]) == 0
+    assert database.content(db) == database.content(finished[0] / "c.db")
 
 
 def test_csv_files_hold_the_tables(finished):
@@ -130,6 +173,13 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", ".", "--shortlist", "5"], "--shortlist goes with"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
+        (
+            ["--db", "c.db", "--all", ".", "--scheduler", "tcp://h"],
+            "must be host:port or tcp://host:port, got",
+        ),
+        (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
+        (["--db", "c.db", "--csv", "out", "--restart"], "--restart goes with --pairs"),
+        (["--db", "c.db", "--al", ".", "--shotlist", "5"], "--shotlist 5 (did you mean --shortlist?)"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
