@@ -10,7 +10,7 @@ def main(argv=None):
     """Run the command line and return its exit status. `gdl-match serve` runs the web page."""
     from matching.exits import exit_status
 
-    return exit_status("gdl-match", lambda: _run(argv))
+    return exit_status("gdl-match", lambda: _run(argv), owns_process=argv is None)
 
 
 def _run(argv):

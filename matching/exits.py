@@ -18,13 +18,26 @@ from matching.errors import InputError
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
 
 
-def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupted") -> int:
+def exit_status(
+    command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
+) -> int:
     """The exit status of a command's work, a function without arguments that returns one.
 
     Bad input is told in one line; `stopped` is told where the user interrupts. Any other error, also that of
     a library that can't be imported, is the program's own and keeps its traceback. Where nobody reads the
     output any more (`| head`), the rest is lost.
+
+    owns_process : whether the process ends with the command. Then Ctrl-C from its end on, while threads and
+        processes go, ends it without a traceback.
     """
+    try:
+        return _exit_status(command, work, stopped)
+    finally:
+        if owns_process and _is_main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -36,8 +49,6 @@ def exit_status(command: str, work: Callable[[], int], stopped: str = "interrupt
         print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        if _is_main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_DFL)  # while threads end: impatience needs no traceback
         print(f"{command}: {stopped}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:

@@ -102,7 +102,7 @@ def write_files(
     """
     digests = {}
     try:
-        with _part_of(folder) as part:
+        with part_of(folder) as part:
             for name, content in files:
                 (part / name).write_bytes(content)
                 digests[name] = hashlib.sha256(content).hexdigest()
@@ -127,9 +127,10 @@ def _move(part: Path, folder: Path, names: set[str]) -> None:
 
 
 @contextmanager
-def _part_of(folder: Path) -> Iterator[Path]:
-    """A new folder on the file system of another one, beside it, or in it where it exists; gone afterwards,
-    and so are parents that were missing before if nothing has come into them.
+def part_of(folder: Path) -> Iterator[Path]:
+    """A new folder on the file system of another one, beside it, or in it where it exists, for files that are
+    renamed when all are complete. It is gone afterwards, and so are parents that were missing before if
+    nothing has come into them.
     """
     made = _make(folder.parent) if not folder.exists() else []
     part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"

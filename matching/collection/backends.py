@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -65,7 +67,23 @@ def _parallel(jobs, function, tasks):
         initializer=end_with,
         initargs=(os.getpid(),),
     )
-    return pool(delayed(function)(*task) for task in list(tasks))
+    with _deaf_processes():
+        return pool(delayed(function)(*task) for task in list(tasks))
+
+
+@contextmanager
+def _deaf_processes():
+    """Processes started inside don't hear Ctrl-C, which a terminal sends to all: this one ends them, and they
+    have no tracebacks to tell.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only that one may say what a signal does
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they inherit it
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _run_alone(function, task):
@@ -73,7 +91,9 @@ def _run_alone(function, task):
 
     with ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),)) as pool:
         try:
-            return pool.submit(function, *task).result()
+            with _deaf_processes():
+                future = pool.submit(function, *task)
+            return future.result()
         except TerminatedWorkerError:
             return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
 

@@ -33,7 +33,10 @@ nothing. With --db alone and --csv, --parquet or --html, a database that exists 
 def main(argv=None):
     """Run the command; returns the exit status."""
     return exit_status(
-        "gdl-match-collection", lambda: _run(_parser().parse_args(argv), argv is None), STOPPED
+        "gdl-match-collection",
+        lambda: _run(_parser().parse_args(argv), argv is None),
+        STOPPED,
+        owns_process=argv is None,
     )
 
 
@@ -126,16 +129,16 @@ def _run(arguments, is_process):
 
 def _check_outputs(arguments):
     """Say at the start, not after hours, that a result can't be written."""
-    from matching.collection.export import require_parquet
-    from matching.output import make_folder
+    from matching.collection.export import check_tables_replaceable, require_parquet
+    from matching.folders import check_folder
 
-    for folder in (arguments.csv, arguments.parquet):
-        if folder is not None:
-            make_folder(folder)
     if arguments.parquet is not None:
         require_parquet()
+    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
+        if folder is not None:
+            check_tables_replaceable(check_folder(folder), kind)
     if arguments.html is not None:
-        make_folder(arguments.html.parent)
+        check_folder(arguments.html.parent)
         if is_folder(arguments.html):
             raise InputError(f"{arguments.html}: is a folder; --html wants a file")
         if arguments.html.resolve() == arguments.db.resolve():
@@ -207,7 +210,9 @@ def _write(arguments):
             export(arguments.db, folder, kind)
     if arguments.html is not None:
         from matching.html.collection import write_collection_report
+        from matching.output import make_folder
 
+        make_folder(arguments.html.parent)
         write_collection_report(arguments.db, arguments.html, arguments.html_pairs, _cache(arguments))
 
 

@@ -3,9 +3,11 @@
 import csv
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import database
 import pytest
 from database import rows
 
-from matching.collection import command
+from matching.collection import command, export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 
@@ -211,3 +213,56 @@ def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     assert command.main(["--db", str(db), "--html", str(tmp_path / "y" / ".." / "x.db")]) == 2
     assert "is the database; --html wants another file" in capsys.readouterr().err
     assert not db.exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["images", "matches"])
+def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, name):
+    pytest.importorskip("pyarrow")
+    mine = tmp_path / f"{name}.{kind}"
+    mine.write_text("image,caption\nx.png,at the sea\n")
+    assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert f"{mine}: was not written by gdl-match-collection" in error
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    mine.unlink()
+    for _ in range(2):  # an export replaces an earlier one
+        assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 0
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_an_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
+    written = []
+
+    def interrupted(path, cursor):
+        written.append(path)
+        path.write_text("half")
+        if len(written) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "_write_csv", interrupted)
+    assert command.main(["--db", str(finished[0] / "c.db"), "--csv", str(tmp_path / "new" / "csv")]) == 130
+    assert len(written) == 3
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("seconds", [0.2, 2.3, 3.0])
+def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
+    """A terminal interrupts all processes: those that are just starting too."""
+    arguments = [*("--all", folder, "--db", tmp_path / "c.db", "--cache", tmp_path / "cache"), "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, *arguments, "--jobs", "2", "--csv", tmp_path / "csv"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    if process.returncode != 0:  # else it was faster
+        told = "gdl-match-collection: interrupted; the same command goes on from here\n"
+        assert (process.returncode, output, error) == (130, "", told)
+        assert not (tmp_path / "csv").exists()
