@@ -319,7 +319,9 @@ def drawn_pictures(content):
 
 def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_collection, tmp_path):
     text = page_of_collection.read_text()
-    (tmp_path / "far.html").write_text(text.replace(".gallery {", ".gallery { padding-top: 9000px;", 1))
+    (tmp_path / "far.html").write_text(
+        text.replace(".gallery {", ".gallery { padding-top: 9000px !important;", 1)
+    )
     with browser_page(viewport={"width": 800, "height": 600}) as page:
         page.goto((tmp_path / "far.html").as_uri())
         thumbs = page.locator(".thumb").count()
