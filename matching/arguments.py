@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,6 +14,7 @@ from matching.errors import InputError
 
 LARGEST = 10**9  # of the whole numbers among the options
 EXPORTS = ("colmap", "hloc", "csv")
+SCHEDULER = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")  # the address of one
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."

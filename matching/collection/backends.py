@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from matching.arguments import SCHEDULER
 from matching.errors import InputError
 from matching.orphans import end_with
 from matching.provenance import differences, programs
@@ -105,6 +106,8 @@ def dask_backend(address):
     Dask gives the tasks of a lost worker to others. Raises InputError where there is no such scheduler, or a
     worker has another version of this program.
     """
+    if not SCHEDULER.fullmatch(address):  # Dask would look for one for a minute
+        raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     if find_spec("distributed") is None:
         raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")
     from distributed import Client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import warnings
 from contextlib import nullcontext
@@ -11,14 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from matching._version import __version__
-from matching.arguments import LineParser, add_settings, config_of, whole_number
+from matching.arguments import SCHEDULER, LineParser, add_settings, config_of, whole_number
 from matching.errors import InputError
 from matching.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, ended_by_interrupt, exit_status
 from matching.names import is_folder
 
 SHOWN = 10  # pairs printed
 STOPPED = "interrupted; the same command goes on from here"
-ADDRESS = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")  # of a scheduler
 
 DESCRIPTION = (
     "Match many pairs of pictures into one SQLite database. Stopped at any moment, it goes on when started"
@@ -97,7 +95,7 @@ def _parser():
 
 
 def _address(text):
-    if not ADDRESS.fullmatch(text):
+    if not SCHEDULER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
 
