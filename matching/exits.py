@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from matching.errors import InputError
 
@@ -28,13 +28,16 @@ def exit_status(
     output any more (`| head`), the rest is lost.
 
     owns_process : whether the process ends with the command. Then Ctrl-C from its end on, while threads and
-        processes go, ends it without a traceback.
+        processes go, changes nothing, or ends an interrupted command without a traceback.
     """
+    status = INTERRUPTED
     try:
-        return _exit_status(command, work, stopped)
+        status = _exit_status(command, work, stopped)
     finally:
         if owns_process and _is_main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            left = signal.SIG_DFL if status == INTERRUPTED else signal.SIG_IGN  # what was answered stands
+            signal.signal(signal.SIGINT, left)
+    return status
 
 
 def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
@@ -68,8 +71,14 @@ def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[N
         yield  # signals reach the main thread only
         return
 
+    try:
+        told = os.dup(2)  # 2 itself leads elsewhere while decoders are kept silent
+    except OSError:
+        told = None  # there is none
+
     def end(*_):
-        os.write(2, f"{command}: {stopped}\n".encode())
+        with suppress(OSError, TypeError):
+            os.write(told, f"{command}: {stopped}\n".encode())
         os._exit(INTERRUPTED)
 
     before = signal.signal(signal.SIGINT, end)
@@ -77,6 +86,8 @@ def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[N
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+        if told is not None:
+            os.close(told)
 
 
 def _is_main_thread():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from functools import cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from PIL import Image, UnidentifiedImageError
@@ -15,11 +14,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
+from matching.decoding import readable_formats
 from matching.serve.limits import Refusal
 
 FIELDS = ("image0", "image1")
-# no kind among them makes Pillow start another program
-KINDS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 LONGEST_NAME = 80
 DRAINED = 100_000_000  # bytes of a refused upload that are read all the same, so that the client hears why
 
@@ -69,24 +67,18 @@ def check_picture(path, name, limits):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large pictures: they are refused below
-            with Image.open(path, formats=_formats()) as image:
+            with Image.open(path, formats=readable_formats()) as image:
                 pixels = image.width * image.height
     except Image.DecompressionBombError:
         raise Refusal(413, f"{name}: {_rule(limits)}, this one has many times as many") from None
     except (UnidentifiedImageError, OSError):
         raise Refusal(
-            415, f"{name}: is not a picture of a kind that is taken ({', '.join(_formats())})"
+            415, f"{name}: is not a picture of a kind that is taken ({', '.join(readable_formats())})"
         ) from None
     except Exception:  # a damaged header can make a reader raise nearly anything
         raise Refusal(415, f"{name}: is a damaged picture") from None
     if pixels > limits.pixels:
         raise Refusal(413, f"{name}: {_rule(limits)}, this one has {pixels / 1e6:.1f}")
-
-
-@cache
-def _formats():
-    Image.init()
-    return tuple(kind for kind in KINDS if kind in Image.OPEN)
 
 
 def _rule(limits):
