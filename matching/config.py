@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from matching.candidates import CandidateConfig
 from matching.clustering import ClusteringConfig
-from matching.errors import check_at_least
+from matching.errors import InputError, check_at_least
 from matching.features import FeatureConfig
 from matching.parts import PartsConfig
 from matching.refinement import RefinementConfig
@@ -37,6 +37,10 @@ class MatchConfig:
     whole_objects: bool = True
 
     def __post_init__(self):
+        for field in fields(self):
+            kind, value = type(field.default), getattr(self, field.name)
+            if kind not in (int, bool) and not isinstance(value, kind):
+                raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_at_least(self, max_pixels=1)
 
     @classmethod
@@ -50,3 +54,9 @@ class MatchConfig:
             clustering=ClusteringConfig(mutual_links=False, score_scale=None, min_score=0.0, gap_slope=0.0),
             whole_objects=False,
         )
+
+
+def check_config(config: MatchConfig) -> None:
+    """Raise TypeError for what is no MatchConfig."""
+    if not isinstance(config, MatchConfig):
+        raise TypeError(f"config must be a MatchConfig, got {type(config).__name__}")

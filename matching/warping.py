@@ -17,7 +17,7 @@ MARGIN = 0.25  # of an object's size around it, so that its surroundings can be 
 PICKS = 24  # numbered matches
 LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
 BACKGROUND = 0.35  # how far surroundings go towards mid grey
-FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)")
+FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)\.png")
 SQUARES = 6  # of the checkerboard along the longer side of an object
 
 

@@ -3,6 +3,9 @@
 DATA holds scenes/labels.json and the pictures that it names.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

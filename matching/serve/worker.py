@@ -4,8 +4,8 @@ A file that breaks a decoder, or makes it take all memory or time, then breaks n
 lines of JSON on standard input. Messages go to standard output, also as lines of JSON: "ready" once, then for
 each request "begun", "stage" as often as a stage ends, and "answer" or "failed".
 
-It imports nothing of the package at its head: reading headers needs none of it, and `matching` takes a second
-and 150 MB to load.
+It imports nothing of the package at its head: reading headers needs only the list of formats, and matching takes
+a second and 150 MB to load.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
-# no kind among them makes Pillow start another program
-KINDS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
 OUT_OF_MEMORY = "Insufficient memory"  # in the text of an error of OpenCV
 
@@ -50,16 +48,18 @@ def main(role: str, memory: str) -> None:
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
-    """HTTP status and reason why a file is not taken, by its header: it must be a picture of one of KINDS, of
+    """HTTP status and reason why a file is not taken, by its header: it must be a picture of a kind that is taken, of
     at most `pixels` pixels. None where it is taken.
     """
     from PIL import Image, UnidentifiedImageError
+
+    from matching.formats import readable_formats
 
     rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large pictures: they are refused below
-            with Image.open(path, formats=_formats()) as image:
+            with Image.open(path, formats=readable_formats()) as image:
                 size = image.width * image.height
     except MemoryError:
         raise
@@ -68,18 +68,10 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     except FileNotFoundError:
         return 503, f"{name}: the server has lost this picture; try again"
     except (UnidentifiedImageError, OSError):
-        return 415, f"{name}: is not a picture of a kind that is taken ({', '.join(_formats())})"
+        return 415, f"{name}: is not a picture of a kind that is taken ({', '.join(readable_formats())})"
     except Exception:  # a damaged header can make a reader raise nearly anything
         return 415, f"{name}: is a damaged picture"
     return (413, f"{name}: {rule}, this one has {size / 1e6:.1f}") if size > pixels else None
-
-
-@cache
-def _formats() -> tuple[str, ...]:
-    from PIL import Image
-
-    Image.init()
-    return tuple(kind for kind in KINDS if kind in Image.OPEN)
 
 
 def _match_role() -> Callable[..., dict[str, str | None]]:
