@@ -4,8 +4,8 @@ A file that breaks a decoder, or makes it take all memory or time, then breaks n
 lines of JSON on standard input. Messages go to standard output, also as lines of JSON: "ready" once, then for
 each request "begun", "stage" as often as a stage ends, and "answer" or "failed".
 
-It imports nothing of the package at its head: reading headers needs only the list of formats, and matching takes
-a second and 150 MB to load.
+It imports nothing of the package at its head: reading headers needs only the list of formats, and matching
+takes a second and 150 MB to load.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def main(role: str, memory: str) -> None:
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
-    """HTTP status and reason why a file is not taken, by its header: it must be a picture of a kind that is taken, of
-    at most `pixels` pixels. None where it is taken.
+    """HTTP status and reason why a file is not taken, by its header: it must be a picture of a kind that is
+    read, of at most `pixels` pixels. None where it is taken.
     """
     from PIL import Image, UnidentifiedImageError
 
