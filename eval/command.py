@@ -2,19 +2,25 @@
 
 import sys
 
-from matching import cli
-
 # by name alone: their modules load only when one is asked for
 RIVALS = ("acc", "graph-shift", "spectral-matching", "ransac", "hdbscan", "average-linkage")
 
 
 def main(argv=None):
     """Run the command line and return its exit status. `gdl-match serve` runs the web page."""
-    argv = sys.argv[1:] if argv is None else list(argv)
-    if argv[:1] == ["serve"]:
+    from matching.exits import exit_status
+
+    return exit_status("gdl-match", lambda: _run(argv), owns_process=argv is None)
+
+
+def _run(argv):
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments[:1] == ["serve"]:
         from matching.serve.command import main as serve
 
-        return serve(argv[1:])
+        return serve(arguments[1:])
+    from matching import cli
+
     return cli.main(argv, demo_pair=demo_pair, rivals={name: _finder(name) for name in RIVALS})
 
 

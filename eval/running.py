@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,7 +81,7 @@ def peak_megabytes(usage: resource.struct_rusage) -> float:
 
 def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int:
     """What the work of a script returns, or 0, after it is done; 2 after one line on bad input, 130 after one
-    where the user stops it.
+    where the user stops it, 3 after the traceback of any other error.
     """
     name = Path(sys.argv[0]).name
     try:
@@ -91,3 +92,6 @@ def exit_status(work: Callable[[], int | None], stopped: str = "stopped") -> int
     except KeyboardInterrupt:
         print(f"{name}: {stopped}", file=sys.stderr)
         return 130
+    except Exception:
+        traceback.print_exc()
+        return 3

@@ -4,6 +4,9 @@ Euclidean, cosine and correlation distances come from matrix products there, whi
 with the number of threads. They are computed again from differences in float64: |x - y|, and |u - v|^2 / 2 of
 rows u, v of length 1. So they are the same bits for any number of threads, symmetric, and exactly 0 between
 equal rows. Other metrics are added up pair by pair there too.
+
+Rows that are mostly zeros, such as one-hot codes, have many neighbours at the same distance. Among those all
+distances are computed from differences in the first place, over the features that are not zero.
 """
 
 import itertools
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from ._jobs import effective_jobs
 
@@ -20,6 +24,8 @@ ANGULAR = ("cosine", "correlation")
 _NEAR_TIE = 1e-9  # relative; two sums may round one distance differently by less
 _EPS = np.finfo(np.float64).eps
 _MOST = 2_000_000  # candidates at a time
+_GROWTH = 8  # each search costs about as much as the first, however many it is asked for
+_SPARSE = 64  # with fewer than one value in so many not zero, differences cost no more than products
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +80,44 @@ class ExactSearch:
         found, value = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
         left, m = np.arange(len(rows)), k + 2
         while len(left):
-            m = min(4 * m, len(self.searched))
+            m = _GROWTH * m if _GROWTH * m < len(self.searched) / 8 else len(self.searched)
             unsettled = []
             for part in np.array_split(left, min(len(left), 1 + len(left) * m // _MOST)):
                 found[part], value[part], settled = self._among(rows[part], k, m)
                 unsettled.append(part[~settled])
             left = np.concatenate(unsettled)
         return found, value
+
+
+@dataclass(frozen=True, eq=False)
+class SparseSearch:
+    """Samples that are mostly zeros, among which neighbours are looked up.
+
+    Attributes
+    ----------
+    points : (n, d) csr_matrix
+        The values of ``space.points`` that are not zero.
+    space : Space
+    """
+
+    points: csr_matrix
+    space: "Space"
+
+    def k_nearest(self, rows, k):
+        """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
+        from ._knn_kernel import nearest_of_sparse
+
+        x = self.points
+        found, length = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
+
+        def search(part):
+            nearest_of_sparse(
+                *(x.indptr, x.indices, x.data, x.shape[1]),
+                *(rows[part], self.space.smallest, found[part], length[part]),
+            )
+
+        _in_parts(search, len(rows), self.space.n_jobs)
+        return without_self(found, self.space.from_lengths(length), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +131,19 @@ class Space:
     def distances(self, rows, candidates):
         """(r, m) float64 from each of ``rows`` to its candidates."""
         length = candidate_lengths(self.points, rows, candidates, self.n_jobs)
+        length[length <= self.smallest] = 0.0
+        return self.from_lengths(length)
+
+    @property
+    def smallest(self):
+        """Differences up to this length count as none: parallel rows differ in their last digits."""
+        return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
+
+    def from_lengths(self, length):
+        """Distances from the lengths of differences."""
         if self.metric == "sqeuclidean":
             return length**2
-        if self.metric not in ANGULAR:
-            return length
-        length[length <= _relative_rounding(self.points)] = 0.0  # parallel rows differ in their last digits
-        return length**2 / 2
+        return length**2 / 2 if self.metric in ANGULAR else length
 
     def squared(self, distances):
         """Squared differences from distances."""
@@ -116,10 +160,12 @@ def space_of(x, metric, n_jobs):
 
 
 def exact_search(x, metric, n_jobs):
-    """An `ExactSearch` among samples (n, d)."""
+    """What looks up neighbours among samples (n, d): it has ``k_nearest(rows, k)``."""
     from sklearn.neighbors import NearestNeighbors
 
     space = space_of(x, metric, n_jobs)
+    if space is not None and np.count_nonzero(space.points) * _SPARSE < space.points.size:
+        return SparseSearch(csr_matrix(space.points), space)
     searched = x if space is None else _centred(space.points)
     searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(searched)
     return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))
@@ -169,15 +215,19 @@ def candidate_lengths(x, rows, candidates, n_jobs=1):
 
     out = np.empty(candidates.shape)
     candidates = candidates.astype(np.int64)
-    n_parts = min(effective_jobs(n_jobs), 1 + len(rows) // 256)
-    if n_parts == 1:
-        candidate_distances(x, rows, candidates, out)
-        return out
-    cuts = np.linspace(0, len(rows), n_parts + 1).astype(int)
-    spans = [slice(a, b) for a, b in itertools.pairwise(cuts)]
-    with ThreadPoolExecutor(n_parts) as pool:
-        list(pool.map(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), spans))
+    _in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
     return out
+
+
+def _in_parts(work, n_rows, n_jobs):
+    """``work(span)`` for spans that make up all rows, in threads."""
+    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // 256)
+    if n_parts == 1:
+        work(slice(0, n_rows))
+        return
+    spans = [slice(a, b) for a, b in itertools.pairwise(np.linspace(0, n_rows, n_parts + 1).astype(int))]
+    with ThreadPoolExecutor(n_parts) as pool:
+        list(pool.map(work, spans))
 
 
 def _distinct(x):

@@ -61,34 +61,100 @@ def _best_connected(tree, weight):
 
 def _joined_by_weight(tree, graph):
     nodes = tree.nodes_after(len(tree.children))
-    near, heap = _weights_between(nodes, graph), []
-    size = dict(zip(*(a.tolist() for a in np.unique(nodes, return_counts=True)), strict=True))
-
-    def push(a, b):
-        heapq.heappush(heap, (-near[a][b] / (size[a] * size[b]), min(a, b), max(a, b)))
-
-    for a in near:
-        for b in near[a]:
-            if a < b:
-                push(a, b)
-    children, new = [], tree.n_initial + len(tree.children)
-    while heap:
-        _, a, b = heapq.heappop(heap)
-        if a not in near or b not in near:
-            continue
-        children.append((a, b))
-        size[new] = size[a] + size[b]
-        merged, other = near.pop(a), near.pop(b)
-        for c, weight in other.items():
-            merged[c] = merged.get(c, 0.0) + weight
-        near[new] = {c: weight for c, weight in merged.items() if c not in (a, b)}
-        for c, weight in near[new].items():
-            near[c].pop(a, None)
-            near[c].pop(b, None)
-            near[c][new] = weight
-            push(c, new)
-        new += 1
+    children = _LinkageByWeight(nodes, graph).merges(tree.n_initial + len(tree.children))
     return _extended(tree, children)
+
+
+class _LinkageByWeight:
+    """Graph-based average linkage: the pair of the largest weight between over the product of sizes first.
+
+    Clusters are named by a slot, the first node in it; of two that merge the one with more neighbours keeps
+    its slot. Each pair is queued at one of its ends, the larger cluster: while that grows, the order among
+    the pairs queued there does not change, so that a hub which takes in one neighbour after the other does
+    not have all its pairs queued again each time. All keys, of pairs and of clusters, are bounds: they are
+    corrected when they come to the top, because sizes and node numbers only grow.
+    """
+
+    def __init__(self, nodes, graph):
+        self.near = _weights_between(nodes, graph)
+        self.size = dict(zip(*(a.tolist() for a in np.unique(nodes, return_counts=True)), strict=True))
+        self.node = {a: a for a in self.near}
+        self.queue = {a: [] for a in self.near}  # pairs, at their larger end: (-weight / size, node, slot)
+        self.first, self.heap = {}, []  # the best pair of each cluster, and all of them
+        for a in self.near:
+            for b in self.near[a]:
+                if a < b:
+                    self._put(a, b)
+
+    def merges(self, new):
+        """Pairs of nodes in the order of merging, which make the nodes ``new``, ``new`` + 1, ..."""
+        children = []
+        while self.heap:
+            item = heapq.heappop(self.heap)
+            a = item[-1]
+            if self.first.get(a) != item:
+                continue
+            del self.first[a]
+            b = self._best(a)
+            if b is None:
+                continue
+            if self._key(a, b) != item[:-1]:
+                self._announce(a, b)
+                continue
+            children.append(item[1:-1])
+            self._merge(a, b, new)
+            new += 1
+        return children
+
+    def _key(self, a, b):
+        nodes = self.node[a], self.node[b]
+        return -self.near[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
+
+    def _entry(self, a, b):
+        """What the pair is queued with at a."""
+        return -self.near[a][b] / self.size[b], self.node[b], b
+
+    def _put(self, a, b):
+        a, b = sorted((a, b), key=lambda c: (self.size[c], len(self.near[c]), -self.node[c]), reverse=True)
+        entry = self._entry(a, b)
+        heapq.heappush(self.queue[a], entry)
+        if self.queue[a][0] == entry:
+            self._announce(a, b)
+
+    def _announce(self, a, b):
+        item = (*self._key(a, b), a)
+        if a not in self.first or item < self.first[a]:
+            self.first[a] = item
+            heapq.heappush(self.heap, item)
+
+    def _best(self, a):
+        """The other end of the best pair queued at a, or None."""
+        queue = self.queue[a]
+        while queue:
+            b = queue[0][-1]
+            if b in self.near[a] and queue[0] == self._entry(a, b):
+                return b
+            heapq.heappop(queue)
+            if b in self.near[a]:  # b has grown since
+                self._put(a, b)
+        return None
+
+    def _merge(self, a, b, new):
+        if len(self.near[a]) < len(self.near[b]):
+            a, b = b, a
+        del self.near[a][b], self.near[b][a]
+        gone = self.near.pop(b)
+        self.size[a] += self.size.pop(b)
+        self.node[a] = new
+        del self.node[b], self.queue[b]
+        self.first.pop(b, None)
+        for c, weight in gone.items():
+            del self.near[c][b]
+            self.near[a][c] = self.near[c][a] = self.near[a].get(c, 0.0) + weight
+            self._put(a, c)
+        best = self._best(a)
+        if best is not None:
+            self._announce(a, best)
 
 
 def _weights_between(nodes, graph):

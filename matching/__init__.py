@@ -1,11 +1,20 @@
-"""Finds the objects that two pictures both show, by clustering feature correspondences."""
+"""Finds the objects that two pictures both show, by clustering feature correspondences.
 
+The names below load when they are first used, so that a command can tell of an interrupt or a broken
+installation in a line.
+"""
+
+from typing import TYPE_CHECKING
+
+from matching._lazy import lazy_names
 from matching._version import __version__
-from matching.config import MatchConfig
-from matching.deformation import object_deformation
 from matching.errors import InputError
-from matching.objects import MatchedObject
-from matching.pipeline import MatchResult, match
+
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.deformation import object_deformation
+    from matching.objects import MatchedObject
+    from matching.pipeline import MatchResult, match
 
 __all__ = [
     "InputError",
@@ -16,3 +25,11 @@ __all__ = [
     "match",
     "object_deformation",
 ]
+_MODULES = {
+    "MatchConfig": "matching.config",
+    "MatchResult": "matching.pipeline",
+    "MatchedObject": "matching.objects",
+    "match": "matching.pipeline",
+    "object_deformation": "matching.deformation",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

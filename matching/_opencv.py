@@ -6,10 +6,24 @@ OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differen
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import cv2
 import numpy as np
 
 VERSION = cv2.__version__
+
+
+def cpu_features() -> str:
+    """The instruction sets that OpenCV has code for; * marks those chosen at run time, ? those that this
+    processor lacks or the user has turned off.
+    """
+    return cv2.getCPUFeaturesLine()
+
+
+def build_information() -> str:
+    """How OpenCV was built, many lines."""
+    return cv2.getBuildInformation()
 
 
 def set_threads(n):
@@ -51,21 +65,26 @@ def gaussian_blur(image, sigma):
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
-def read_deep(path):
-    """A picture file as (h, w, 3 or 4) RGB(A) of its own depth, None if OpenCV can't read it.
+def read_deep(file: Path | bytes) -> np.ndarray | None:
+    """A picture file, or its content, as (h, w, 3 or 4) RGB(A) of its own depth; None if OpenCV can't read
+    it.
 
     A TIFF comes turned as its orientation tag says, other kinds don't.
     """
-    level = cv2.utils.logging.getLogLevel()
-    cv2.utils.logging.setLogLevel(0)  # it would tell of damage on standard error, in several lines
+    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
+    level = log.getLogLevel()
+    log.setLogLevel(0)  # it would tell of damage on standard error, in several lines
     try:
-        image = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
+        image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
         if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows names must be ASCII
-            image = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_UNCHANGED)
+            content = (
+                np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
+            )
+            image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
     finally:
-        cv2.utils.logging.setLogLevel(level)
+        log.setLogLevel(level)
     if image is None or image.ndim != 3:
         return None
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from matching._version import __version__
@@ -12,6 +14,7 @@ from matching.errors import InputError
 
 LARGEST = 10**9  # of the whole numbers among the options
 EXPORTS = ("colmap", "hloc", "csv")
+SCHEDULER = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")  # the address of one
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -25,10 +28,14 @@ Many pictures: gdl-match-collection --help. A web page on this machine: gdl-matc
 
 
 class LineParser(argparse.ArgumentParser):
-    """Raises InputError with the one line that says what is wrong."""
+    """Raises InputError with the one line that says what is wrong, and what may have been meant."""
 
     def error(self, message):
-        raise InputError(message)
+        words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
+        known = self._option_string_actions
+        unknown = [word for word in words if word not in known and message.startswith("unrecognized")]
+        meant = [close for word in unknown for close in get_close_matches(word, known, 1)]
+        raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
 
 
 def parser(rivals=(), *, demo=False):

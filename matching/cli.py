@@ -4,105 +4,162 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matching.arguments import config_of, parser
 from matching.errors import InputError
+from matching.exits import FOUND, NONE_FOUND, ended_by_interrupt, exit_status
+from matching.names import absolute
 
-FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR = 0, 1, 2, 3
-
-
-def exit_status(command, work, stopped="interrupted"):
-    """The exit status of a command's work, a function without arguments that returns one.
-
-    Bad input is told in one line; `stopped` is told where the user interrupts. Any other error is the
-    program's own and keeps its traceback. Where nobody reads the output any more (`| head`), the rest is
-    lost.
-    """
-    if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        status = work()
-        sys.stdout.flush()
-        return status
-    except InputError as error:
-        print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print(f"{command}: {stopped}", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
-        return 141
-    except Exception:
-        traceback.print_exc()
-        return INTERNAL_ERROR
+if TYPE_CHECKING:
+    from matching.images import Picture
 
 
 def main(argv=None, *, demo_pair=None, rivals=None):
     """Run the command; returns the exit status.
 
+    argv : arguments; None: those of the process, which an interrupt then ends at once wherever it leaves
+        nothing behind
     demo_pair : callable without arguments that gives the two pictures (h, w, 3) of --demo; without it there
         is no --demo
     rivals : further methods for --method, name -> find_clusters as in `matching.pipeline.match_pictures`
     """
     rivals = rivals or {}
-    options = parser(rivals, demo=demo_pair is not None)
-    return exit_status("gdl-match", lambda: _run(options.parse_intermixed_args(argv), demo_pair, rivals))
+    guard = ended_by_interrupt("gdl-match") if argv is None else nullcontext()
+
+    def work():
+        options = parser(rivals, demo=demo_pair is not None)
+        arguments = options.parse_intermixed_args(argv)
+        with guard:
+            run = _match(arguments, demo_pair, rivals)
+        return _write(arguments, *run)
+
+    return exit_status("gdl-match", work)
 
 
-def _run(arguments, demo_pair, rivals):
-    demo = demo_pair is not None and arguments.demo
-    if demo == (arguments.image1 is not None) or (demo and arguments.image0 is not None):
-        raise InputError(f"two pictures are needed{', or --demo' if demo_pair else ''}; see gdl-match --help")
-    from matching.output import make_folder, write_results
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What is matched.
 
-    tell = (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
-    if demo:
-        folder = make_folder(arguments.out or Path("demo-match"))
-        pictures = _pictures(arguments, _write_demo(folder, demo_pair))
-    else:
-        pictures = _pictures(arguments, (arguments.image0, arguments.image1))
-        folder = make_folder(arguments.out or Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match"))
-        _keep_inputs(folder, arguments)
-    for picture in pictures:
+    pictures : the two Pictures, with their masks
+    paths : their absolute paths, None for the demo's
+    others : content of the pictures that are made, file name -> bytes
+    """
+
+    pictures: list[Picture]
+    paths: tuple[str, ...] | None = None
+    others: dict[str, bytes] = field(default_factory=dict)
+
+
+def _match(arguments, demo_pair, rivals):
+    """Everything before the files: the Inputs, the settings and the result."""
+    _check_usage(arguments, demo_pair is not None)
+    inputs = _inputs(arguments, demo_pair)
+    folder = _folder(arguments, inputs)
+    _check_folder(folder, arguments, inputs)
+    if arguments.out is None and inputs.paths and folder != _base(arguments):
+        print(
+            f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
+            file=sys.stderr,
+        )
+    tell = _teller(arguments)
+    for picture in inputs.pictures:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipeline import (
-        match_pictures,  # only now: what can't be read is told without waiting for it
-    )
+    from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
-    result = match_pictures(*pictures, config, find_clusters=rivals.get(arguments.method))
+    result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
-    seconds = sum(result.timings.values())
-    tell(f"{len(result.cluster)} candidates, {kept} kept, {seconds:.1f} s")
+    tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
+    return inputs, config, result
+
+
+def _write(arguments, inputs, config, result):
+    from matching.output import write_results
+
+    folder = _folder(arguments, inputs)  # again: another run may have taken the first one
     write_results(
         folder,
-        pictures,
+        inputs.pictures,
         result,
         config,
         figure=not arguments.no_figure,
         warp=arguments.warp,
-        exports=tuple(dict.fromkeys(arguments.export)),
+        html=arguments.html,
+        exports=_exports(arguments),
+        inputs=inputs.paths,
+        others=inputs.others,
     )
-    if arguments.html:
-        from matching.html import write_pair_report
-
-        write_pair_report(folder / "matches.html", pictures, result)
     print(table(result))
-    tell(f"written to {folder}")
+    _teller(arguments)(f"written to {folder}")
     return FOUND if result.objects else NONE_FOUND
 
 
-def _keep_inputs(folder, arguments):
-    """Refuse to write over what is matched."""
-    from matching.output import is_result
+def _teller(arguments):
+    return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
 
+
+def _check_usage(arguments, has_demo):
+    if has_demo and arguments.demo:
+        if arguments.image0 is not None:
+            raise InputError(f"--demo takes no pictures, got {arguments.image0}")
+    elif arguments.image1 is None:
+        raise InputError(f"two pictures are needed{', or --demo' if has_demo else ''}; see gdl-match --help")
+
+
+def _inputs(arguments, demo_pair):
+    if arguments.image0 is not None:
+        paths = arguments.image0, arguments.image1
+        return Inputs(_pictures(arguments, paths), tuple(map(absolute, paths)))
+    from matching import _opencv
+    from matching.images import picture_of
+
+    names = [f"picture{k}.png" for k in range(2)]
+    arrays = demo_pair()
+    made = [replace(picture_of(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)]
+    others = {name: _opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
+    return Inputs(_pictures(arguments, made), None, others)
+
+
+def _base(arguments):
+    if arguments.out is not None:
+        return arguments.out
+    if arguments.image0 is None:
+        return Path("demo-match")
+    return Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match")
+
+
+def _folder(arguments, inputs):
+    from matching.folders import folder_for
+
+    by_name = arguments.out is None and inputs.paths is not None
+    return folder_for(_base(arguments), inputs.paths) if by_name else _base(arguments)
+
+
+def _check_folder(folder, arguments, inputs):
+    """Raise InputError where the results can't be written, or would be over what is matched or what is not
+    ours.
+    """
+    from matching.folders import check_folder, check_replaceable, own_files
+    from matching.output import file_names
+    from matching.warping import FILES
+
+    check_folder(folder)
+    names = file_names(figure=not arguments.no_figure, html=arguments.html, exports=_exports(arguments))
+    names |= set(inputs.others)
+    replaced = names | (own_files(folder) if folder.exists() else set())
     for path in (arguments.image0, arguments.image1, arguments.mask0, arguments.mask1):
-        if path is not None and is_result(path.name) and path.parent.samefile(folder):
+        is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
+        if is_replaced and folder.exists() and path.parent.samefile(folder):
             raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
+    check_replaceable(folder, names, FILES if arguments.warp else None)
+
+
+def _exports(arguments):
+    return tuple(dict.fromkeys(arguments.export))
 
 
 def table(result):
@@ -117,13 +174,16 @@ def table(result):
     return "\n".join(lines)
 
 
-def _pictures(arguments, paths):
-    """The two pictures with their masks, once it is clear that they can be exported as asked."""
-    from matching.images import read_picture, with_mask
+def _pictures(arguments, images):
+    """The two pictures with their masks, once it is clear that they can be exported as asked.
+
+    images : paths or Pictures
+    """
+    from matching.images import picture_of, with_mask
 
     masks = arguments.mask0, arguments.mask1
     with _silent_decoders():
-        pictures = [with_mask(read_picture(path), mask) for path, mask in zip(paths, masks, strict=True)]
+        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=True)]
     if arguments.export:
         from matching.exchange import check_formats
 
@@ -147,13 +207,3 @@ def _silent_decoders():
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def _write_demo(folder, demo_pair):
-    from matching import _opencv
-    from matching.output import write_whole
-
-    paths = [folder / f"picture{k}.png" for k in range(2)]
-    for path, rgb in zip(paths, demo_pair(), strict=True):
-        write_whole(path, _opencv.encode_png(rgb))
-    return paths

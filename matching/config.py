@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 from matching.candidates import CandidateConfig
-from matching.errors import check_at_least
+from matching.errors import InputError, check_at_least
 from matching.features import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
@@ -25,13 +25,23 @@ class MatchConfig:
     """
 
     max_pixels: int = 2_000_000
-    features: FeatureConfig = field(default_factory=FeatureConfig)
-    candidates: CandidateConfig = field(default_factory=CandidateConfig)
-    graph: GraphConfig = field(default_factory=GraphConfig)
-    clustering: ClusteringConfig = field(default_factory=ClusteringConfig)
-    smooth_map: SmoothMapConfig = field(default_factory=SmoothMapConfig)
-    suppression: SuppressionConfig = field(default_factory=SuppressionConfig)
-    objects: ObjectsConfig = field(default_factory=ObjectsConfig)
+    features: FeatureConfig = FeatureConfig()
+    candidates: CandidateConfig = CandidateConfig()
+    graph: GraphConfig = GraphConfig()
+    clustering: ClusteringConfig = ClusteringConfig()
+    smooth_map: SmoothMapConfig = SmoothMapConfig()
+    suppression: SuppressionConfig = SuppressionConfig()
+    objects: ObjectsConfig = ObjectsConfig()
 
     def __post_init__(self):
+        for field in fields(self):
+            kind, value = type(field.default), getattr(self, field.name)
+            if kind not in (int, bool) and not isinstance(value, kind):
+                raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_at_least(self, max_pixels=1)
+
+
+def check_config(config: MatchConfig) -> None:
+    """Raise TypeError for what is no MatchConfig."""
+    if not isinstance(config, MatchConfig):
+        raise TypeError(f"config must be a MatchConfig, got {type(config).__name__}")

@@ -1,18 +1,22 @@
-"""Picture files as arrays of their own depth: what Pillow reads, float TIFF and Radiance HDR by OpenCV, HEIC
-by pillow-heif where that is installed.
+"""Pictures as arrays of their own depth: what Pillow reads, float TIFF and Radiance HDR by OpenCV, HEIC by
+pillow-heif where that is installed.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
 from matching import _opencv
 from matching.errors import InputError
+from matching.formats import readable_formats
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
 HEAD = 4096  # bytes that tell what a file is
@@ -30,37 +34,88 @@ TURNS = {  # EXIF orientation -> what shows the array upright
 HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)
 
 
-def decode(path):
-    """The picture in a file: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA of the file's own depth, turned as its
-    EXIF orientation says, and that orientation (1 to 8). Of several pages or frames, the first.
+def decode(path: str | Path) -> tuple[np.ndarray, int]:
+    """Read the picture in a file.
 
-    Raises InputError if the file is missing, no picture, damaged or larger than MAX_PIXELS.
+    Returns
+    -------
+    array : (h, w), (h, w, 3) RGB or (h, w, 4) RGBA of the file's own depth, turned as its EXIF orientation
+        says; of several pages or frames, the first
+    orientation : that orientation, 1 to 8
+
+    Raises
+    ------
+    InputError
+        The file is missing, no picture, damaged or larger than MAX_PIXELS.
     """
     path = Path(path)
+    with _one_line_errors(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
+            raise InputError(f"{path}: is a pipe or device, not a file")
+        with _opened(path) as file:
+            try:
+                with _damage(path):
+                    image = Image.open(file, formats=readable_formats())
+            except UnidentifiedImageError:
+                file.seek(0)
+                return _unusual(path, file)
+            with image:
+                return _decode(image, path, path)
+
+
+def decode_image(image: Image.Image, name: str) -> tuple[np.ndarray, int]:
+    """Take the current frame of a Pillow image as `decode` would take the file that it comes from: palette,
+    CMYK, transparency and 16-bit colour, turned as its EXIF orientation says.
+
+    Raises InputError, which calls it `name`, where it is damaged or larger than MAX_PIXELS.
+    """
+    with _one_line_errors(name):
+        return _decode(image, name, _encoded(image))
+
+
+@contextmanager
+def _one_line_errors(name: str | Path) -> Iterator[None]:
+    """InputError for what the system says of a file."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
-            return _decode(path)
-    except InputError:
-        raise
+            yield
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: is a folder, not a picture") from None
+        raise InputError(f"{name}: is a folder, not a picture") from None
     except NotADirectoryError:
-        raise InputError(f"{path}: its folder is a file") from None
+        raise InputError(f"{name}: its folder is a file") from None
     except PermissionError:
-        raise InputError(f"{path}: may not be read (permission denied)") from None
-    except Image.DecompressionBombError:
-        raise InputError(f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
+        raise InputError(f"{name}: may not be read (permission denied)") from None
     except OSError as error:
-        known = error.errno is not None
-        reason = f"can't be opened ({error.strerror})" if known else f"damaged picture ({_one_line(error)})"
-        raise InputError(f"{path}: {reason}") from None
+        raise InputError(f"{name}: can't be opened ({error.strerror or error})") from None
     except MemoryError:
-        raise InputError(f"{path}: there is not enough memory for this picture") from None
+        raise InputError(f"{name}: there is not enough memory for this picture") from None
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except ValueError as error:  # a name that no file can have
+        raise InputError(f"{path}: can't be opened ({error})") from None
+
+
+@contextmanager
+def _damage(name: str | Path) -> Iterator[None]:
+    """InputError for what a decoder raises. Nothing but calls of Pillow and pillow-heif may stand inside: an
+    error of this program is none of the file.
+    """
+    try:
+        yield
+    except (InputError, UnidentifiedImageError, MemoryError):
+        raise
+    except Image.DecompressionBombError:
+        raise InputError(f"{name}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
     except Exception as error:  # a damaged file can make a decoder raise nearly anything
-        raise InputError(f"{path}: damaged picture ({_one_line(error)})") from None
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{name}: damaged picture ({_one_line(error)})") from None
 
 
 def stored_from_displayed(orientation, width, height):
@@ -82,22 +137,33 @@ def stored_from_displayed(orientation, width, height):
     return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
 
 
-def _decode(path):
-    if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
-        raise InputError(f"{path}: is a pipe or device, not a file")
+def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[np.ndarray, int]:
+    """encoded : the file that the image comes from, for OpenCV; None if it is not known"""
+    _check_size(name, image.width, image.height)
+    is_deep = encoded is not None and _is_deep_colour(image)
+    array = _opencv.read_deep(encoded) if is_deep else None
+    is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself
+    if array is None:
+        with _damage(name):
+            array = _array(image)
+    orientation = _orientation(image)  # last: Pillow reads a PNG's pixels to find it
+    turn = TURNS.get(orientation) if not is_turned else None
+    return np.ascontiguousarray(turn(array) if turn else array), orientation
+
+
+def _encoded(image: Image.Image) -> bytes | None:
+    """The file that an image is read from, as long as nothing of it has been: later its pixels may have been
+    changed. None if it is not known, or the image is not the first of its file.
+    """
+    file = getattr(image, "fp", None)
+    if file is None or not getattr(image, "tile", None) or image.tell() != 0 or not _is_deep_colour(image):
+        return None
+    place = file.tell()
     try:
-        image = Image.open(path)
-    except UnidentifiedImageError:
-        return _unusual(path)
-    with image:
-        _check_size(path, image.width, image.height)
-        if _is_deep_colour(image) and (array := _opencv.read_deep(path)) is not None:
-            orientation = _orientation(image)
-            if image.format == "TIFF":  # OpenCV turns these itself
-                return array, orientation
-        else:
-            array, orientation = _array(image), _orientation(image)
-    return np.ascontiguousarray(TURNS.get(orientation, lambda a: a)(array)), orientation
+        file.seek(0)
+        return file.read()
+    finally:
+        file.seek(place)
 
 
 def _array(image):
@@ -124,14 +190,18 @@ def _array_mode(image):
     return "L" if image.mode in ("1", "L") else "RGB"
 
 
-def _orientation(image):
-    orientation = image.getexif().get(ORIENTATION, 1)
-    return orientation if orientation in TURNS else 1
+def _orientation(image: Image.Image) -> int:
+    try:
+        orientation = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # what is no EXIF block raises nearly anything; viewers show the picture all the same
+        return 1
+    return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 
 
 def _is_deep_colour(image):
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
-    return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in image.tile)
+    tiles = getattr(image, "tile", ())  # none any more once Pillow has the pixels
+    return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
 
 
 def _is_deep(codec, arguments):
@@ -140,18 +210,19 @@ def _is_deep(codec, arguments):
     return ";16" in str(arguments)
 
 
-def _unusual(path):
+def _unusual(path: Path, file: BinaryIO) -> tuple[np.ndarray, int]:
     """Kinds that Pillow does not read: HEIC; float RGB TIFF and Radiance HDR, which OpenCV does."""
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-        if not head:
-            raise InputError(f"{path}: is empty")
-        if HEIF.match(head):
-            return _heif(path), 1
-        array = None
-        if head.startswith((b"II*", b"MM", b"#?")):
-            _check_size(path, *_declared_size(head, file))
-            array = _opencv.read_deep(path)
+    head = file.read(HEAD)
+    if not head:
+        raise InputError(f"{path}: is empty")
+    if HEIF.match(head):
+        return _heif(path), 1
+    array = None
+    if head.startswith((b"II*", b"MM", b"#?")):
+        with _damage(path):
+            size = _declared_size(head, file)
+        _check_size(path, *size)
+        array = _opencv.read_deep(path)
     if array is None:
         raise InputError(f"{path}: is not a picture that can be read")
     return array, 1
@@ -162,9 +233,11 @@ def _heif(path):
         import pillow_heif
     except ImportError:
         raise InputError(f"{path}: HEIC needs the package pillow-heif (pip install pillow-heif)") from None
-    picture = pillow_heif.open_heif(path)
+    with _damage(path):
+        picture = pillow_heif.open_heif(path)
     _check_size(path, *picture.size)
-    return _array(picture.to_pillow())  # libheif has turned it
+    with _damage(path):
+        return _array(picture.to_pillow())  # libheif has turned it
 
 
 def _declared_size(head, file):

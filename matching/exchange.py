@@ -26,6 +26,11 @@ from matching.errors import InputError
 from matching.names import relative_names
 from matching.objects import apply_transform
 
+FILES = {
+    "colmap": ("database.db",),
+    "hloc": ("features.h5", "matches.h5", "pairs.txt"),
+    "csv": ("matches.csv",),
+}
 IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k

@@ -12,9 +12,10 @@ from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from matching import _opencv
-from matching.decoding import decode
+from matching.decoding import decode, decode_image
 from matching.errors import InputError
 
 SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
@@ -104,6 +105,23 @@ def read_picture(path):
     return replace(picture, path=Path(path), orientation=orientation)
 
 
+def picture_of(image: Picture | str | PathLike | Image.Image | np.ndarray, name: str = "image") -> Picture:
+    """The picture that a file, a Pillow image or an array holds; a Picture as it is.
+
+    A Pillow image is taken as its file would be read: see `read_picture`.
+
+    Raises InputError where it can't be used; arrays and images are called `name` there.
+    """
+    if isinstance(image, Picture):
+        return image
+    if isinstance(image, (str, PathLike)):
+        return read_picture(image)
+    if isinstance(image, Image.Image):
+        array, orientation = decode_image(image, name)
+        return replace(picture_of_array(array, name), orientation=orientation)
+    return picture_of_array(image, name)
+
+
 def picture_of_array(array, name="image"):
     """A picture from an array: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA; uint8 as it is, other types
     stretched.
@@ -118,9 +136,9 @@ def picture_of_array(array, name="image"):
 def with_mask(picture, mask, name="mask"):
     """The picture with features only where `mask` is white, and where it was not masked before.
 
-    mask : a file or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None for no change.
-        White is half of full scale or more, in every channel, and not transparent. Full scale is the least
-        of 1, 255 and 65535 that no value is above, or else the largest value.
+    mask : a file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None
+        for no change. White is half of full scale or more, in every channel, and not transparent. Full
+        scale is the least of 1, 255 and 65535 that no value is above, or else the largest value.
 
     Raises InputError where it can't be read or has another size.
     """
@@ -128,6 +146,8 @@ def with_mask(picture, mask, name="mask"):
         return picture
     if isinstance(mask, (str, PathLike)):
         mask, name = decode(mask)[0], str(mask)
+    elif isinstance(mask, Image.Image):
+        mask = decode_image(mask, name)[0]
     values, alpha = _channels(mask, name)
     if values.shape[:2] != picture.rgb.shape[:2]:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Result files. Each is complete or not there at all: written beside its place, then renamed."""
+"""What the result files hold. They are complete or not there at all: written beside, then renamed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import math
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
@@ -17,8 +19,14 @@ from matching import _opencv
 from matching._version import __version__
 from matching.drawing import draw_matches
 from matching.errors import InputError
+from matching.folders import write_files
+from matching.provenance import machine, programs
 
-OPTIONAL = ".png", ".csv", ".h5", ".html"
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.images import Picture
+    from matching.pipeline import MatchResult
+
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
     " (0, 0) the centre of the top-left pixel"
@@ -38,35 +46,70 @@ def make_folder(path):
     return path
 
 
-def is_result(name):
-    """Whether `write_results` may write, or remove, a file of this name."""
-    from matching.warping import FILES
-
-    path = Path(name)
-    return path.stem == "matches" or FILES.fullmatch(path.stem) is not None
-
-
-def write_results(folder, pictures, result, config, *, figure=True, warp=False, exports=()):
-    """Write matches.npz, matches.json, with `figure` matches.png, and what else is asked for into a folder
-    that exists. Where an earlier run wrote, what it left there of the rest is removed: it may be of another
-    pair.
-
-    warp : pictures of each object's matches and of the object warped onto the other picture
-    exports : of `matching.exchange.FORMATS`
+def file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
+    """The names of the files that `write_results` writes, those of single objects aside: see FILES of
+    `matching.warping`.
     """
-    earlier = (folder / "matches.json").exists() and (folder / "matches.npz").exists()
+    from matching.exchange import FILES
+
+    optional = {"matches.png": figure, "matches.html": html}
+    exported = {name for export in exports for name in FILES[export]}
+    return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}
+
+
+def write_results(
+    folder: Path,
+    pictures: Sequence[Picture],
+    result: MatchResult,
+    config: MatchConfig,
+    *,
+    figure: bool = True,
+    warp: bool = False,
+    html: bool = False,
+    exports: tuple[str, ...] = (),
+    inputs: Sequence[str] | None = None,
+    others: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write the results of a run into a folder, made if missing: all files, or none where it fails.
+
+    What an earlier run left there is replaced or removed, as long as nobody has changed it.
+
+    Parameters
+    ----------
+    folder : Path
+    pictures, result, config : of the run
+    figure : bool
+        Whether to draw matches.png.
+    warp : bool
+        Whether to draw each object's matches, and the object warped onto the other picture.
+    html : bool
+        Whether to write the report matches.html.
+    exports : of `matching.exchange.FORMATS`
+    inputs : absolute paths of the pictures, by which `matching.folders.folder_for` knows the folder again
+    others : further files, name -> content
+
+    Raises
+    ------
+    InputError
+        A file is in the way that no run of this program wrote, or the folder can't be written.
+    """
     deformations = _deformations(result) if warp else {}
-    write_whole(folder / "matches.npz", npz_bytes(result))
-    told = summary(pictures, result, config, deformations)
-    write_whole(folder / "matches.json", json.dumps(told, indent=1).encode())
-    written = set()
-    for name, content in _optional(pictures, result, deformations, figure, warp, exports):
-        write_whole(folder / name, content)
-        written.add(name)
-    for path in folder.iterdir() if earlier else ():
-        ours = is_result(path.name) and path.suffix in OPTIONAL and path.is_file()
-        if ours and path.name not in written:
-            path.unlink()
+
+    def files():
+        yield "matches.npz", npz_bytes(result)
+        yield from (others or {}).items()
+        yield from _optional(pictures, result, deformations, figure, warp, exports)
+        if html:
+            from matching.html import pair_report
+
+            yield "matches.html", pair_report(pictures, result).encode("utf-8", "backslashreplace")
+
+    def manifest(digests):
+        told = summary(pictures, result, config, deformations)
+        told |= {} if inputs is None else {"inputs": list(inputs)}
+        return json.dumps(told | {"files": digests}, indent=1).encode()
+
+    write_files(folder, files(), manifest)
 
 
 def _optional(pictures, result, deformations, figure, warp, exports):
@@ -137,6 +180,8 @@ def summary(pictures, result, config, deformations=None):
         ],
         "coordinates": COORDINATES,
         "parameters": asdict(config),
+        "programs": programs(),
+        "machine": machine(),
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "candidates": len(result.cluster),
         "objects": [

@@ -6,22 +6,14 @@ import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from os import PathLike
 
 import numpy as np
 
 from matching.candidates import join_candidates, match_with_reserve
-from matching.config import MatchConfig
+from matching.config import MatchConfig, check_config
 from matching.features import Features, extract_features
 from matching.grouping import Correspondences, Groups, group
-from matching.images import (
-    Picture,
-    picture_of_array,
-    read_picture,
-    to_picture,
-    with_mask,
-    working_image,
-)
+from matching.images import picture_of, to_picture, with_mask, working_image
 from matching.objects import MatchedObject, describe_object
 from matching.threads import default_threads
 
@@ -67,9 +59,10 @@ def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
 
     Parameters
     ----------
-    image0, image1 : path, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+    image0, image1 : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
     config : MatchConfig
-    mask0, mask1 : path, or array of the image's size, white where features may lie; None: everywhere
+    mask0, mask1 : path, Pillow image, or array of the image's size, white where features may lie; None:
+        everywhere
 
     Returns
     -------
@@ -80,10 +73,13 @@ def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
     ------
     InputError
         A ValueError: a file or array can't be used, or a mask has another size than its image.
+    TypeError
+        `config` is no MatchConfig.
     """
+    check_config(config)
     clock = _Clock()
     pictures = [
-        with_mask(_picture(image, f"image{k}"), mask, f"mask{k}")
+        with_mask(picture_of(image, f"image{k}"), mask, f"mask{k}")
         for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
     ]
     clock.lap("read")
@@ -167,14 +163,6 @@ def _fair_share(sizes, places):
     while np.minimum(sizes, share).sum() > places:
         share -= 1
     return share
-
-
-def _picture(image, name):
-    if isinstance(image, Picture):
-        return image
-    if isinstance(image, (str, PathLike)):
-        return read_picture(image)
-    return picture_of_array(image, name)
 
 
 def _digest(image):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from matching import _opencv
-from matching.drawing import colour, faded, spread
+from matching.drawing import CANVAS_PIXELS, CANVAS_SIDE, colour, faded, spread
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time
@@ -16,7 +17,7 @@ MARGIN = 0.25  # of an object's size around it, so that its surroundings can be 
 PICKS = 24  # numbered matches
 LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
 BACKGROUND = 0.35  # how far surroundings go towards mid grey
-FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)")
+FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)\.png")
 SQUARES = 6  # of the checkerboard along the longer side of an object
 
 
@@ -44,6 +45,8 @@ def draw_picks(rgb0, rgb1, result, found):
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
     height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
+    across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
+    height = max(int(min(height, math.sqrt(CANVAS_PIXELS / across), CANVAS_SIDE / across)), 1)
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):

@@ -1,5 +1,8 @@
 """What each step of the matching is worth: the same composite pairs with one step changed at a time."""
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 

@@ -5,6 +5,9 @@ Prints Markdown tables. Times are medians; ratios are between medians of one run
 Needs Linux or macOS.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import os
 import resource

@@ -8,6 +8,9 @@ cluster: all pairs on a Dask cluster of two workers, one of which is killed, aga
 python scripts/bench_collection.py $GDL_DATA speed killed cluster    # needs Linux or macOS
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import itertools
 import json

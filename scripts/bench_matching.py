@@ -6,6 +6,9 @@ those in --models and --tiles.
 Prints Markdown; times are medians, warm. Run it on a quiet machine. Needs Linux or macOS.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import os
 import statistics
@@ -102,7 +105,7 @@ def _run(command):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if os.waitstatus_to_exitcode(status) > 1:
-        raise SystemExit(f"{' '.join(map(str, command))} failed")
+        raise RuntimeError(f"{' '.join(map(str, command))} failed")
     return time.perf_counter() - start, peak_megabytes(usage)
 
 

@@ -5,6 +5,9 @@ clustering.md. Without data the sets are those that installed packages ship. A r
 where it was.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from dataclasses import replace

@@ -1,5 +1,8 @@
 """The matcher against SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 

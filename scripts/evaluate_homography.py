@@ -1,5 +1,8 @@
 """Corner errors of the transforms found in a sequence with known homographies (Oxford's layout)."""
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

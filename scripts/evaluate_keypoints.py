@@ -3,6 +3,9 @@
 Without a folder, photographs that scikit-image ships. Times are of one thread.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 import time

@@ -4,6 +4,9 @@ Matches each picture, at 1,400 px, with itself made several times smaller; a mat
 smaller picture.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

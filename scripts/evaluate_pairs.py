@@ -4,6 +4,9 @@ DATA holds a folder for each pair: two images and gt.npz with x1, x2 (n, 2) pixe
 outlier, 1, 2, ... for an object.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

@@ -1,8 +1,12 @@
 """Products found on shelf photographs, and foreign ones rejected; with --ablation, for each step left out.
+With --scenes the photographs are matched with each other instead: writes shelves_scenes.csv.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path
@@ -10,8 +14,17 @@ from pathlib import Path
 from tqdm import tqdm
 
 from eval.ablation import variants
-from eval.running import exit_status
-from eval.shelves import measure, read_shelves, table
+from eval.running import check_folder, exit_status
+from eval.shelves import (
+    SCENE_COLUMNS,
+    measure,
+    measure_scenes,
+    read_scenes,
+    read_shelves,
+    scenes_summary,
+    table,
+)
+from eval.tables import write_csv
 from matching import MatchConfig
 
 
@@ -21,9 +34,24 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
     parser.add_argument("--ablation", action="store_true", help="each variant of ablation.py as well")
+    parser.add_argument("--scenes", action="store_true", help="every two scenes instead of models and scenes")
+    parser.add_argument(
+        "--out", type=Path, default=Path("shelves"), help="folder of shelves_scenes.csv (default: shelves)"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
-    return exit_status(lambda: evaluate(args))
+    return exit_status(lambda: (evaluate_scenes if args.scenes else evaluate)(args))
+
+
+def evaluate_scenes(args: argparse.Namespace) -> None:
+    if args.ablation:
+        raise ValueError("--scenes and --ablation can't go together")
+    check_folder(args.out)
+    scenes = read_scenes(args.data)
+    steps, total = measure_scenes(scenes, MatchConfig()), len(scenes) * (len(scenes) - 1) // 2
+    rows = list(tqdm(steps, total=total, desc="pairs", disable=args.quiet))
+    write_csv(args.out / "shelves_scenes.csv", SCENE_COLUMNS, rows)
+    print(scenes_summary(rows))
 
 
 def evaluate(args: argparse.Namespace) -> None:

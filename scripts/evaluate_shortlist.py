@@ -4,6 +4,9 @@ python scripts/match_collection.py --query DIR --gallery DIR --db all.db
 python scripts/evaluate_shortlist.py all.db --cache DIR
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 import time

@@ -4,6 +4,9 @@ Pairs a random picture of the first folder with a random one of the second (all 
 and prints how many pairs have an object, and the best score of each pair where no least score is asked for.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from dataclasses import replace

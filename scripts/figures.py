@@ -4,6 +4,9 @@ Takes runs.csv and noise.csv of cluster_images.py (--noise). The runs on points 
 seeds and gaps and kept in toy.csv, the degrees written to degrees.csv; prints the tables of the figures.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from itertools import product

@@ -5,6 +5,9 @@ result folder beside an error. Each runs in a process of its own. Exit status: 0
 Needs Linux or macOS.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 import tempfile

@@ -3,6 +3,9 @@
 Writes detection.png (after the paper's Fig. 5) and scores.png (after its supplement).
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

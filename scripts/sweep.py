@@ -4,6 +4,9 @@ Writes trials.csv (a row a trial and method), sweep.png and sweep.md. A run that
 it was.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 from pathlib import Path

@@ -1,5 +1,8 @@
 """Tune the parameters of the rivals, all with the same effort."""
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import sys
 

@@ -1,8 +1,13 @@
 """The same matching over many pictures: a cache of features, a database of results, many processes."""
 
-from matching.collection.cache import FeatureCache
-from matching.collection.plan import Plan, plan_of_folder, plan_of_gallery, plan_of_list
-from matching.collection.run import Summary, match_collection
+from typing import TYPE_CHECKING
+
+from matching._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from matching.collection.cache import FeatureCache
+    from matching.collection.plan import Plan, plan_of_folder, plan_of_gallery, plan_of_list
+    from matching.collection.run import Summary, match_collection
 
 __all__ = [
     "FeatureCache",
@@ -13,3 +18,13 @@ __all__ = [
     "plan_of_gallery",
     "plan_of_list",
 ]
+_MODULES = {
+    "FeatureCache": "matching.collection.cache",
+    "Plan": "matching.collection.plan",
+    "Summary": "matching.collection.run",
+    "match_collection": "matching.collection.run",
+    "plan_of_folder": "matching.collection.plan",
+    "plan_of_gallery": "matching.collection.plan",
+    "plan_of_list": "matching.collection.plan",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +20,10 @@ from importlib.util import find_spec
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from matching.collection.cache import programs
+from matching.arguments import SCHEDULER
 from matching.errors import InputError
 from matching.orphans import end_with
+from matching.provenance import differences, programs
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 30  # seconds
@@ -65,7 +68,23 @@ def _parallel(jobs, function, tasks):
         initializer=end_with,
         initargs=(os.getpid(),),
     )
-    return pool(delayed(function)(*task) for task in list(tasks))
+    with _deaf_processes():
+        return pool(delayed(function)(*task) for task in list(tasks))
+
+
+@contextmanager
+def _deaf_processes():
+    """Processes started inside don't hear Ctrl-C, which a terminal sends to all: this one ends them, and they
+    have no tracebacks to tell.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only that one may say what a signal does
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they inherit it
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _run_alone(function, task):
@@ -73,7 +92,9 @@ def _run_alone(function, task):
 
     with ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),)) as pool:
         try:
-            return pool.submit(function, *task).result()
+            with _deaf_processes():
+                future = pool.submit(function, *task)
+            return future.result()
         except TerminatedWorkerError:
             return Lost(task[0], "the process that worked on it died, perhaps for lack of memory")
 
@@ -85,6 +106,8 @@ def dask_backend(address):
     Dask gives the tasks of a lost worker to others. Raises InputError where there is no such scheduler, or a
     worker has another version of this program.
     """
+    if not SCHEDULER.fullmatch(address):  # Dask would look for one for a minute
+        raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     if find_spec("distributed") is None:
         raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")
     from distributed import Client
@@ -119,14 +142,13 @@ def _check_workers(client, address):
         found = client.run(programs)
     except TimeoutError:
         raise InputError(f"--scheduler {address}: the cluster has no workers") from None
-    except ModuleNotFoundError as error:
+    except (ImportError, AttributeError) as error:
         raise InputError(f"--scheduler {address}: a worker lacks this program ({error})") from None
     for worker, there in found.items():
         if there != programs():
             raise InputError(
                 f"--scheduler {address}: worker {worker} has other programs than this process:"
-                f" gdl-match {there[0]}, OpenCV {there[2]}, Pillow {there[3]}"
-                f" against {programs()[0]}, {programs()[2]}, {programs()[3]}, or other sources"
+                f" {differences(there, programs())}"
             )
 
 
@@ -154,6 +176,8 @@ def _run_on_cluster(client, function, tasks):
             record = future.result()
         except KilledWorker:
             record = Lost(number, "every worker that worked on it died, perhaps for lack of memory")
+        except (ImportError, AttributeError) as error:  # the function itself names all others
+            raise InputError(f"a worker of the cluster lacks this program ({error})") from None
         future.release()
         for new in send():
             stream.add(new)

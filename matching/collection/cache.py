@@ -1,9 +1,10 @@
 """Described pictures on disk, so that each picture is described once.
 
-An entry's key says what its features come from: the file's content, the settings of the features, and the
-programs that computed them. Entries are written beside their place and renamed, so that two writers or a
-crash leave whole entries only; a damaged one counts as missing. The entries used least recently go when
-they take more room than allowed.
+An entry's key says what its features come from: the file's content, the settings of the features, the
+programs and the kind of processor that computed them. Entries are written beside their place and renamed, so
+that two writers or a crash leave whole entries only. They hold a checksum over key and content: one that is
+damaged, or another one's, counts as missing. The entries used least recently go when they take more room than
+allowed.
 """
 
 from __future__ import annotations
@@ -15,33 +16,19 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from functools import cache as computed_once
 from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
-import PIL
 
-import matching
-from matching import _opencv
 from matching.features import Features
 from matching.names import is_file
 from matching.pipeline import DescribedPicture
+from matching.provenance import as_text, machine, programs
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go
 ABANDONED = 3600  # seconds after which an unfinished file is nobody's
-SOURCES = (  # modules that make features
-    "features",
-    "images",
-    "decoding",
-    "montage",
-    "pipeline",
-    "keypoints",
-    "_feature_kernels",
-    "_keypoint_kernels",
-    "_opencv",
-)
 DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -72,19 +59,11 @@ def content_digest(path):
 
 
 def entry_key(content, config):
-    """The key of the features of a file with this `content_digest` under a MatchConfig."""
-    described_by = (content, config.features, config.max_pixels, programs())
+    """The key of the features of a file with this `content_digest` under a MatchConfig, of this process's
+    programs on this kind of processor.
+    """
+    described_by = (content, config.features, config.max_pixels, as_text(programs()), machine())
     return hashlib.sha256(repr(described_by).encode()).hexdigest()
-
-
-@computed_once
-def programs():
-    """What features depend on besides picture and settings: versions, and the modules that make them."""
-    source = hashlib.sha256()
-    for name in SOURCES:
-        path = Path(matching.__file__).with_name(f"{name}.py")
-        source.update(path.read_bytes() if path.is_file() else b"-")
-    return matching.__version__, source.hexdigest(), _opencv.VERSION, PIL.__version__
 
 
 @dataclass(frozen=True)
@@ -102,7 +81,7 @@ class FeatureCache:
         """The CachedPicture of a key, None if there is none."""
         path = self._path(key)
         try:
-            entry = _read(path)
+            entry = _read(path, key)
         except (FileNotFoundError, PermissionError):
             return None
         except DAMAGED:
@@ -121,7 +100,8 @@ class FeatureCache:
             path.parent.mkdir(exist_ok=True)
             try:
                 with part.open("xb") as file:  # tempfile's would be for this user alone
-                    np.savez(file, **_arrays(entry))
+                    arrays = _arrays(entry)
+                    np.savez(file, **arrays, checksum=_checksum(key, arrays))
                 if part.stat().st_size <= self.limit:
                     part.replace(path)
             finally:
@@ -168,11 +148,22 @@ def _arrays(entry):
     }
 
 
-def _read(path):
+def _checksum(key, arrays):
+    """(32,) uint8: SHA-256 over a key and all of the arrays, their names, types and shapes."""
+    digest = hashlib.sha256(key.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(repr((name, array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array))
+    return np.frombuffer(digest.digest(), np.uint8)
+
+
+def _read(path, key):
     # opened here: np.load leaves a file open that it finds damaged
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
-        arrays = {f.name: data[f.name] for f in fields(Features)}
-        arrays["descriptors"] = arrays["descriptors"].astype(np.float32)
-        described = DescribedPicture(Features(**arrays), data["step"], data["digest"].tobytes())
-        width, height = (int(n) for n in data["size"])
-    return CachedPicture(described, width, height)
+        arrays = {name: data[name] for name in data.files}
+    if not np.array_equal(arrays.pop("checksum"), _checksum(key, arrays)):
+        raise ValueError("the checksum does not fit")
+    columns = {f.name: arrays[f.name] for f in fields(Features)}
+    columns["descriptors"] = columns["descriptors"].astype(np.float32)
+    described = DescribedPicture(Features(**columns), arrays["step"], arrays["digest"].tobytes())
+    return CachedPicture(described, *(int(n) for n in arrays["size"]))

@@ -5,16 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 from matching._version import __version__
-from matching.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli import FOUND, INTERNAL_ERROR, NONE_FOUND, exit_status
+from matching.arguments import SCHEDULER, LineParser, add_settings, config_of, whole_number
 from matching.errors import InputError
+from matching.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, ended_by_interrupt, exit_status
 from matching.names import is_folder
 
 SHOWN = 10  # pairs printed
+STOPPED = "interrupted; the same command goes on from here"
 
 DESCRIPTION = (
     "Match many pairs of pictures into one SQLite database. Stopped at any moment, it goes on when started"
@@ -30,8 +32,9 @@ def main(argv=None):
     """Run the command; returns the exit status."""
     return exit_status(
         "gdl-match-collection",
-        lambda: _run(_parser().parse_args(argv)),
-        stopped="interrupted; the same command goes on from here",
+        lambda: _run(_parser().parse_args(argv), argv is None),
+        STOPPED,
+        owns_process=argv is None,
     )
 
 
@@ -70,7 +73,9 @@ def _parser():
     how.add_argument(
         "--jobs", type=whole_number, metavar="N", help="processes at a time (default: one a processor)"
     )
-    how.add_argument("--scheduler", metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port")
+    how.add_argument(
+        "--scheduler", type=_address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
+    )
     how.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
     )
@@ -82,13 +87,21 @@ def _parser():
         help="room for features (default: 4000)",
     )
     how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
+    how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
     how.add_argument("--version", action="version", version=f"gdl-match-collection {__version__}")
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
-def _run(arguments):
+def _address(text):
+    if not SCHEDULER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
+    return text
+
+
+def _run(arguments, is_process):
+    """is_process : whether the command has the process to itself, which an interrupt may end"""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html]
@@ -98,8 +111,12 @@ def _run(arguments):
         raise InputError("--query and --gallery go together")
     if arguments.shortlist and arguments.gallery is None:
         raise InputError("--shortlist goes with --query and --gallery")
+    if arguments.restart and not named:
+        raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    with ended_by_interrupt("gdl-match-collection", STOPPED) if is_process else nullcontext():
+        import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
     summary = _match(arguments) if named else None
     _write(arguments)
@@ -110,16 +127,16 @@ def _run(arguments):
 
 def _check_outputs(arguments):
     """Say at the start, not after hours, that a result can't be written."""
-    from matching.collection.export import require_parquet
-    from matching.output import make_folder
+    from matching.collection.export import check_tables_replaceable, require_parquet
+    from matching.folders import check_folder
 
-    for folder in (arguments.csv, arguments.parquet):
-        if folder is not None:
-            make_folder(folder)
     if arguments.parquet is not None:
         require_parquet()
+    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
+        if folder is not None:
+            check_tables_replaceable(check_folder(folder), kind)
     if arguments.html is not None:
-        make_folder(arguments.html.parent)
+        check_folder(arguments.html.parent)
         if is_folder(arguments.html):
             raise InputError(f"{arguments.html}: is a folder; --html wants a file")
         if arguments.html.resolve() == arguments.db.resolve():
@@ -143,10 +160,17 @@ def _match(arguments):
             scheduler=arguments.scheduler,
             shortlist=arguments.shortlist,
             retry=arguments.retry,
+            restart=arguments.restart,
             progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
         )
     if not arguments.quiet:
-        print(told(summary), file=sys.stderr)
+        print(*_failures(arguments.db), told(summary), sep="\n", file=sys.stderr)
+    if len(summary.machines) > 1:
+        print(
+            f"gdl-match-collection: the results come from {len(summary.machines)} kinds of processors or"
+            f" builds of OpenCV, which find different features: {'; '.join(summary.machines)}",
+            file=sys.stderr,
+        )
     if summary.internal_errors:
         print(
             f"gdl-match-collection: {summary.internal_errors} pictures or pairs failed through an error of"
@@ -184,8 +208,30 @@ def _write(arguments):
             export(arguments.db, folder, kind)
     if arguments.html is not None:
         from matching.html.collection import write_collection_report
+        from matching.output import make_folder
 
+        make_folder(arguments.html.parent)
         write_collection_report(arguments.db, arguments.html, arguments.html_pairs, _cache(arguments))
+
+
+def _failures(db):
+    """A line for each picture that failed, and for each pair that failed though its pictures did not."""
+    from matching.collection.store import open_store
+
+    with open_store(db) as store:
+        pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
+        pairs = store.rows(
+            "SELECT a.path || ' and ' || b.path, pairs.error FROM pairs JOIN images AS a ON a.id = image0"
+            " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'failed' AND a.status != 'failed'"
+            " AND b.status != 'failed' ORDER BY pairs.id"
+        )
+    for name, error in (*pictures, *pairs):
+        reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
+        yield f"failed: {_printable(name)}: {_printable(reason)}"
+
+
+def _printable(text):
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def told(summary):
@@ -212,7 +258,7 @@ def _show(db):
         return NONE_FOUND
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
-        names = ("".join(c if c.isprintable() else "?" for c in Path(path).name) for path in (path0, path1))
+        names = (_printable(Path(path).name) for path in (path0, path1))
         print(f"{score:>5.1f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")

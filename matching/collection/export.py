@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import sqlite3
+from contextlib import closing
+from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 
 from matching.collection.store import open_store
 from matching.errors import InputError
-from matching.output import make_folder
+from matching.folders import part_of, uninterrupted
 
 TABLES = {  # and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
@@ -29,31 +33,66 @@ def require_parquet():
         raise InputError("--parquet needs pyarrow: pip install 'gdl-match[parquet]'")
 
 
-def export(db, folder, kind):
-    """Write images, pairs, objects and matches into a folder, a file each; returns their paths.
+def check_tables_replaceable(folder: Path, kind: str) -> None:
+    """Raise InputError where a file is in the way of an export that is none: it has other columns."""
+    for table, columns in _columns().items():
+        path = Path(folder) / f"{table}.{kind}"
+        if path.exists() and _columns_in(path, kind) != columns:
+            raise InputError(
+                f"{path}: was not written by gdl-match-collection; choose another folder, or remove it"
+            )
+
+
+def export(db: Path, folder: Path, kind: str) -> list[Path]:
+    """Write images, pairs, objects and matches into a folder, a file each, all of them or none; returns their
+    paths.
 
     kind : "csv" or "parquet" (with pyarrow). Numbers keep all their digits; NULL is an empty field in a CSV.
 
-    Raises InputError where the database can't be read or the folder can't be written.
+    Raises InputError where the database can't be read, the folder can't be written, or a file is in the way
+    that is no export.
     """
     if kind == "parquet":
         require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]
-    paths = []
+    folder = Path(folder)
+    paths = [folder / f"{table}.{kind}" for table in TABLES]
     with open_store(db) as store:
-        folder = make_folder(folder)
-        for table, query in TABLES.items():
-            path = folder / f"{table}.{kind}"
-            beside = path.with_name(f".{path.name}.part")
-            try:
-                write(beside, store.cursor(query))
-                beside.replace(path)
-            except OSError as error:
-                raise InputError(f"{path}: can't be written ({error.strerror})") from None
-            finally:
-                beside.unlink(missing_ok=True)
-            paths.append(path)
+        check_tables_replaceable(folder, kind)
+        try:
+            with part_of(folder) as part:
+                for path, query in zip(paths, TABLES.values(), strict=True):
+                    write(part / path.name, store.cursor(query))
+                with uninterrupted():
+                    folder.mkdir(exist_ok=True)
+                    for path in paths:
+                        (part / path.name).replace(path)
+        except OSError as error:
+            raise InputError(f"{folder}: the tables can't be written ({error.strerror or error})") from None
     return paths
+
+
+def _columns() -> dict[str, list[str]]:
+    """The names of the columns of each table."""
+    schema = files(__package__).joinpath("schema.sql").read_text("utf-8")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(schema)
+        return {
+            table: [name for name, *_ in database.execute(query).description]
+            for table, query in TABLES.items()
+        }
+
+
+def _columns_in(path: Path, kind: str) -> list[str] | None:
+    try:
+        if kind == "csv":
+            with path.open(newline="", encoding="utf-8") as file:
+                return next(csv.reader(file), None)
+        from pyarrow import parquet
+
+        return parquet.read_schema(path).names
+    except (OSError, ValueError, csv.Error):  # pyarrow's errors are ValueErrors
+        return None
 
 
 def _write_csv(path, cursor):

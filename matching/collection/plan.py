@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shlex
 from dataclasses import dataclass
 from functools import cache
@@ -13,10 +14,11 @@ from pathlib import Path
 from PIL import Image
 
 from matching.errors import InputError
+from matching.formats import readable_formats
 from matching.names import absolute, exists, is_file, is_folder
 
 READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
-NO_PHOTOGRAPHS = frozenset({"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"})  # but known to Pillow
+BLANKS = " \t\r"  # between the names of a list
 BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
 
 
@@ -49,13 +51,14 @@ def plan_of_list(path):
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        # not splitlines, which ends a line at characters that names may hold
+        lines = [line.removesuffix("\r") for line in path.read_bytes().decode("utf-8-sig").split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a UTF-8 text"
         raise InputError(f"{path}: the list of pairs can't be read ({reason})") from None
     named = []
     for number, line in enumerate(lines, 1):
-        if line.strip() and not line.lstrip().startswith("#"):
+        if line.strip(BLANKS) and not line.lstrip(BLANKS).startswith("#"):
             names = _names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, has {len(names)}")
@@ -107,16 +110,20 @@ def picture_suffixes():
     """Suffixes of files that can be read as pictures, lower case, with the dot; HEIC's also where its package
     is missing, so that the file is told of, not passed over.
     """
-    kinds = Image.registered_extensions()
-    read = (suffix for suffix, kind in kinds.items() if kind in Image.OPEN and kind not in NO_PHOTOGRAPHS)
-    return READ_OTHERWISE.union(read)
+    kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
+    known = Image.registered_extensions().items()
+    return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
 
 
 def _names(line):
     if "\t" in line:
-        return [name.strip() for name in line.split("\t") if name.strip()]
+        return [name.strip(BLANKS) for name in line.split("\t") if name.strip(BLANKS)]
     if "," in line:
-        return [name.strip() for name in next(csv.reader([line], skipinitialspace=True)) if name.strip()]
+        try:
+            names = next(csv.reader([line], skipinitialspace=True))
+        except csv.Error:  # a carriage return in a name
+            names = line.split(",")
+        return [name.strip(BLANKS) for name in names if name.strip(BLANKS)]
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     if os.sep == "\\":
@@ -124,7 +131,7 @@ def _names(line):
     try:
         return list(lexer)
     except ValueError:  # an apostrophe, not a quote
-        return line.split()
+        return [name for name in re.split(f"[{BLANKS}]", line) if name]
 
 
 def _located(name, folder):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from matching.objects import MatchedObject
+from matching.provenance import Origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,7 @@ class ImageRecord:
     width, height : pixels as displayed, None where failed
     n_features : None where failed
     error : why it failed, None where it did not
+    origin : Origin of the process that worked on it
     """
 
     id: int
@@ -26,6 +28,7 @@ class ImageRecord:
     height: int | None = None
     n_features: int | None = None
     error: str | None = None
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +45,7 @@ class PairRecord:
     score : (n,) float64 descriptor distance
     timings : seconds of each stage
     error : why it failed, None where it did not
+    origin : Origin of the process that worked on it
     """
 
     id: int
@@ -55,6 +59,7 @@ class PairRecord:
     score: np.ndarray = field(default_factory=lambda: np.empty(0))
     timings: dict[str, float] = field(default_factory=dict)
     error: str | None = None
+    origin: Origin | None = None
 
 
 def pair_record(number, contents, result):

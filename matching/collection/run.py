@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from matching.collection.backends import Lost, dask_backend, local_backend
-from matching.collection.cache import content_digest, programs
+from matching.collection.cache import content_digest
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.shortlist import GalleryIndex, best, fingerprint, require_index
 from matching.collection.store import open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
-from matching.config import MatchConfig
+from matching.config import MatchConfig, check_config
 from matching.errors import InputError
+from matching.provenance import as_text, differences, programs
 from matching.threads import default_threads
 
 
@@ -23,6 +24,7 @@ class Summary:
     images, failed_images, pairs, failed_pairs, pairs_with_objects, objects : rows
     described, matched : pictures and pairs that this run worked on
     internal_errors : pictures and pairs that failed through an error of the program
+    machines : kinds of processors and builds of OpenCV that results come from; other ones find other features
     """
 
     images: int
@@ -34,6 +36,7 @@ class Summary:
     described: int
     matched: int
     internal_errors: int
+    machines: tuple[str, ...] = ()
 
 
 def match_collection(
@@ -46,6 +49,7 @@ def match_collection(
     scheduler=None,
     shortlist=None,
     retry=False,
+    restart=False,
     progress=None,
 ):
     """Match all pairs of a Plan into a database; what it holds already is not done again.
@@ -60,6 +64,7 @@ def match_collection(
     scheduler : address of a Dask scheduler whose workers see the same files, instead of `jobs`
     shortlist : pictures of the gallery that are matched with each query; None: all
     retry : whether pictures and pairs that failed in an earlier run are tried again
+    restart : whether the database is begun anew, whatever it holds and was made with
     progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
 
     Returns
@@ -69,15 +74,17 @@ def match_collection(
     Raises
     ------
     InputError
-        The database has other settings, or the cluster can't be reached. A picture that can't be used never
+        The database has other settings or was made with other programs, or the cluster can't be reached, or
+        a worker has other programs. A picture that can't be used never
         raises: it is recorded with its reason, and so are its pairs.
     """
+    check_config(config)
     if shortlist is not None:
         require_index()
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
     backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
-    with open_store(db, config) as store, backend as run:
+    with open_store(db, config, restart) as store, backend as run:
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
@@ -109,6 +116,8 @@ def _describe(store, run, settings, progress):
         if isinstance(record, Lost):
             content = content_digest(path_of[record.id])
             record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
+        else:
+            _check_origin(record)
         store.record_image(record)
     return len(rows)
 
@@ -124,8 +133,21 @@ def _match(store, run, settings, progress):
         if isinstance(record, Lost):
             contents = tuple(sources[k].content for k in pictures_of[record.id])
             record = PairRecord(record.id, contents, error=record.error)
+        else:
+            _check_origin(record)
         store.record_pair(record)
     return len(rows)
+
+
+def _check_origin(record):
+    """Raise InputError where a record comes from a process with other programs: its result may be another."""
+    made_with = {} if record.origin is None else record.origin.programs
+    if made_with != programs():
+        told = differences(made_with, programs())
+        raise InputError(
+            f"a worker has other programs than this process: {told}; what it did is not kept. Once all"
+            " have the same, the same command goes on"
+        )
 
 
 def _sources(store):
@@ -139,7 +161,7 @@ def _add_shortlist(store, plan, numbers, n, settings, progress):
     queries, gallery = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     gallery = [number for number in gallery if number in sources]
     contents = ([sources[k].content if k in sources else None for k in side] for side in (queries, gallery))
-    known_as = fingerprint(n, *contents, programs())
+    known_as = fingerprint(n, *contents, as_text(programs()))
     if not store.has_shortlist(known_as):
         lost = set()
 
@@ -188,4 +210,5 @@ def _summary(store, described, matched):
         store.value(f"SELECT count(*) FROM {table} WHERE substr(error, 1, ?) = ?", (len(INTERNAL), INTERNAL))
         for table in ("images", "pairs")
     )
-    return Summary(*(int(n) for row in counts for n in row), described, matched, internal)
+    numbers = (int(n) for row in counts for n in row)
+    return Summary(*numbers, described, matched, internal, store.machines())

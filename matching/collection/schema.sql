@@ -1,7 +1,8 @@
 -- The database of a collection. docs/collections.md explains it. Lengths and positions are pixels of the original
 -- pictures as displayed (EXIF orientation applied), x to the right, y down, (0, 0) the centre of the top-left pixel.
 
--- What the results were made with: one row each for schema, version (of gdl-match) and config (JSON of MatchConfig).
+-- What the results were made with: one row each for schema, version (of gdl-match), config (JSON of MatchConfig) and
+-- programs (JSON, name: version), and machine:... for each kind of processor and build of OpenCV.
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL

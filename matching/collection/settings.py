@@ -8,8 +8,10 @@ from dataclasses import asdict, replace
 import matching
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.provenance import as_text, differences, programs
 
 SCHEMA = "1"
+REMEDY = "give another --db, or --restart to begin it anew"
 
 
 def settings_of(config):
@@ -18,11 +20,12 @@ def settings_of(config):
         "schema": SCHEMA,
         "version": matching.__version__,
         "config": json.dumps(asdict(config), sort_keys=True),
+        "programs": as_text(programs()),
     }
 
 
 def check_settings(made_with, config, path):
-    """Raise InputError where a database was made with other settings, or by another version.
+    """Raise InputError where a database was made with other settings or programs.
 
     made_with : its settings, name -> value
     config : MatchConfig wanted, None for any
@@ -37,11 +40,15 @@ def check_settings(made_with, config, path):
     if made_with["version"] != wanted["version"]:
         raise InputError(
             f"{path}: the database was made by version {made_with['version']}, this is {wanted['version']};"
-            " give another --db"
+            f" {REMEDY}"
         )
+    made_by = json.loads(made_with.get("programs", "{}"))
+    if made_by != programs():
+        told = differences(made_by, programs()) if made_by else "it does not say which"
+        raise InputError(f"{path}: the database was made with other programs ({told}); {REMEDY}")
     if made_with["config"] != wanted["config"]:
         name = _first_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
-        raise InputError(f"{path}: the database was made with other settings ({name}); give another --db")
+        raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
 def config_of_store(store):
@@ -74,3 +81,9 @@ def _first_difference(made, wanted, prefix=""):
                 return _first_difference(a, b, f"{prefix}{name}.")
             return f"{prefix}{name} is {a}, not {b}"
     return "equal"
+
+
+def has_same_programs(store):
+    """Whether a database was made with the programs of this process."""
+    made_with = store.rows("SELECT value FROM settings WHERE name = 'programs'")
+    return made_with == [(as_text(programs()),)]

@@ -7,6 +7,7 @@ and however many processes wrote, the finished database holds the same rows; tim
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from contextlib import contextmanager
@@ -18,15 +19,18 @@ from matching.errors import InputError
 from matching.names import is_file
 
 BUSY = 60  # seconds to wait for another writer
-KEY_OF_SHORTLIST = "shortlist:"
+KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
+TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # none refers to a later one's rows
 
 
 @contextmanager
-def open_store(path, config=None):
+def open_store(path, config=None, restart=False):
     """The Store of a file, made if it is missing and a config is given.
 
-    Raises InputError where the file is no such database, or was made with other settings or by another
-    version.
+    restart : whether to remove all that it holds, whatever it was made with
+
+    Raises InputError where the file is no such database, or, with a config, was made with other settings or
+    programs.
     """
     path = Path(path)
     if config is None and not is_file(path):
@@ -37,7 +41,7 @@ def open_store(path, config=None):
         raise InputError(f"{path}: the database can't be opened ({error})") from None
     try:
         connection.execute("PRAGMA foreign_keys = ON")
-        _prepare(connection, path, config)
+        _prepare(connection, path, config, restart)
         yield Store(connection)
     except sqlite3.OperationalError as error:  # disk full, locked, taken away
         raise InputError(f"{path}: the database can't be used ({error})") from None
@@ -49,17 +53,22 @@ def open_store(path, config=None):
         connection.close()
 
 
-def _prepare(connection, path, config):
+def _prepare(connection, path, config, restart):
     connection.execute("BEGIN IMMEDIATE" if config else "BEGIN")  # two first runs at once make one schema
     try:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        if restart and set(TABLES) <= tables:
+            connection.execute("DROP VIEW IF EXISTS results")
+            for table in TABLES:
+                connection.execute(f"DROP TABLE {table}")
+            tables = set()
         if not tables and config is not None:
             # executescript would commit what stands before it
             for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
             rows = settings_of(config).items()
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-        elif not {"settings", "images", "pairs", "objects", "matches"} <= tables:
+        elif not set(TABLES) <= tables:
             raise InputError(f"{path}: is not a database of gdl-match-collection")
         else:
             check_settings(dict(connection.execute("SELECT name, value FROM settings")), config, path)
@@ -156,9 +165,21 @@ class Store:
                     f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
                 )
 
+    def machines(self):
+        """The kinds of processors that results come from, each as a line."""
+        query = "SELECT value FROM settings WHERE substr(name, 1, ?) = ? ORDER BY value"
+        return tuple(value for (value,) in self.rows(query, (len(KEY_OF_MACHINE), KEY_OF_MACHINE)))
+
+    def _record_machine(self, origin):
+        if origin is not None:
+            number = hashlib.sha256(origin.machine.encode()).hexdigest()[:12]
+            row = KEY_OF_MACHINE + number, origin.machine
+            self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
+
     def record_image(self, record):
         """Write what is known of a picture, unless another process has."""
         with self._transaction():
+            self._record_machine(record.origin)
             self._db.execute(
                 "UPDATE images SET status = ?, sha256 = ?, width = ?, height = ?, n_features = ?, error = ?"
                 " WHERE id = ? AND status = 'pending'",
@@ -178,6 +199,7 @@ class Store:
     def record_pair(self, record):
         """Write what is known of a pair, unless another process has, or has found that a picture changed."""
         with self._transaction():
+            self._record_machine(record.origin)
             if record.error is not None:
                 self._end_pair(record, "failed", None, None, None, None, record.error)
                 return

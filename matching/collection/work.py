@@ -7,7 +7,7 @@ can't be done comes back as a record with its reason.
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from matching.errors import InputError
 from matching.images import read_picture
 from matching.names import is_file
 from matching.pipeline import describe_picture, match_described
+from matching.provenance import origin
 from matching.threads import limited_threads
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
@@ -51,6 +52,10 @@ class Source:
 
 def describe_file(number, path, settings):
     """The ImageRecord of a picture; its features are in the cache afterwards."""
+    return replace(_describe_file(number, path, settings), origin=origin())
+
+
+def _describe_file(number, path, settings):
     content = None
     try:
         content = content_digest(path)
@@ -65,6 +70,10 @@ def describe_file(number, path, settings):
 
 def match_files(number, source0, source1, settings):
     """The PairRecord of two pictures."""
+    return replace(_match_files(number, source0, source1, settings), origin=origin())
+
+
+def _match_files(number, source0, source1, settings):
     contents = source0.content, source1.content
     try:
         with limited_threads(1):

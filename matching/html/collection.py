@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from matching.collection.settings import config_of_store
+from matching.collection.settings import config_of_store, has_same_programs
 from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 from matching.errors import InputError
@@ -30,7 +31,8 @@ def write_collection_report(db, path, most, cache):
     db : path of the database
     most : pairs that are shown, the best ones with objects
     cache : FeatureCache, from which the rejected candidates come; pictures are described again where it lacks
-        them, and pairs whose pictures are gone are shown without
+        them. Pairs whose pictures are gone are shown without, and all of a database made with other programs,
+        which had other candidates
 
     Raises InputError where the database can't be read or the file can't be written.
     """
@@ -47,7 +49,8 @@ def write_collection_report(db, path, most, cache):
             for number in numbers
         }
         names = dict(zip(images, relative_names(row[0] for row in images.values()), strict=True))
-        pairs = [_pair_data(store, row, images, settings) for row in rows]
+        source = settings if has_same_programs(store) else None
+        pairs = [_pair_data(store, row, images, source) for row in rows]
         page = render(
             "collection.html",
             {"pictures": _pictures(images, names), "pairs": pairs},
@@ -111,11 +114,11 @@ def _pair_data(store, row, images, settings):
     )
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
     cluster = columns[:, 1].astype(int)
-    try:
-        sources = (Source(*images[k][:2]) for k in (image0, image1))
-        others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
-    except InputError:  # the file is gone, or another one: the kept matches alone are shown
-        others = np.empty((0, 5))
+    others = np.empty((0, 5))
+    if settings is not None:
+        with suppress(InputError):  # the file is gone, or another one: the kept matches alone are shown
+            sources = (Source(*images[k][:2]) for k in (image0, image1))
+            others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
     xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
     score = np.concatenate([score, others[:, 4]])
     cluster = np.concatenate([cluster, np.full(len(others), -1)])

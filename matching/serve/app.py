@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.resources import files
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Any, BinaryIO
 
 from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import ClientDisconnect
 
 from matching._version import __version__
 from matching.serve.jobs import Jobs
 from matching.serve.limits import Limits, Refusal
 from matching.serve.uploads import drain, receive
-from matching.serve.worker import FILES
 
 KINDS = {
     "html": "text/html",
@@ -35,21 +37,26 @@ REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline';"
     " script-src 'unsafe-inline'; frame-ancestors 'self'"
 )
+CHUNK = 64 * 1024  # bytes of a file that are sent at a time
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+log = logging.getLogger("gdl-match.serve")
 
 
-def create_app(limits=None, hosts=LOOPBACK):
+def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
     """The application.
 
-    limits : Limits
-    hosts : names by which it may be addressed, ("*",) for any. Others are refused, so that no page elsewhere
-        can reach a local server by a name of its own.
+    Parameters
+    ----------
+    limits : Limits, optional
+    hosts : sequence of str
+        Names by which it may be addressed, ("*",) for any. Others are refused, so that no page elsewhere can
+        reach a local server by a name of its own.
     """
     limits = limits or Limits()
     jobs = Jobs(limits)
 
     @asynccontextmanager
-    async def lifespan(_):
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with jobs.running():
             yield
 
@@ -64,21 +71,33 @@ def create_app(limits=None, hosts=LOOPBACK):
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_exception_handler(Refusal, _refuse)
     app.add_exception_handler(HTTPException, _refuse_as_told)
+    for lack in (OSError, MemoryError):  # a full disk, too many open files
+        app.add_exception_handler(lack, _refuse_for_lack)
     _add_page(app, limits)
     _add_matches(app, jobs, limits)
     return app
 
 
-async def _refuse(request, refusal):
-    await drain(request)
-    return JSONResponse({"error": refusal.reason}, refusal.status, refusal.headers)
+async def _refuse(request: Request, refusal: Refusal) -> Response:
+    headers = dict(refusal.headers)
+    if refusal.status == 408:  # the client sends too slowly to wait for the rest
+        headers["Connection"] = "close"
+    else:
+        await drain(request)
+    return JSONResponse({"error": refusal.reason}, refusal.status, headers)
 
 
-async def _refuse_as_told(request, error):
+async def _refuse_as_told(request: Request, error: HTTPException) -> Response:
     return await _refuse(request, Refusal(error.status_code, error.detail, error.headers))
 
 
-def _add_page(app, limits):
+async def _refuse_for_lack(request: Request, error: OSError | MemoryError) -> Response:
+    reason = getattr(error, "strerror", None) or "not enough memory"
+    log.warning("a request was refused: %s", reason)
+    return await _refuse(request, Refusal(503, f"the server lacks what it needs ({reason}); try again later"))
+
+
+def _add_page(app: FastAPI, limits: Limits) -> None:
     static = {
         "": ("matching.serve", "static/index.html"),
         "page.js": ("matching.serve", "static/page.js"),
@@ -89,19 +108,19 @@ def _add_page(app, limits):
         text = files(package).joinpath(path).read_text("utf-8")
         app.get(f"/{name}")(_constant(text, KINDS[path.rsplit(".", 1)[1]]))
 
-    @app.get("/limits")
-    async def tell_limits():
+    @app.get("/limits", response_model=None)
+    async def tell_limits() -> dict[str, float]:
         return {"upload": limits.upload, "pixels": limits.pixels, "keep_seconds": limits.keep_seconds}
 
 
-def _constant(text, kind):
-    async def answer():
+def _constant(text: str, kind: str) -> Callable[[], Awaitable[Response]]:
+    async def answer() -> Response:
         return Response(text, media_type=kind, headers=_headers(PAGE_POLICY))
 
     return answer
 
 
-def _headers(policy):
+def _headers(policy: str) -> dict[str, str]:
     return {
         "Content-Security-Policy": policy,
         "X-Content-Type-Options": "nosniff",
@@ -110,49 +129,71 @@ def _headers(policy):
     }
 
 
-def _add_matches(app, jobs, limits):
-    @app.post("/matches", status_code=202)
-    async def submit(request: Request):
+def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
+    @app.post("/matches", status_code=202, response_model=None)
+    async def submit(request: Request) -> dict[str, Any]:
         _check_origin(request)
         async with jobs.slot() as job:
-            try:
-                async with asyncio.timeout(limits.upload_seconds):
-                    job.names = await receive(request, job.folder, limits)
-            except TimeoutError:
-                raise Refusal(408, f"the upload took more than {limits.upload_seconds:g} s") from None
-            except ClientDisconnect:  # nobody hears it
-                raise Refusal(400, "the upload broke off") from None
+            job.names = await receive(request, job.folder, limits)
+            for k, name in enumerate(job.names):
+                await jobs.check(job.folder / f"upload{k}", name)
         return jobs.status(job)
 
-    @app.get("/matches/{number}")
-    async def status(number: str):
+    @app.get("/matches/{number}", response_model=None)
+    async def status(number: str) -> dict[str, Any]:
         return jobs.status(jobs.find(number))
 
-    @app.delete("/matches/{number}", status_code=204)
-    async def delete(number: str, request: Request):
+    @app.delete("/matches/{number}", status_code=204, response_model=None)
+    async def delete(number: str, request: Request) -> None:
         _check_origin(request)
-        if jobs.find(number).state == "running":
-            raise Refusal(409, "the match is running; it can be deleted when it has ended")
-        jobs.forget(number)
+        jobs.forget(jobs.find(number).id)
 
     @app.get("/matches/{number}/{name}")
-    async def download(number: str, name: str):
+    async def download(number: str, name: str) -> Response:
         job = jobs.find(number)
-        if job.state != "done" or name not in FILES or not (job.folder / name).is_file():
+        if job.state != "done" or name not in job.files:
             raise Refusal(404, "there is no such file")
-        kind = KINDS.get(name.rsplit(".", 1)[1], "application/octet-stream")
-        where = "inline" if name.endswith(".html") else "attachment"
-        return FileResponse(
-            job.folder / name,
-            media_type=kind,
-            filename=name,
-            content_disposition_type=where,
-            headers=_headers(REPORT_POLICY),
-        )
+        return _file(job.folder / name)
+
+    @app.get("/health")
+    async def health() -> Response:
+        told = jobs.health()
+        return JSONResponse(told, 200 if told["healthy"] else 503, headers={"Cache-Control": "no-store"})
 
 
-def _check_origin(request):
+def _file(path: Path) -> Response:
+    """A file as an answer. It is opened before the answer begins, so that a failure can be told."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise Refusal(404, "there is no such file") from None
+    try:
+        size = os.fstat(file.fileno()).st_size
+    except BaseException:
+        file.close()
+        raise
+    where = "inline" if path.suffix == ".html" else "attachment"
+    disposition = {"Content-Length": str(size), "Content-Disposition": f'{where}; filename="{path.name}"'}
+    kind = KINDS.get(path.suffix[1:], "application/octet-stream")
+    return _OpenFile(file, media_type=kind, headers={**_headers(REPORT_POLICY), **disposition})
+
+
+class _OpenFile(StreamingResponse):
+    """The content of an open file, which is closed afterwards even if the client goes away."""
+
+    def __init__(self, file: BinaryIO, **options: Any) -> None:
+        super().__init__(iter(partial(file.read, CHUNK), b""), **options)
+        self.file = file
+
+    async def __call__(self, *arguments: Any) -> None:
+        try:
+            await super().__call__(*arguments)
+        finally:
+            self.file.close()
+
+
+def _check_origin(request: Request) -> None:
     """Raises Refusal for what another site's page sends: browsers name the page's origin."""
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
         raise Refusal(403, "requests from other sites are not taken")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import os
+import socket
 from importlib.util import find_spec
 
 from matching.arguments import LineParser, whole_number
 from matching.cli import exit_status
 from matching.errors import InputError
+from matching.serve.limits import Limits
 
 DESCRIPTION = """\
 Serve a web page on this machine: drop two pictures, see the objects that both show. Uploads are deleted as
 soon as they are read, results after a quarter of an hour. There is no log-in: give --host only in a network
 that you trust."""
+BACKLOG = 128  # connections that the system holds until the server takes them
+FILES_A_CONNECTION = 5  # open files that a connection may need: its own, two uploads twice; and to spare
+GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections are cut earlier
 
 
 def main(argv=None):
@@ -57,7 +63,8 @@ def _serve(arguments):
     import uvicorn
 
     from matching.serve.app import LOOPBACK, create_app
-    from matching.serve.limits import Limits
+    from matching.serve.connections import limited_protocol
+    from matching.serve.logs import log_sparingly
 
     limits = Limits(
         upload=arguments.max_upload * 10**6,
@@ -65,30 +72,51 @@ def _serve(arguments):
         jobs=arguments.jobs,
         queue=arguments.queue,
         match_seconds=arguments.max_seconds,
+        connections=_connections(),
     )
     app = create_app(limits, LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",))
-    config = uvicorn.Config(app, arguments.host, arguments.port, log_level="warning", server_header=False)
-    socket = _bound(arguments)
-    host, port = socket.getsockname()[:2]
+    log_sparingly()
+    listening = _listening(arguments)
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(limits),
+        ws="none",
+        loop="asyncio",
+        backlog=BACKLOG,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    host, port = listening.getsockname()[:2]
     print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
-    uvicorn.Server(config).run([socket])
+    uvicorn.Server(config).run([listening])
     return 0
 
 
-def _bound(arguments):
-    """The socket, bound: uvicorn itself would end the process with a log message of several lines."""
-    import socket
+def _connections() -> int:
+    """How many connections there may be: fewer than usual where the system allows few open files."""
+    most = Limits.connections
+    if find_spec("resource") is None:  # Windows
+        return most
+    import resource
 
-    bound = None
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most if files == resource.RLIM_INFINITY else max(min(most, files // FILES_A_CONNECTION), 1)
+
+
+def _listening(arguments: argparse.Namespace) -> socket.socket:
+    """The socket, listening: uvicorn itself would end the process with a log message of several lines."""
+    listening = None
     try:
-        family = socket.AF_INET6 if ":" in arguments.host else socket.AF_INET
-        bound = socket.socket(family)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((arguments.host, arguments.port))
-        return bound
-    except OSError as error:
-        if bound is not None:
-            bound.close()
-        raise InputError(
-            f"--host {arguments.host} --port {arguments.port}: {error.strerror or error}"
-        ) from None
+        listening = socket.socket(socket.AF_INET6 if ":" in arguments.host else socket.AF_INET)
+        if os.name == "posix":  # on Windows it would let two servers share a port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((arguments.host, arguments.port))
+        listening.listen(BACKLOG)  # only this fails where two servers start at once on one port
+        return listening
+    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+        if listening is not None:
+            listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {arguments.host} --port {arguments.port}: {reason}") from None

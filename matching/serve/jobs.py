@@ -4,150 +4,305 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import secrets
 import shutil
 import tempfile
 import time
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from joblib.externals.loky import ProcessPoolExecutor
+from matching.serve.limits import Limits, Refusal
+from matching.serve.processes import Died, Failed, NotStarted, Worker
 
-from matching.serve.limits import Refusal
-from matching.serve.worker import FILES, STAGES, begin_worker, match_uploads, stage_of
-
+STAGES = ("read", "features", "candidates", "clustering", "objects", "files")
+FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old
+STARTS = 5  # tries to start a process for a match
+PAUSE = 1.0  # seconds before something that failed is tried again
 log = logging.getLogger("gdl-match.serve")
 
 
 @dataclass(eq=False)
 class Job:
-    """One match: uploading, waiting, running, done or failed."""
+    """One match: uploading, waiting, running, done or failed.
+
+    Attributes
+    ----------
+    stage : int
+        How many of STAGES have ended.
+    ended : float or None
+        When it was done or failed, as time.monotonic().
+    size : int
+        Bytes of its results.
+    task : asyncio.Task or None
+        What carries it out.
+    """
 
     id: str
     folder: Path
     state: str = "uploading"
     names: list[str] = field(default_factory=list)
+    stage: int = 0
     told: str | None = None
     error: str | None = None
-    ended: float | None = None  # time.monotonic()
+    ended: float | None = None
+    files: list[str] = field(default_factory=list)
+    size: int = 0
+    task: asyncio.Task | None = None
 
 
 class Jobs:
-    """All matches of a server. Everything but the matching itself happens in one event loop."""
+    """All matches of a server. Everything but reading and matching pictures happens in one event loop."""
 
-    def __init__(self, limits):
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._jobs, self._queue = {}, asyncio.Queue()
+        self._jobs: dict[str, Job] = {}
+        self._root: Path | None = None
+        self._left: set[Path] = set()  # folders that could not be deleted yet
+        self._wake = asyncio.Event()
+        self._duties: dict[str, Callable[[], Coroutine]] = {}  # what is done for ever, by name
+        self._tasks: dict[str, asyncio.Task] = {}
+        self._trouble: str | None = None  # why the last process could not be started
+        self._restarts = 0
+        self._checker = Worker("check", limits.check_memory)
+        self._checking = asyncio.Lock()
 
     @asynccontextmanager
-    async def running(self):
+    async def running(self) -> AsyncIterator[Jobs]:
         """While inside, matches are carried out; afterwards no process and no file is left."""
-        with tempfile.TemporaryDirectory(prefix="gdl-match-") as root:
-            self._root = Path(root)
-            tasks = [asyncio.create_task(self._work()) for _ in range(self.limits.jobs)]
-            tasks.append(asyncio.create_task(self._sweep()))
-            try:
-                yield self
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
+        workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
+        self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
+        self._duties["delete old results"] = self._sweep
+        self._keep_working()
+        try:
+            yield self
+        finally:
+            self._duties = {}
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await asyncio.gather(*(worker.end() for worker in (*workers, self._checker)))
+            if self._root is not None:
+                shutil.rmtree(self._root, ignore_errors=True)
 
     @asynccontextmanager
-    async def slot(self):
+    async def slot(self) -> AsyncIterator[Job]:
         """A new Job whose folder is there; inside, its uploads are written and its names set. Then it waits
         for its turn, or is gone if anything was wrong.
 
         Raises Refusal where as many wait as may.
         """
-        waiting = sum(job.state in ("uploading", "waiting") for job in self._jobs.values())
+        self._keep_working()
+        waiting = self._count("uploading", "waiting")
         if waiting >= self.limits.queue:
             reason = f"the server is busy: {waiting} matches wait already; try again in a few seconds"
             raise Refusal(503, reason, {"Retry-After": str(RETRY)})
         number = secrets.token_urlsafe(16)
-        job = self._jobs[number] = Job(number, self._root / number)
-        job.folder.mkdir()
         try:
+            job = self._jobs[number] = Job(number, self._existing_root() / number)
+            job.folder.mkdir()
             yield job
+            job.state = "waiting"
+            self._wake.set()
         except BaseException:
             self.forget(number)
             raise
-        job.state = "waiting"
-        self._queue.put_nowait(job)
 
-    def find(self, number):
+    async def check(self, path: Path, name: str) -> None:
+        """Raises Refusal where a file, by its header, is no picture of a usual kind, or too large a one."""
+        request = {"path": str(path), "name": name, "pixels": self.limits.pixels}
+        try:
+            async with self._checking:
+                refused = await self._checker.ask(request, self.limits.check_seconds)
+            self._trouble = None
+        except NotStarted as error:
+            self._trouble = str(error)
+            raise Refusal(503, f"no process can be started ({error}); try again", _later()) from None
+        except TimeoutError:
+            raise Refusal(415, f"{name}: its header takes too long to read") from None
+        except (Died, Failed):
+            raise Refusal(415, f"{name}: is damaged, or its header takes too much memory to read") from None
+        if refused is not None:
+            raise Refusal(*refused)
+
+    def find(self, number: str) -> Job:
         """The Job of an id. Raises Refusal where there is none (any more)."""
         if number not in self._jobs:
             raise Refusal(404, "there is no such match, or it has been deleted")
         return self._jobs[number]
 
-    def forget(self, number):
-        """Delete a match and all its files."""
-        job = self._jobs.pop(number)
-        shutil.rmtree(job.folder, ignore_errors=True)
+    def forget(self, number: str) -> None:
+        """Delete a match and all its files; one that runs is stopped."""
+        job = self._jobs.pop(number, None)
+        if job is not None:
+            if job.task is not None:
+                job.task.cancel()
+            self._remove(job.folder)
 
-    def status(self, job):
-        """What a client is told, as a dictionary."""
+    def status(self, job: Job) -> dict[str, Any]:
+        """What a client is told."""
+        self._keep_working()
         status = {"id": job.id, "state": job.state, "names": job.names}
         if job.state == "waiting":
             before = [other for other in self._jobs.values() if other.state == "waiting"]
             return {**status, "before": before.index(job)}
         if job.state == "running":
-            done = min(stage_of(job.folder), len(STAGES) - 1)
+            done = min(job.stage, len(STAGES) - 1)
             return {**status, "stage": STAGES[done], "done": done, "of": len(STAGES)}
         if job.state == "done":
-            files = [name for name in FILES if (job.folder / name).is_file()]
-            return {**status, "told": job.told, "files": files}
+            return {**status, "told": job.told, "files": job.files}
         return {**status, "error": job.error}
 
-    async def _work(self):
-        pool = None
-        try:
-            while True:
-                job = await self._queue.get()
-                if job.id not in self._jobs:
-                    continue  # deleted while it waited
-                pool = pool or ProcessPoolExecutor(1, initializer=begin_worker, initargs=(os.getpid(),))
-                job.state = "running"
-                if not await self._match(job, pool):
-                    await asyncio.to_thread(pool.shutdown, kill_workers=True)
-                    pool = None
-                job.ended = time.monotonic()
-        finally:
-            if pool is not None:
-                pool.shutdown(wait=False, kill_workers=True)
+    def health(self) -> dict[str, Any]:
+        """Whether matches can be carried out, and what stands against it."""
+        ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
+        problems = [f"the task had ended that should: {name}" for name in ended]
+        self._keep_working()
+        if self._trouble is not None:
+            problems.append(f"no process could be started: {self._trouble}")
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        if free < self.limits.upload:
+            problems.append(f"the folder for temporary files has {free / 1e6:.0f} MB free")
+        return {
+            "healthy": not problems,
+            "problems": problems,
+            "waiting": self._count("uploading", "waiting"),
+            "running": self._count("running"),
+            "kept_bytes": sum(job.size for job in self._jobs.values()),
+            "restarts": self._restarts,
+        }
 
-    async def _match(self, job, pool):
-        """Whether the process can be used further."""
-        fine = True
+    def _count(self, *states: str) -> int:
+        return sum(job.state in states for job in self._jobs.values())
+
+    def _existing_root(self) -> Path:
+        """The folder that all others are in, made again where somebody has deleted it."""
+        if self._root is None or not self._root.is_dir():
+            self._root = Path(tempfile.mkdtemp(prefix="gdl-match-"))
+        return self._root
+
+    def _remove(self, folder: Path) -> None:
+        """Delete a folder, now or, where that fails, at one of the next sweeps."""
+        self._left.add(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            self._left.discard(folder)
+
+    def _keep_working(self) -> None:
+        """Start the tasks that do the work, and again those that have ended: they never should."""
+        for name, work in self._duties.items():
+            task = self._tasks.get(name)
+            if task is not None and not task.done():
+                continue
+            self._tasks[name] = asyncio.create_task(work())
+            if task is not None:
+                self._restarts += 1
+                error = None if task.cancelled() else task.exception()
+                log.error("a task had ended and is started again: %s", name, exc_info=error)
+
+    async def _match_for_ever(self, worker: Worker) -> None:
+        while True:
+            job = next((job for job in self._jobs.values() if job.state == "waiting"), None)
+            if job is None:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            job.state = "running"
+            try:
+                job.task = asyncio.create_task(self._match(job, worker))
+                await job.task
+            except asyncio.CancelledError:
+                if job.id in self._jobs or not self._duties:  # it was not the match alone that was stopped
+                    raise
+            except Exception:
+                log.exception("match failed")
+                job.error = "the server failed on this match; its log says where"
+            finally:
+                self._end(job)
+
+    async def _match(self, job: Job, worker: Worker) -> None:
+        def note(stage: int) -> None:
+            job.stage = stage
+
         try:
-            future = asyncio.wrap_future(pool.submit(match_uploads, str(job.folder), job.names))
-            job.told, job.error = await asyncio.wait_for(future, self.limits.match_seconds)
+            answer = await self._ask(worker, {"folder": str(job.folder), "names": job.names}, note)
+            job.told, job.error = answer["told"], answer["error"]
+        except NotStarted as error:
+            job.error = f"no process can be started for the match ({error}); try again later"
         except TimeoutError:
             job.error = f"the match took more than {self.limits.match_seconds:g} s and was stopped"
-            fine = False
-        except BrokenProcessPool:
+        except Died:
             job.error = "the process that matched the pictures died, perhaps for lack of memory"
-            fine = False
-        except Exception:
-            log.exception("match failed")
-            job.error = "the program failed on these pictures; the server's log says where"
-        job.state = "done" if job.error is None else "failed"
-        for k in range(2):  # whatever happened, uploads go
-            with suppress(OSError):
-                (job.folder / f"upload{k}").unlink(missing_ok=True)
-        return fine
+        except Failed as error:
+            if str(error) == "memory":
+                job.error = "the match of these pictures takes more memory than it may"
+            else:
+                log.error("match failed\n%s", error)
+                job.error = "the program failed on these pictures; the server's log says where"
 
-    async def _sweep(self):
+    async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[int], None]) -> Any:
+        """The answer of a worker, whose process is tried a few times to start: what lacks may come back."""
+        tries = 1
+        while True:
+            try:
+                answer = await worker.ask(request, self.limits.match_seconds, note)
+                self._trouble = None
+                return answer
+            except NotStarted as error:
+                self._trouble = str(error)
+                log.warning("no process could be started: %s", error)
+                if tries == STARTS:
+                    raise
+            tries += 1
+            await asyncio.sleep(PAUSE)
+
+    def _end(self, job: Job) -> None:
+        """The job is done or has failed; of its files, only results are left."""
+        job.ended = time.monotonic()
+        try:
+            if job.told is None:
+                self._remove(job.folder)
+                return
+            for path in job.folder.iterdir():
+                if path.name not in FILES:
+                    path.unlink()
+            sizes = {name: path.stat().st_size for name in FILES if (path := job.folder / name).is_file()}
+            job.files, job.size = list(sizes), sum(sizes.values())
+        except (OSError, MemoryError) as error:
+            job.error = f"the results are lost ({getattr(error, 'strerror', None) or error})"
+            self._left.add(job.folder)
+        finally:
+            if job.told is None and job.error is None:
+                job.error = "the match was stopped"
+            job.state = "done" if job.error is None else "failed"
+            self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Delete results that are old, many or large, the oldest first; the last ones stay for a while."""
+        ended = sorted((job for job in self._jobs.values() if job.ended is not None), key=lambda j: j.ended)
+        old = time.monotonic() - self.limits.keep_seconds
+        size = sum(job.size for job in ended)
+        for k, job in enumerate(ended):
+            left = len(ended) - k
+            too_many = left > self.limits.keep or (size > self.limits.keep_bytes and left > 1)
+            if too_many or job.ended < old:
+                size -= job.size
+                self.forget(job.id)
+
+    async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(min(SWEEP, self.limits.keep_seconds))
-            ended = sorted((j for j in self._jobs.values() if j.ended is not None), key=lambda j: j.ended)
-            old = time.monotonic() - self.limits.keep_seconds
-            for k, job in enumerate(ended):
-                if job.ended < old or k < len(ended) - self.limits.keep:
-                    self.forget(job.id)
+            with suppress(OSError, MemoryError):  # of this time only
+                self._forget_old()
+                for folder in tuple(self._left):
+                    self._remove(folder)
+                self._keep_working()
+
+
+def _later() -> dict[str, str]:
+    return {"Retry-After": str(RETRY)}

@@ -1,60 +1,58 @@
-"""Taking in two pictures: never more bytes than allowed, and only what begins like a picture that is allowed.
+"""Taking in two pictures: never more bytes than allowed, and nothing but two files.
 
 Nothing of what a client says about a file is used but its name, and that only to be shown.
 """
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-import warnings
-from functools import cache
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, BinaryIO
 
-from PIL import Image, UnidentifiedImageError
+from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
-from matching.serve.limits import Refusal
+from matching.serve.limits import Limits, Refusal
 
 FIELDS = ("image0", "image1")
-# no kind among them makes Pillow start another program
-KINDS = ("AVIF", "BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 LONGEST_NAME = 80
+LONGEST_BOUNDARY = 70  # characters, by RFC 2046
 DRAINED = 100_000_000  # bytes of a refused upload that are read all the same, so that the client hears why
+DRAIN_SECONDS = 10.0
 
 
-async def receive(request, folder, limits):
+async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
     """Write the two uploads of a request to folder/upload0 and upload1; returns their names.
 
-    Raises Refusal or HTTPException.
+    Raises Refusal, HTTPException, OSError or MemoryError.
     """
-    limited = Request(request.scope, _limited(request, limits.upload))
-    form = await limited.form(
-        max_files=len(FIELDS), max_fields=len(FIELDS)
-    )  # HTTPException 400 if it is none
+    _check_kind(request)
     try:
-        files = [form.get(field) for field in FIELDS]
-        if not all(isinstance(file, UploadFile) and file.filename for file in files):
-            raise Refusal(400, "two pictures are needed, as files image0 and image1")
-        names = [shown_name(file.filename) for file in files]
-        for k, file in enumerate(files):
-            await run_in_threadpool(_store, file.file, folder / f"upload{k}", names[k], limits)
-    finally:
-        await form.close()
-    return names
+        async with asyncio.timeout(limits.upload_seconds):
+            return await _store(Request(request.scope, _limited(request, limits)), folder)
+    except TimeoutError:
+        raise Refusal(408, f"the upload took more than {limits.upload_seconds:g} s") from None
+    except ClientDisconnect:  # nobody hears it
+        raise Refusal(400, "the upload broke off") from None
 
 
-async def drain(request):
+async def drain(request: Request) -> None:
     """Read and forget what is left of a request, up to a bound."""
     left = DRAINED
-    while left > 0 and not getattr(request.state, "complete", False):
-        message = await request.receive()
-        request.state.complete = not message.get("more_body", False)
-        left -= len(message.get("body", b""))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while left > 0 and not getattr(request.state, "complete", False):
+                message = await request.receive()
+                request.state.complete = not message.get("more_body", False)
+                left -= len(message.get("body", b""))
 
 
-def shown_name(name):
+def shown_name(name: str) -> str:
     """The last part of a file name that a client sent, without what can't be printed.
 
     >>> shown_name("C:\\\\me\\\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\\x00")
@@ -64,56 +62,57 @@ def shown_name(name):
     return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:].strip(". ") or "picture"
 
 
-def check_picture(path, name, limits):
-    """Look at a file's header. Raises Refusal where it is no picture of a usual kind, or one too large."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of large pictures: they are refused below
-            with Image.open(path, formats=_formats()) as image:
-                pixels = image.width * image.height
-    except Image.DecompressionBombError:
-        raise Refusal(413, f"{name}: {_rule(limits)}, this one has many times as many") from None
-    except (UnidentifiedImageError, OSError):
+def _check_kind(request: Request) -> None:
+    """Raises Refusal for what is no form of files. Text would be decoded in a character set that the client
+    chooses, and some take hours.
+    """
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:
         raise Refusal(
-            415, f"{name}: is not a picture of a kind that is taken ({', '.join(_formats())})"
-        ) from None
-    except Exception:  # a damaged header can make a reader raise nearly anything
-        raise Refusal(415, f"{name}: is a damaged picture") from None
-    if pixels > limits.pixels:
-        raise Refusal(413, f"{name}: {_rule(limits)}, this one has {pixels / 1e6:.1f}")
+            400, "two pictures are needed, as files image0 and image1 of a multipart/form-data body"
+        )
+    if b"charset" in options:
+        raise Refusal(400, "a form of files has no charset")
 
 
-@cache
-def _formats():
-    Image.init()
-    return tuple(kind for kind in KINDS if kind in Image.OPEN)
+async def _store(request: Request, folder: Path) -> list[str]:
+    form = await request.form(max_files=len(FIELDS), max_fields=0)  # HTTPException 400 if it is none
+    try:
+        files = [form.get(field) for field in FIELDS]
+        if not all(isinstance(file, UploadFile) and file.filename for file in files):
+            raise Refusal(400, "two pictures are needed, as files image0 and image1")
+        for k, file in enumerate(files):
+            await run_in_threadpool(_copy, file.file, folder / f"upload{k}")
+    finally:
+        await form.close()
+    return [shown_name(file.filename) for file in files]
 
 
-def _rule(limits):
-    return f"a picture may have at most {limits.pixels / 1e6:g} megapixels"
-
-
-def _store(source, path, name, limits):
-    with Path(path).open("wb") as target:
+def _copy(source: BinaryIO, path: Path) -> None:
+    with path.open("wb") as target:
         shutil.copyfileobj(source, target)
-    check_picture(path, name, limits)
 
 
-def _limited(request, most):
-    """The request's receive(), which refuses to go on beyond `most` bytes."""
-    refusal = Refusal(413, f"both pictures together may have at most {most / 1e6:g} MB")
+def _limited(request: Request, limits: Limits) -> Callable[[], Awaitable[dict[str, Any]]]:
+    """The request's receive(), which refuses to go on beyond the bytes allowed, or after a long pause."""
+    too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > most:
-        raise refusal
+    if declared.isdigit() and int(declared) > limits.upload:
+        raise too_many
     taken = 0
 
-    async def receive():
+    async def receive() -> dict[str, Any]:
         nonlocal taken
-        message = await request.receive()
+        try:
+            async with asyncio.timeout(limits.stall_seconds):
+                message = await request.receive()
+        except TimeoutError:
+            reason = f"the upload stood still for more than {limits.stall_seconds:g} s"
+            raise Refusal(408, reason) from None
         request.state.complete = not message.get("more_body", False)
         taken += len(message.get("body", b""))
-        if taken > most:
-            raise refusal
+        if taken > limits.upload:
+            raise too_many
         return message
 
     return receive

@@ -1,76 +1,108 @@
-"""One match, in a process of its own: a file that breaks a decoder breaks nothing else."""
+"""The script of a process that reads headers of pictures or matches pictures, away from the server.
+
+A file that breaks a decoder, or makes it take all memory or time, then breaks nothing else. Requests come as
+lines of JSON on standard input. Messages go to standard output, also as lines of JSON: "ready" once, then for
+each request "begun", "stage" as often as a stage ends, and "answer" or "failed".
+
+It imports nothing of the package at its head: reading headers needs only the list of formats, and matching
+takes a second and 150 MB to load.
+"""
 
 from __future__ import annotations
 
-import signal
-import time
-from dataclasses import replace
-from pathlib import Path
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from matching.config import MatchConfig
-from matching.errors import InputError
-from matching.html.pair import told, write_pair_report
-from matching.images import read_picture
-from matching.orphans import end_with
-from matching.output import write_results, write_whole
-from matching.pipeline import match_pictures
+LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
+OUT_OF_MEMORY = "Insufficient memory"  # in the text of an error of OpenCV
 
-STAGES = ("read", "features", "candidates", "clustering", "objects", "files")
-FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
-DRAWN = 30_000_000  # pixels of both pictures; above, drawing them at full size takes gigabytes
+Tell = Callable[..., None]
 
 
-def begin_worker(parent):
-    """What a process of the server, whose id is `parent`, does before anything else."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the server ends its processes
-    end_with(parent)
+def main(role: str, memory: str) -> None:
+    """Carry out requests until standard input ends."""
+    _limit("RLIMIT_AS", int(memory))
+    _limit("RLIMIT_CORE", 0)  # it would hold the pictures
+    tell = partial(_tell, os.dup(1))
+    os.dup2(2, 1)  # what a library prints must not get among the messages
+    carry_out = _match_role() if role == "match" else check
+    tell(ready=True)
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        for descriptor in (1, 2):  # decoders tell of damage there; errors of our own are sent
+            os.dup2(nowhere.fileno(), descriptor)
+    for line in sys.stdin.buffer:
+        tell(begun=True)
+        try:
+            request = json.loads(line)
+            _limit_processor_time(request.pop("seconds"))
+            tell(answer=carry_out(tell, **request))
+        except Exception as error:
+            memory_lacks = isinstance(error, MemoryError) or OUT_OF_MEMORY in str(error)
+            tell(failed="memory" if memory_lacks else traceback.format_exc()[-LONGEST_TRACEBACK:])
 
 
-def match_uploads(folder, names):
-    """Match folder/upload0 and upload1, which are deleted; the results are in the folder afterwards.
-
-    Returns (what was found in a few words, None), or (None, why it can't be done).
+def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
+    """HTTP status and reason why a file is not taken, by its header: it must be a picture of a kind that is
+    read, of at most `pixels` pixels. None where it is taken.
     """
-    folder = Path(folder)
-    uploads = [folder / f"upload{k}" for k in range(2)]
-    clock = StageFile(folder / "stage")
+    from PIL import Image, UnidentifiedImageError
+
+    from matching.formats import readable_formats
+
+    rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
-        pictures = [read_picture(path) for path in uploads]
-    except InputError as error:
-        reason = str(error)
-        for path, name in zip(uploads, names, strict=True):
-            reason = reason.replace(str(path), name)
-        return None, " ".join(reason.split())
-    finally:
-        for path in uploads:
-            path.unlink(missing_ok=True)
-    pictures = [replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True)]
-    clock.lap("read")
-    config = MatchConfig()
-    result = match_pictures(*pictures, config, clock=clock)
-    drawn = sum(p.width * p.height for p in pictures) <= DRAWN
-    write_results(folder, pictures, result, config, figure=drawn)
-    write_pair_report(folder / "matches.html", pictures, result)
-    clock.lap("files")
-    return told(result), None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of large pictures: they are refused below
+            with Image.open(path, formats=readable_formats()) as image:
+                size = image.width * image.height
+    except MemoryError:
+        raise
+    except Image.DecompressionBombError:
+        return 413, f"{name}: {rule}, this one has many times as many"
+    except FileNotFoundError:
+        return 503, f"{name}: the server has lost this picture; try again"
+    except (UnidentifiedImageError, OSError):
+        return 415, f"{name}: is not a picture of a kind that is taken ({', '.join(readable_formats())})"
+    except Exception:  # a damaged header can make a reader raise nearly anything
+        return 415, f"{name}: is a damaged picture"
+    return (413, f"{name}: {rule}, this one has {size / 1e6:.1f}") if size > pixels else None
 
 
-def stage_of(folder):
-    """How many of STAGES are done, as `match_uploads` last said."""
+def _match_role() -> Callable[..., dict[str, str | None]]:
+    from matching.orphans import end_with
+    from matching.serve.uploaded_pair import match_uploads
+
+    end_with(os.getppid())
+    return match_uploads
+
+
+def _tell(descriptor: int, **message: Any) -> None:
+    os.write(descriptor, json.dumps(message).encode() + b"\n")
+
+
+def _limit(name: str, value: int) -> None:
+    """Set a limit of this process where the system has it."""
     try:
-        return int((Path(folder) / "stage").read_text())
-    except (OSError, ValueError):
-        return 0
+        import resource
+    except ImportError:  # Windows
+        return
+    kind = getattr(resource, name)
+    most = resource.getrlimit(kind)[1]
+    value = value if most == resource.RLIM_INFINITY else min(value, most)
+    resource.setrlimit(kind, (value, most))
 
 
-class StageFile:
-    """A clock of `match_pictures` that also writes how far it is."""
+def _limit_processor_time(seconds: float) -> None:
+    """End this process if it computes for longer than the server would wait, should that not end it."""
+    used = sum(os.times()[:2])
+    _limit("RLIMIT_CPU", int(used + seconds * (os.cpu_count() or 1)) + 2)
 
-    def __init__(self, path):
-        self.path, self.seconds, self._last = path, {}, time.perf_counter()
 
-    def lap(self, stage):
-        """End a stage."""
-        now = time.perf_counter()
-        self.seconds[stage], self._last = now - self._last, now
-        write_whole(self.path, str(STAGES.index(stage) + 1).encode())
+if __name__ == "__main__":
+    main(*sys.argv[1:])

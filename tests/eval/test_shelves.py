@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,7 +7,20 @@ import skimage.data
 import skimage.io
 from skimage.transform import rescale
 
-from eval.shelves import ShelfPair, measure, owners, read_shelves, table
+from eval.shelves import (
+    SCENE_COLUMNS,
+    Instance,
+    ShelfPair,
+    compare_scenes,
+    covers_unmatched,
+    instance_of,
+    measure,
+    owners,
+    read_scenes,
+    read_shelves,
+    scenes_summary,
+    table,
+)
 from matching import MatchConfig
 
 SQUARE = np.array([[0, 0], [100, 0], [100, 100], [0, 100]], float)
@@ -72,6 +86,75 @@ def test_a_shelf(shelves):
     rows = list(measure(pairs, {"default": MatchConfig()}))
     assert [(row["objects"], row["found"]) for row in rows] == [(1, 1), (0, 0)]
     assert table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 |"
+
+
+def product(model, x, variant="exact"):
+    return Instance(model, variant, (SQUARE + np.array([x, 0]),))
+
+
+def found(matches, objects):
+    """A result of matches (object, x in the first scene, x in the second), and outlines of the objects."""
+    cluster, x0, x1 = np.array(matches, float).T
+    outlines = [SimpleNamespace(outline0=SQUARE + a, outline1=SQUARE * [w, 1] + b) for a, b, w in objects]
+    xy = (np.column_stack([x, np.full(len(x), 50.0)]) for x in (x0, x1))
+    return SimpleNamespace(
+        **dict(zip(("xy0", "xy1"), xy, strict=True)), cluster=cluster.astype(int), objects=outlines
+    )
+
+
+def test_the_instance_of_a_point():
+    instances = [product("a", 0), product("b", 80), Instance("c", "exact", (SQUARE + 500, SQUARE + 520))]
+    points = np.array([[50, 50], [85, 50], [95, 50], [300, 50], [610, 610]], float)
+    assert instance_of(points, instances).tolist() == [0, 0, 1, -1, 2]
+    assert instance_of(points, []).tolist() == [-1] * 5
+
+
+def test_scenes_compared():
+    first = [product("a", 0), product("b", 200), product("c", 1000, "promo")]
+    second = [product("b", 0), product("a", 200), product("a", 400), product("c", 1000)]
+    matches = [
+        *[(0, 50, 250)] * 3,  # a to its first copy
+        *[(0, 250, 50)] * 4,  # and b with it: spans
+        *[(1, 50, 450)] * 3,  # a to its second copy
+        *[(1, 250, 450)] * 2,  # two stray matches
+        *[(2, 250, 250)] * 5,  # b to a
+        *[(3, 700, 750)] * 9,  # where nothing is labelled
+        *[(-1, 250, 50)] * 9,
+    ]
+    wide = [(0, [200, 0], 1), (0, [400, 0], 1), (0, [200, 0], 1), ([700, 0], [150, 0], 8)]
+    row = compare_scenes(found(matches, wide), (first, second))
+    assert row == {
+        "objects": 4,
+        "spanning": 1,
+        "labelled": 3,
+        "same_product": 2,
+        "other_product": 1,
+        "instance_pairs": 3,  # b and b, a and its two copies; the other print of c is none
+        "found": 3,
+        "over_unmatched": 2,  # the outline of the third over a, that of the fourth over a and a
+    }
+    twice = scenes_summary([{"pair": "x y", "seconds": 1.0, **row}] * 2)
+    assert twice.startswith("8 objects in 2 pairs, 2 span several products, 4 lie over")
+    assert set(row) | {"pair", "seconds"} == set(SCENE_COLUMNS)
+
+
+def test_covered_is_half_of_an_instance():
+    instances = [product("a", 0)]
+    for share, covered in ((0.4, False), (0.6, True)):
+        outline = SQUARE * [share, 1]
+        assert covers_unmatched(outline, np.array([-1]), instances) == covered
+        assert not covers_unmatched(outline, np.array([-1, 0]), instances)
+
+
+def test_scenes_read(shelves):
+    ((path, instances),) = read_scenes(shelves).items()
+    assert path.stem == "shelf"
+    assert [(i.model, i.variant) for i in instances] == [
+        ("models/cat.png", "exact"),
+        ("models/rocket.png", "promo"),
+        ("models/rocket.png", "exact"),
+    ]
+    assert instances[0].quads[0].shape == (4, 2)
 
 
 def test_bad_labels_are_named(tmp_path):

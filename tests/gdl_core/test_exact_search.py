@@ -52,6 +52,29 @@ def test_many_at_one_distance(metric, monkeypatch, searches):
     assert all((rows - 1) * k <= 1000 for rows, k in searches[1:])  # never n x n
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
+    x = np.where(RNG.random((150, 403)) < 0.01, RNG.integers(-2, 4, (150, 403)) / 3, 0).astype(dtype)
+    x[:20] = x[20:40]  # some equal, some nothing but zeros
+    x[40:50] = 0
+    sparse = knn_graph(x, 6, metric=metric, n_jobs=2)
+    assert isinstance(_exact_search.exact_search(x, metric, 1), _exact_search.SparseSearch)
+    monkeypatch.setattr(_exact_search, "_SPARSE", np.inf)
+    dense = knn_graph(x, 6, metric=metric)
+    np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_array_equal(sparse.distances, dense.distances)
+
+
+def test_indicators_are_searched_once(searches):
+    """All others are at one distance: no search by products, each of which would have to look at all."""
+    x = np.eye(300)
+    np.testing.assert_array_equal(knn_graph(x, 5).indices, plain_neighbours(1 - x, 5)[0])
+    assert searches == []
+    knn_graph(x, 5, metric="chebyshev")
+    assert len(searches) == 2
+
+
 def test_equal_rows_are_searched_once(searches):
     x = np.repeat(np.array([[0.0, 1.0], [5.0, 5.0]]), 500, axis=0)
     knn = knn_graph(x, 4)

@@ -1,5 +1,7 @@
 """The hierarchy: cuts, linkage matrix, selection of clusters, completion by distance, outlier scores."""
 
+import heapq
+
 import numpy as np
 import pytest
 from graphs import any_problems, knn_problems, same_partition
@@ -273,6 +275,46 @@ def test_completion_takes_the_largest_mean_weight():
     whole = complete_by_distance(tree, knn, graph)
     np.testing.assert_array_equal(whole.children, [[0, 2], [1, 3]])
     np.testing.assert_array_equal(whole.affinities, [0, 0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_completion_by_weight_is_the_definition(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 25))
+    w = np.where(rng.random((n, n)) < 0.2, 2.0 ** rng.integers(-3, 1, size=(n, n)), 0)  # sums are exact
+    w[0, 1:] = np.where(rng.random(n - 1) < 0.7, 1.0, 0.0)  # a hub
+    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((n, 0)), np.zeros((n, 0)))
+    np.fill_diagonal(w, 0)
+    whole = complete_by_distance(tree_of(np.arange(n), []), knn, graph)
+    members, children = {i: [i] for i in range(n)}, []
+    while True:
+        pairs = [(a, b) for a in members for b in members if a < b]
+        value = {
+            (a, b): (w[np.ix_(members[a], members[b])].sum() + w[np.ix_(members[b], members[a])].sum())
+            / (len(members[a]) * len(members[b]))
+            for a, b in pairs
+        }
+        a, b = min(pairs, key=lambda p: (-value[p], p), default=(0, 0))
+        if not value.get((a, b), 0) > 0:
+            break
+        members[n + len(children)] = members.pop(a) + members.pop(b)
+        children.append((a, b))
+    np.testing.assert_array_equal(whole.children, np.array(children).reshape(-1, 2))
+
+
+@pytest.mark.parametrize("n_hubs", [1, 20])
+def test_completion_costs_little_at_hubs(n_hubs, monkeypatch):
+    """A hub takes in its neighbours one by one: each merge queues a few pairs, not all of the hub's."""
+    pushes = []
+    push = heapq.heappush
+    monkeypatch.setattr(heapq, "heappush", lambda heap, item: (pushes.append(1), push(heap, item)))
+    n = 1000
+    w = np.zeros((n, n))
+    w[n_hubs:, :n_hubs] = 1  # every sample points to the hubs, these to none
+    graph, knn = AffinityGraph.from_csr(w), KnnGraph(np.zeros((n, 0)), np.zeros((n, 0)))
+    whole = complete_by_distance(tree_of(np.arange(n), []), knn, graph)
+    assert len(whole.children) == n - 1
+    assert len(pushes) < 6 * np.count_nonzero(w)
 
 
 # --- outliers ----------------------------------------------------------------------------------------

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +214,7 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
             status = stop.code
         return status, *capsys.readouterr()
 
+    call.read = capsys.readouterr
     return call
 
 
@@ -276,8 +279,8 @@ def test_bad_options_end_with_one_line_that_names_them(gdl_match, tmp_path, opti
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("coffee.png",), ("--demo", "coffee.png"), ("--demo", "coffee.png", "astronaut.png")],
-    ids=["none", "one picture", "demo and one", "demo and two"],
+    [(), ("coffee.png",)],
+    ids=["none", "one picture"],
 )
 def test_two_pictures_or_the_demo(gdl_match, tmp_path, arguments):
     status, _, error = gdl_match(*arguments)
@@ -286,6 +289,26 @@ def test_two_pictures_or_the_demo(gdl_match, tmp_path, arguments):
         "gdl-match: error: two pictures are needed, or --demo; see gdl-match --help"
     ]
     assert not listed(tmp_path)
+
+
+@pytest.mark.parametrize("named", [("coffee.png",), ("coffee.png", "astronaut.png")])
+def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
+    status, _, error = gdl_match("--demo", *named)
+    assert status == 2
+    assert len(error.splitlines()) == 1
+    assert error.startswith("gdl-match: error: --demo takes no pictures, got ")
+    assert not listed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "meant"), [("--htlm", "--html"), ("--ouput", "--out"), ("--maxmatches=5", "--max-matches")]
+)
+def test_a_mistyped_option_is_answered_with_the_one_that_is_meant(gdl_match, mistyped, meant):
+    status, _, error = gdl_match("coffee.png", "coffee.png", mistyped)
+    assert status == 2
+    assert error.splitlines() == [
+        f"gdl-match: error: unrecognized arguments: {mistyped} (did you mean {meant}?)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -544,7 +567,103 @@ def test_interrupted(tmp_path, capsys):
 
     assert cli.main(["--demo", "--out", str(tmp_path / "out")], demo_pair=interrupted) == 130
     assert capsys.readouterr().err == "gdl-match: interrupted\n"
-    assert not listed(tmp_path / "out")
+    assert not listed(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.6])
+def test_interrupted_at_any_moment_it_leaves_a_line_and_nothing_else(pictures, tmp_path, seconds):
+    begin = (  # the interpreter's own start is not ours
+        "import os, runpy, sys; os.write(1, b'.'); sys.argv = sys.argv[1:];"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    arguments = [SCRIPT, pictures / "first.png", pictures / "second.png", "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", begin, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.read(1) == b"."
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    if process.returncode != 0:  # else it was faster
+        assert (process.returncode, output, error) == (130, b"", b"gdl-match: interrupted\n")
+        assert not listed(tmp_path)
+
+
+SCRIPTS = sorted({path.name for path in SCRIPT.parent.glob("*.py")} - {"bench_collection.py"})  # no numpy
+LAZY = {"match.py": ["--demo"], "match_collection.py": ["--all", ".", "--db", "x.db"]}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_broken_installation_is_no_answer(tmp_path, script):
+    (tmp_path / "numpy.py").write_text("raise ImportError('no such library')")
+    process = subprocess.run(
+        [sys.executable, SCRIPT.with_name(script), *LAZY.get(script, ())],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 3
+    assert process.stderr.startswith("Traceback")
+    assert "ImportError: no such library\n" in process.stderr
+    assert listed(tmp_path) == ["numpy.py"]
+
+
+def test_an_interrupt_is_told_while_decoders_are_kept_silent(tmp_path):
+    program = (
+        "import signal; from matching import cli, exits\n"
+        "with exits.ended_by_interrupt('gdl-match'), cli._silent_decoders():\n"
+        "    signal.raise_signal(signal.SIGINT)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (130, "gdl-match: interrupted\n")
+
+
+def test_an_interrupt_at_the_end_leaves_the_answer(tmp_path):
+    program = (
+        "import signal, sys; from matching.exits import exit_status\n"
+        "status = exit_status('x', lambda: 1, owns_process=True)\n"
+        "signal.raise_signal(signal.SIGINT); sys.exit(status)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 1
+
+
+def test_pictures_of_the_same_names_do_not_share_a_folder(gdl_match, tmp_path):
+    for k, folder in enumerate("ab"):
+        (tmp_path / folder).mkdir()
+        for name in ("A.jpg", "B.jpg"):
+            Image.new("L", (40 + k, 40)).save(tmp_path / folder / name)
+    told = {}
+    for folder in "aba":
+        arguments = [str(tmp_path / folder / name) for name in ("A.jpg", "B.jpg")]
+        assert cli.main([*arguments, "--quiet", "--no-figure"]) == 1
+        told[folder] = gdl_match.read().err
+    assert told["a"] == ""
+    assert told["b"] == ("gdl-match: A-B-match holds results of other pictures: writing to A-B-match-2\n")
+    assert listed(tmp_path) == ["A-B-match", "A-B-match-2", "a", "b"]
+    for folder, width in (("A-B-match", 40), ("A-B-match-2", 41)):
+        images = json.loads((tmp_path / folder / "matches.json").read_text())["images"]
+        assert [image["width"] for image in images] == [width, width]
+    assert cli.main(["a/A.jpg", "b/B.jpg", "--quiet", "--no-figure"]) == 1
+    assert "writing to A-B-match-3" in gdl_match.read().err
+    assert cli.main(["./a/../a/A.jpg", "a/B.jpg", "--quiet", "--no-figure"]) == 1  # the first pair again
+    assert gdl_match.read().err == ""
+
+
+def test_a_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "database.db").write_bytes(b"work of hours")
+    options = ("--out", "out", "--quiet", "--no-figure", "--export", "colmap")
+    status, output, error = gdl_match("black.png", "coffee.png", *options)
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    assert "out/database.db: was not written by gdl-match" in error
+    assert listed(tmp_path / "out") == ["database.db"]
+    assert (tmp_path / "out" / "database.db").read_bytes() == b"work of hours"
 
 
 def test_the_demo_pair_is_colour_and_repeats():

@@ -1,8 +1,12 @@
 """Files of rarer kinds; the usual ones are read in test_images.py."""
 
+import os
 import struct
+import subprocess
 import sys
+from io import BytesIO
 
+import cv2
 import numpy as np
 import pytest
 import skimage.data
@@ -12,7 +16,7 @@ from PIL import Image
 from matching import decoding
 from matching.decoding import decode, stored_from_displayed
 from matching.errors import InputError
-from matching.images import read_picture
+from matching.images import picture_of, read_picture, with_mask
 
 RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 
@@ -147,3 +151,98 @@ def test_what_only_begins_like_a_radiance_picture(tmp_path):
     (tmp_path / "notes.hdr").write_bytes(b"#? what is this\n" * 20)
     with pytest.raises(InputError, match="is not a picture that can be read"):
         decode(tmp_path / "notes.hdr")
+
+
+def test_no_reader_starts_another_program(tmp_path, monkeypatch):
+    started = []
+    for name in ("Popen", "run", "check_call", "check_output"):
+        monkeypatch.setattr(subprocess, name, lambda *command, **_: started.append(command))
+    monkeypatch.setattr(os, "system", started.append)
+    (tmp_path / "a.jpg").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 90 60\n%%EndComments\n0 0 moveto\nshowpage\n"
+    )
+    with pytest.raises(InputError, match=r"a\.jpg: is not a picture that can be read"):
+        decode(tmp_path / "a.jpg")
+    assert not started
+    assert not {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"} & set(decoding.readable_formats())
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.webp", "a.jpg", "a.tiff"])
+@pytest.mark.parametrize(
+    "block", [b"junk", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"MM\0*", bytes(99)]
+)
+def test_what_is_no_exif_block_is_passed_over(tmp_path, name, block):
+    if name == "a.tiff":
+        tifffile.imwrite(tmp_path / name, RGB, extratags=[(0x0112, "s", 0, "junk", True)])
+    else:
+        Image.fromarray(RGB).save(tmp_path / name, exif=block, **({} if name == "a.png" else {"quality": 95}))
+    array, orientation = decode(tmp_path / name)
+    assert orientation == 1
+    assert np.abs(array.astype(int) - RGB).mean() < 6
+
+
+def kinds_of_files(folder):
+    """Files of every kind that Pillow images differ from plain arrays in."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = Image.fromarray(RGB)
+    image.save(folder / "turned.jpg", exif=exif)
+    image.quantize(64).save(folder / "palette.png")
+    image.quantize(64).save(folder / "clear.gif", transparency=3)
+    image.convert("CMYK").save(folder / "cmyk.jpg")
+    image.convert("1").save(folder / "bits.png")
+    Image.fromarray(np.dstack([RGB, RGB[:, :, :1]])).save(folder / "alpha.webp", lossless=True)
+    Image.fromarray(RGB[:, :, 0].astype(np.uint16) * 99).save(folder / "deep grey.png")
+    cv2.imwrite(str(folder / "deep.png"), RGB[:, :, ::-1].astype(np.uint16) * 99)
+    tifffile.imwrite(
+        folder / "deep turned.tiff",
+        RGB.astype(np.uint16) * 99,
+        photometric="rgb",
+        extratags=[(274, "H", 1, 6, True)],
+    )
+    return sorted(folder.iterdir())
+
+
+def test_a_pillow_image_is_taken_as_its_file_would_be(tmp_path):
+    for path in kinds_of_files(tmp_path):
+        whole = read_picture(path)
+        for source in (path, BytesIO(path.read_bytes())):
+            with Image.open(source) as image:
+                taken = picture_of(image)
+                assert np.array_equal(taken.rgb, whole.rgb), path
+                assert taken.orientation == whole.orientation
+                assert (taken.mask is None) == (whole.mask is None)
+                assert taken.mask is None or np.array_equal(taken.mask, whole.mask)
+                image.load()  # it can be used further
+
+
+def test_a_pillow_image_of_one_s_own_is_taken_as_it_is():
+    image = Image.fromarray(RGB)
+    assert np.array_equal(picture_of(image).rgb, RGB)
+    mask = Image.new("1", image.size, 1)
+    mask.paste(0, (0, 0, 10, 10))
+    kept = with_mask(picture_of(image), mask).mask
+    assert not kept[:10, :10].any()
+    assert kept.sum() == kept.size - 100
+
+
+def test_a_damaged_pillow_image_is_told(tmp_path):
+    Image.fromarray(RGB).save(tmp_path / "a.png")
+    cut = BytesIO((tmp_path / "a.png").read_bytes()[:2000])
+    with Image.open(cut) as image, pytest.raises(InputError, match="image1: damaged picture"):
+        picture_of(image, "image1")
+
+
+def test_an_error_of_the_program_is_not_called_a_damaged_picture(tmp_path, monkeypatch):
+    def broken(image):
+        raise AttributeError("cv2 has no such thing")
+
+    cv2.imwrite(str(tmp_path / "deep.png"), RGB[:, :, ::-1].astype(np.uint16) * 99)
+    monkeypatch.setattr(decoding._opencv, "read_deep", broken)
+    with pytest.raises(AttributeError):
+        decode(tmp_path / "deep.png")
+
+
+def test_a_name_that_no_file_can_have():
+    with pytest.raises(InputError, match="can't be opened"):
+        decode("a\0b.png")

@@ -1,4 +1,7 @@
+import hashlib
 import json
+import signal
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -6,9 +9,10 @@ import pytest
 import skimage.data
 from PIL import Image
 
-from matching import MatchConfig, MatchResult, __version__, drawing
+from matching import MatchConfig, MatchResult, __version__, _opencv, drawing, folders, output
 from matching.drawing import COLOURS, colour, draw_matches, spread
 from matching.errors import InputError
+from matching.folders import check_folder
 from matching.images import Picture
 from matching.objects import describe_object
 from matching.output import make_folder, npz_bytes, summary, write_results, write_whole
@@ -105,19 +109,106 @@ def test_no_figure(pictures, result, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz"]
 
 
-def test_what_an_earlier_run_left_of_other_options_is_removed(pictures, result, tmp_path):
-    left = ["matches.csv", "matches.h5", "matches.html", "object0-picks.png", "object7-warp10.png"]
-    others = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png"]
-    for name in (*left, *others):
+OTHERS = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png", "matches.h5"]
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result, tmp_path):
+    pytest.importorskip("h5py")
+    write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",), html=True, warp=True)
+    assert {"matches.csv", "matches.html", "matches.png", "object2-warp10.png"} < set(names_in(tmp_path))
+    for name in (*OTHERS, "object7-warp10.png"):
         (tmp_path / name).write_bytes(b"x")
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)  # no earlier run wrote here
-    assert {p.name for p in tmp_path.iterdir()} == {"matches.json", "matches.npz", *left, *others}
-    write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",))
-    expected = ["matches.csv", "matches.json", "matches.npz", "matches.png", *others]
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(expected)
-    assert (tmp_path / "matches.csv").read_bytes() != b"x"
     write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["matches.json", "matches.npz", *others])
+    plain = ["matches.json", "matches.npz"]
+    assert names_in(tmp_path) == sorted([*plain, *OTHERS, "object7-warp10.png"])
+    for name in ("database.db", "matches.h5"):
+        (tmp_path / name).unlink()
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap", "hloc"))
+    nothing = MatchResult(result.xy0, result.xy1, np.full_like(result.cluster, -1), result.score, ())
+    write_results(tmp_path, pictures, nothing, MatchConfig(), figure=False)  # exports of another result go
+    kept = [name for name in OTHERS if name not in ("database.db", "matches.h5")]
+    assert names_in(tmp_path) == sorted([*plain, *kept, "object7-warp10.png"])
+
+
+@pytest.mark.parametrize(
+    "name", ["database.db", "matches.npz", "matches.json", "matches.png", "matches.html"]
+)
+def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
+    (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
+        write_results(tmp_path, pictures, result, MatchConfig(), html=True, exports=("colmap",))
+    assert names_in(tmp_path) == [name]
+    assert (tmp_path / name).read_bytes() == b"{}"
+
+
+def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
+    with (tmp_path / "database.db").open("ab") as file:  # as COLMAP does
+        file.write(b"work of hours")
+    changed = (tmp_path / "database.db").read_bytes()
+    with pytest.raises(InputError, match="has been changed since"):
+        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert (tmp_path / "database.db").read_bytes() == changed
+
+
+def test_a_list_of_files_can_not_reach_out_of_its_folder(pictures, result, tmp_path):
+    (tmp_path / "precious").write_bytes(b"x")
+    folder = tmp_path / "out"
+    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    told = json.loads((folder / "matches.json").read_text())
+    told["files"]["../precious"] = hashlib.sha256(b"x").hexdigest()
+    (folder / "matches.json").write_text(json.dumps(told))
+    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    assert (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
+    pictures, result, tmp_path, monkeypatch, error, is_there
+):
+    folder = tmp_path / "new" / "out"
+    if is_there:
+        write_results(folder, pictures, result, MatchConfig(), figure=False)
+    before = [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))]
+
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr(output, "draw_matches", stop)
+    with pytest.raises((KeyboardInterrupt, InputError)):
+        write_results(folder, pictures, result, MatchConfig())
+    assert [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))] == before
+
+
+def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
+    write_results(tmp_path, pictures, result, MatchConfig())
+    replace_file = Path.replace
+
+    def interrupt(self, target):
+        signal.raise_signal(signal.SIGINT)
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    (tmp_path / "matches.png").write_bytes(b"mine")
+    with pytest.raises(KeyboardInterrupt):
+        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("csv",))
+    assert names_in(tmp_path) == ["matches.csv", "matches.json", "matches.npz", "matches.png"]
+    assert folders.own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
+
+
+def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert check_folder(tmp_path / "some" / "änd more") == tmp_path / "some" / "änd more"
+    assert names_in(tmp_path) == ["file"]
+    for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope"), tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match="the output folder can't be written"):
+            check_folder(path)
 
 
 def test_files_replace_those_of_an_earlier_run(tmp_path):
@@ -188,6 +279,36 @@ def test_picture_shows_both_at_full_size(pictures, result):
         assert np.corrcoef(*luma)[0, 1] > 0.99
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [((1, 24_999_999), (1, 24_999_999)), ((24_999_999, 1), (1, 24_999_999)), ((375, 40_000), (40_000, 375))],
+    ids=["rows", "column and row", "bars"],
+)
+def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
+    pair = [Picture(np.broadcast_to(np.uint8(90), (*size, 3))) for size in sizes]
+    nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+    drawn = draw_matches(*pair, nothing)
+    assert max(drawn.shape) <= drawing.CANVAS_SIDE
+    assert drawn.size / 3 < 1.01 * drawing.CANVAS_PIXELS  # sides are whole pixels
+    assert len(_opencv.encode_png(drawn)) > 0
+
+
+def test_a_smaller_drawing_has_everything_in_its_place(pictures, result, monkeypatch):
+    alone = replace(result, objects=result.objects[1:2])
+    full = draw_matches(*pictures, alone)
+    monkeypatch.setattr(drawing, "CANVAS_PIXELS", full.size / 3 / 4)
+    half = draw_matches(*pictures, alone)
+    assert np.abs(2 * np.array(half.shape) - full.shape)[:2].max() <= 3
+    for side in (0, 1):  # the object in the first and in the second picture
+        middles = [
+            np.argwhere(
+                np.array_split(np.abs(image - np.array(colour(1))).max(axis=2) <= 8, 2, axis=1)[side]
+            ).mean(axis=0)
+            for image in (full, half)
+        ]
+        assert np.abs(2 * middles[1] - middles[0]).max() < 5
+
+
 def count(image, rgb):
     return (np.abs(image.astype(int) - rgb).max(axis=2) <= 8).sum()
 
@@ -235,14 +356,14 @@ def test_lines_are_spread_over_an_object():
 
 
 def test_warped_objects_replace_those_of_an_earlier_run(pictures, result, tmp_path):
-    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
-    for name in ("object7-warp01.png", "object12-picks.png", "object-mine.png", "object3-other.png"):
-        (tmp_path / name).write_bytes(b"old")
     write_results(tmp_path, pictures, result, MatchConfig(), figure=False, warp=True)
-    drawn = [f"object{k}-{what}.png" for k in range(3) for what in ("picks", "warp01", "warp10")]
+    for name in ("object-mine.png", "object3-other.png"):
+        (tmp_path / name).write_bytes(b"old")
+    fewer = MatchResult(result.xy0, result.xy1, result.cluster, result.score, result.objects[:2])
+    write_results(tmp_path, pictures, fewer, MatchConfig(), figure=False, warp=True)
+    drawn = [f"object{k}-{what}.png" for k in range(2) for what in ("picks", "warp01", "warp10")]
     kept = ["object-mine.png", "object3-other.png"]
-    found = sorted(p.name for p in tmp_path.iterdir())
-    assert found == sorted([*drawn, *kept, "matches.json", "matches.npz"])
+    assert names_in(tmp_path) == sorted([*drawn, *kept, "matches.json", "matches.npz"])
     for entry in strict((tmp_path / "matches.json").read_text())["objects"]:
         for way in ("forward", "backward"):
             told = entry["deformation"][way]

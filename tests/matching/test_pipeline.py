@@ -348,3 +348,14 @@ def test_any_path_will_do(tmp_path, pair, found):
         InputError, match=r"image0: must be a path, or an array of real numbers, got type \|S5"
     ):
         match(b"a.png", places[1])
+
+
+@pytest.mark.parametrize("config", [{}, None, MatchConfig])
+def test_settings_of_another_type_are_told(config):
+    with pytest.raises(TypeError, match="config must be a MatchConfig, got"):
+        match(np.zeros((9, 9), np.uint8), np.zeros((9, 9), np.uint8), config)
+
+
+def test_settings_of_a_stage_of_another_type_are_told():
+    with pytest.raises(InputError, match="features must be a FeatureConfig, got dict"):
+        MatchConfig(features={})

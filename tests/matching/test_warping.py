@@ -5,6 +5,7 @@ from planting import similarity
 
 from matching import MatchResult, _opencv, object_deformation
 from matching.deformation import SmoothMap
+from matching.drawing import CANVAS_SIDE
 from matching.images import Picture
 from matching.objects import describe_object
 from matching.warping import draw_object, draw_picks, draw_warp, warp_object
@@ -133,3 +134,11 @@ def test_a_picture_longer_than_opencv_takes():
     warped, inside = warp_object(long, smooth_map(np.eye(2), shift), outline, np.array([0, 0]), (60, 220))
     np.testing.assert_array_equal(warped[inside], long[:, 40_000:40_220][inside])
     assert inside.any()
+
+
+def test_cut_outs_of_a_long_strip_stay_in_bounds():
+    strip = np.broadcast_to(np.uint8(90), (20, 40_000, 3))  # at 640 pixels of height: 1,280,000 wide
+    xy = np.array([[10.0, 5], [39_990, 5], [39_990, 15], [10, 15], [20_000, 10]])
+    result = MatchResult(xy, xy, np.zeros(5, int), np.ones(5), (describe_object(0, xy, xy, 50.0),))
+    drawn = draw_picks(strip, strip, result, result.objects[0])
+    assert drawn.shape[1] <= 1.01 * CANVAS_SIDE

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from synth.composite import composite_pair, fill_square, true_instance
+from synth.composite import composite_pair, draw_places, fill_square, move_as_one, true_instance
 from synth.photographs import Photographs, shipped
 
 SIDE = 96
@@ -109,6 +109,44 @@ def test_copies_stand_apart_and_belong_to_one_object():
     assert pair.object_id.tolist() == [0, 0, 0, 1, 1, 1]
     corner1 = pair.corner0 + pair.affine[:, :, 2]
     assert len(np.unique(corner1, axis=0)) == 6
+
+
+def test_what_moves_as_one():
+    #  0 1 2
+    #  3 4 5
+    #  6 7 8
+    assert move_as_one(np.array([0, 1]), np.array([4, 5]))  # left and right
+    assert move_as_one(np.array([8, 5]), np.array([4, 1]))  # below and above
+    assert not move_as_one(np.array([0, 1]), np.array([5, 4]))  # in the other order
+    assert not move_as_one(np.array([0, 1]), np.array([1, 4]))  # turned
+    assert not move_as_one(np.array([2, 3]), np.array([2, 3]))  # the end of a row, the start of the next
+    assert not move_as_one(np.array([0, 2]), np.array([3, 5]))  # apart
+    assert not move_as_one(np.array([0, 0]), np.array([3, 4]))  # two copies of one object
+    assert move_as_one(np.array([0, 0, 1]), np.array([7, 3, 4]))  # a copy and another object
+
+
+@pytest.mark.parametrize(("n_common", "copies"), [(m, c) for m in range(1, 10) for c in range(1, 9 // m + 1)])
+def test_no_two_objects_move_as_one(n_common, copies):
+    class Counted:
+        def __init__(self, seed):
+            self.rng, self.draws = np.random.default_rng(seed), 0
+
+        def permutation(self, n):
+            self.draws += 1
+            return self.rng.permutation(n)
+
+    owner, draws = np.repeat(np.arange(n_common), copies), 0
+    for seed in range(60):
+        rng = Counted(seed)
+        places0, places1 = draw_places(owner, rng)
+        draws += rng.draws / 2
+        assert sorted(places0) == sorted(places1) == list(range(9))
+        at0, at1 = ([divmod(int(t), 3) for t in p] for p in (places0[owner], places1))
+        moved = [(r1 - r0, c1 - c0) for (r0, c0), (r1, c1) in zip(at0, at1, strict=False)]
+        for i, (r, c) in enumerate(at0):
+            beside = [j for j, (y, x) in enumerate(at0) if abs(y - r) + abs(x - c) == 1]
+            assert all(moved[i] != moved[j] for j in beside)
+    assert draws / 60 < 5
 
 
 def test_other_tiles_are_all_different():

@@ -21,16 +21,21 @@ class Gallery {
     return { ...pair, pictures: pair.images.map((number) => this.collection.pictures[number]) };
   }
 
-  /* Thumbnails are drawn when they come near the window. */
+  /* Thumbnails are drawn when they come near the window, and all that are left before the page is printed. */
   watch() {
     const observer = new IntersectionObserver((entries) => {
-      for (const entry of entries.filter((e) => e.isIntersecting)) {
-        observer.unobserve(entry.target);
-        const card = entry.target.querySelector(".card"), pair = this.pair(Number(card.dataset.pair));
-        card.querySelectorAll(".thumb").forEach((thumb, side) => thumb.append(this.thumbnail(pair, side)));
-      }
+      for (const entry of entries.filter((e) => e.isIntersecting)) this.draw(entry.target, observer);
     }, { rootMargin: "600px" });
     this.items.forEach((item) => observer.observe(item));
+    window.addEventListener("beforeprint", () => this.items.forEach((item) => this.draw(item, observer)));
+  }
+
+  draw(item, observer) {
+    observer.unobserve(item);
+    const card = item.querySelector(".card"), pair = this.pair(Number(card.dataset.pair));
+    card.querySelectorAll(".thumb:empty").forEach((thumb) => {
+      thumb.append(this.thumbnail(pair, thumb.previousElementSibling ? 1 : 0));
+    });
   }
 
   thumbnail(pair, side) {

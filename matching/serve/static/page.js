@@ -7,13 +7,13 @@ const stages = {
   clustering: "Clustering the matches", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
-let current = null;  // the match that is shown, so that it can be deleted when the next one comes
+let current = null;  // the match of the pictures that are shown: { id, abort }
 
 fetch("/limits").then((answer) => answer.json()).then((told) => {
   limits = told;
   $("#limits").textContent = `Up to ${told.upload / 1e6} MB together, ${told.pixels / 1e6} megapixels each.`;
   $("#keep").textContent = `${Math.round(told.keep_seconds / 60)} minutes later`;
-});
+}).catch(() => {});  // the page works without them
 
 function show(selector, visible) { $(selector).hidden = !visible; }
 
@@ -35,10 +35,27 @@ function fill(k) {
     image.src = URL.createObjectURL(file);
     image.onerror = () => { image.hidden = true; };  // not a picture, or a kind that only the program reads
   }
+  giveUp();
+}
+
+/* Give up the match of the pictures before, whether it is under way or shown: its result is not of these. */
+function giveUp() {
+  const old = current;
+  current = null;
+  if (old) {
+    old.abort.abort();
+    if (old.id) fetch(`/matches/${old.id}`, { method: "DELETE" }).catch(() => {});
+  }
+  ["#progress", "#error", "#result"].forEach((selector) => show(selector, false));
+  $("#report")?.remove();
+  $("#files").replaceChildren();
   $("button.main").disabled = !inputs.every((input) => input.files.length);
 }
 
-inputs.forEach((input, k) => input.addEventListener("change", () => fill(k)));
+inputs.forEach((input, k) => {
+  input.addEventListener("change", () => fill(k));
+  if (input.files.length) fill(k);  // a browser may keep the files when the page is loaded again
+});
 
 /* Two files dropped anywhere fill both places; one fills the place it is dropped on, or the first free one. */
 window.addEventListener("dragover", (event) => {
@@ -65,58 +82,58 @@ window.addEventListener("drop", (event) => {
 
 $("#pictures").addEventListener("submit", async (event) => {
   event.preventDefault();
+  giveUp();
   const files = inputs.map((input) => input.files[0]);
-  show("#error", false);
-  show("#result", false);
   if (files.reduce((sum, file) => sum + file.size, 0) > limits.upload) {
     fail(`Both pictures together may have at most ${limits.upload / 1e6} MB.`);
     return;
   }
+  const match = current = { id: null, abort: new AbortController() };
   $("button.main").disabled = true;
   try {
-    await forgetCurrent();
-    const match = await upload(files);
-    current = match.id;
-    await follow(match);
+    const status = await upload(files, match);
+    await follow(status, match);
   } catch (error) {
-    fail(error.message);
+    if (match === current) fail(error.message);
   } finally {
-    $("button.main").disabled = false;
+    if (match === current) $("button.main").disabled = false;
   }
 });
 
-async function forgetCurrent() {
-  if (current) await fetch(`/matches/${current}`, { method: "DELETE" }).catch(() => {});
-  current = null;
-}
-
 /* XMLHttpRequest, because fetch can't tell how far an upload is. */
-function upload(files) {
+function upload(files, match) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest(), form = new FormData();
     files.forEach((file, k) => form.append(`image${k}`, file));
     request.open("POST", "/matches");
     request.responseType = "json";
-    request.upload.onprogress = (event) => progress("Uploading", 15 * event.loaded / event.total);
-    request.onload = () => (request.status === 202
-      ? resolve(request.response)
-      : reject(new Error(sentence(request.response?.error ?? `The server answered ${request.status}`))));
+    request.upload.onprogress = (event) => {
+      if (match === current) progress("Uploading", 15 * event.loaded / event.total);
+    };
+    request.onload = () => {
+      if (request.status === 202) match.id = request.response.id;
+      return match.id
+        ? resolve(request.response)
+        : reject(new Error(sentence(request.response?.error ?? `The server answered ${request.status}`)));
+    };
     request.onerror = () => reject(new Error("The server can't be reached."));
+    request.onabort = () => reject(new Error("The match was given up."));
+    match.abort.signal.addEventListener("abort", () => request.abort());
     progress("Uploading", 0);
     request.send(form);
   });
 }
 
-async function follow(match) {
-  for (let wait = 150; ; wait = Math.min(wait * 1.2, 1000)) {
-    if (match.state === "waiting") progress(`Waiting, ${match.before} before this one`, 15);
-    if (match.state === "running") progress(stages[match.stage], 15 + 85 * match.done / match.of);
-    if (match.state === "failed") throw new Error(sentence(match.error));
-    if (match.state === "done") return finish(match);
+async function follow(status, match) {
+  for (let wait = 150; match === current; wait = Math.min(wait * 1.2, 1000)) {
+    if (status.state === "waiting") progress(`Waiting, ${status.before} before this one`, 15);
+    if (status.state === "running") progress(stages[status.stage], 15 + 85 * status.done / status.of);
+    if (status.state === "failed") throw new Error(sentence(status.error));
+    if (status.state === "done") return finish(status);
     await new Promise((resolve) => setTimeout(resolve, wait));
-    const answer = await fetch(`/matches/${match.id}`);
-    match = await answer.json();
-    if (!answer.ok) throw new Error(sentence(match.error));
+    const answer = await fetch(`/matches/${match.id}`, { signal: match.abort.signal });
+    status = await answer.json();
+    if (!answer.ok) throw new Error(sentence(status.error));
   }
 }
 
@@ -142,7 +159,13 @@ function finish(match) {
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
     link("matches.html", "Open the report in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
-  $("#report").src = `/matches/${match.id}/matches.html`;
+  // a new frame each time: in an old one, the browser's Back would lead to the report of other pictures
+  const report = document.createElement("iframe");
+  report.id = "report";
+  report.title = "Report: both pictures with their common objects";
+  report.setAttribute("sandbox", "allow-scripts");
+  report.src = `/matches/${match.id}/matches.html`;
+  $("#result").append(report);
   show("#result", true);
   say(match.told);
   $("#told").focus();

@@ -1,4 +1,3 @@
-import ast
 import errno
 import os
 import subprocess
@@ -12,9 +11,9 @@ import numpy as np
 import pytest
 from patience import PATIENCE
 
-import matching
 from matching import MatchConfig
-from matching.collection.cache import SOURCES, CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection import cache as collection_cache
+from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
 from matching.features import DESCRIPTOR_NORM, Features
 from matching.images import read_picture
 from matching.pipeline import DescribedPicture, describe_picture
@@ -81,23 +80,32 @@ def test_the_key_follows_content_and_settings_of_features(folder):
     assert len(others) == 3
 
 
-def imported_modules(name):
-    """The modules of the package that one of them imports, and those that these import."""
-    found, waiting = set(), {name}
-    while waiting:
-        found.add(name := waiting.pop())
-        path = Path(matching.__file__).with_name(f"{name}.py")
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "matching":
-                below = node.module.split(".")[1:]
-                waiting |= set(below[:1] or [alias.name for alias in node.names]) - found
-    return found
+@pytest.mark.parametrize("what", ["programs", "machine"])
+def test_the_key_follows_programs_and_processor(monkeypatch, what):
+    key = entry_key("0" * 64, MatchConfig())
+    monkeypatch.setattr(
+        collection_cache, what, {"programs": lambda: {"numpy": "0"}, "machine": lambda: ""}[what]
+    )
+    assert entry_key("0" * 64, MatchConfig()) != key
 
 
-def test_the_key_follows_every_module_that_makes_features():
-    modules = imported_modules("features") | imported_modules("images")
-    assert {"keypoints", "_feature_kernels"} <= modules
-    assert modules - {"errors", "threads"} <= set(SOURCES)
+def test_an_entry_of_another_key_or_with_other_values_counts_as_missing(tmp_path):
+    cache = FeatureCache(tmp_path, 10**9)
+    rng = np.random.default_rng(0)
+    one, other = made_up(rng, 20), made_up(rng, 20)
+    cache.put("ab1", one)
+    cache.put("ab2", other)
+    cache._path("ab2").replace(cache._path("ab1"))  # whole, but another picture's
+    assert cache.get("ab1") is None
+    cache.put("ab1", one)
+    with np.load(cache._path("ab1")) as data:
+        arrays = dict(data)
+    for name in arrays:
+        changed = {**arrays, name: np.ascontiguousarray(arrays[name][::-1])}
+        np.savez(cache._path("ab1"), **changed)
+        assert cache.get("ab1") is None or np.array_equal(changed[name], arrays[name])
+    np.savez(cache._path("ab1"), **{name: a for name, a in arrays.items() if name != "checksum"})
+    assert cache.get("ab1") is None
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-50], lambda b: b"", lambda b: b[:2000] + b"x" + b[2001:]])

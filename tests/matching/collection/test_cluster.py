@@ -92,7 +92,8 @@ def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
     plan = plan_of_list(tmp_path / "list")
     for address, reason in (
         ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
-        ("nonsense://x", "no Dask scheduler answers"),
+        ("nonsense://x:1", "no Dask scheduler answers"),
+        ("tcp://127.0.0.1", "--scheduler must be host:port or tcp://host:port, got 'tcp://127.0.0.1'"),
     ):
         with pytest.raises(InputError, match=reason):
             match_collection(plan, tmp_path / "c.db", scheduler=address, cache=FeatureCache(tmp_path, 10**9))

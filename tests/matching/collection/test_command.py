@@ -3,16 +3,19 @@
 import csv
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
+import database
 import pytest
 from database import rows
 
-from matching.collection import command
+from matching.collection import command, export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 
@@ -50,6 +53,48 @@ def test_it_tells_the_best_pairs(finished):
     assert run.stderr.splitlines()[-1].startswith(
         "6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;"
     )
+
+
+def test_each_failed_picture_is_named_with_its_reason(finished, folder):
+    _, run = finished
+    failed = [line for line in run.stderr.splitlines() if line.startswith("failed: ")]
+    assert len(failed) == 2
+    assert failed[0].startswith(f"failed: {folder / 'e damaged.jpg'}: damaged picture (")
+    assert failed[1] == f"failed: {folder / 'f text.png'}: is not a picture that can be read"
+
+
+def test_processors_of_several_kinds_are_told(finished, folder, cache, tmp_path, capsys):
+    db = shutil.copy(finished[0] / "c.db", tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("INSERT INTO settings VALUES ('machine:0', 'an abacus')")
+    arguments = ["--all", str(folder), "--db", str(db), "--cache", str(cache.folder), "--jobs", "1"]
+    assert command.main([*arguments, "--quiet"]) == 0
+    told = capsys.readouterr().err
+    assert "the results come from 2 kinds of processors or builds of OpenCV" in told
+    assert "an abacus" in told
+
+
+def test_a_database_made_with_other_programs_can_be_begun_anew(finished, folder, cache, tmp_path, capsys):
+    db = shutil.copy(finished[0] / "c.db", tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("UPDATE settings SET value = '{\"numpy\": \"0.1\"}' WHERE name = 'programs'")
+    arguments = [
+        "--all",
+        str(folder),
+        "--db",
+        str(db),
+        "--cache",
+        str(cache.folder),
+        "--jobs",
+        "1",
+        "--quiet",
+    ]
+    assert command.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert "numpy 0.1 (here " in error
+    assert command.main([*arguments, "--restart"]) == 0
+    assert database.content(db) == database.content(finished[0] / "c.db")
 
 
 def test_csv_files_hold_the_tables(finished):
@@ -130,6 +175,13 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", ".", "--shortlist", "5"], "--shortlist goes with"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
+        (
+            ["--db", "c.db", "--all", ".", "--scheduler", "tcp://h"],
+            "must be host:port or tcp://host:port, got",
+        ),
+        (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
+        (["--db", "c.db", "--csv", "out", "--restart"], "--restart goes with --pairs"),
+        (["--db", "c.db", "--al", ".", "--shotlist", "5"], "--shotlist 5 (did you mean --shortlist?)"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
@@ -161,3 +213,56 @@ def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     assert command.main(["--db", str(db), "--html", str(tmp_path / "y" / ".." / "x.db")]) == 2
     assert "is the database; --html wants another file" in capsys.readouterr().err
     assert not db.exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["images", "matches"])
+def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, name):
+    pytest.importorskip("pyarrow")
+    mine = tmp_path / f"{name}.{kind}"
+    mine.write_text("image,caption\nx.png,at the sea\n")
+    assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert f"{mine}: was not written by gdl-match-collection" in error
+    assert [path.name for path in tmp_path.iterdir()] == [mine.name]
+    mine.unlink()
+    for _ in range(2):  # an export replaces an earlier one
+        assert command.main(["--db", str(finished[0] / "c.db"), f"--{kind}", str(tmp_path)]) == 0
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_an_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
+    written = []
+
+    def interrupted(path, cursor):
+        written.append(path)
+        path.write_text("half")
+        if len(written) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "_write_csv", interrupted)
+    assert command.main(["--db", str(finished[0] / "c.db"), "--csv", str(tmp_path / "new" / "csv")]) == 130
+    assert len(written) == 3
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("seconds", [0.8, 2.3, 3.0])
+def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
+    """A terminal interrupts all processes: those that are just starting too."""
+    arguments = [*("--all", folder, "--db", tmp_path / "c.db", "--cache", tmp_path / "cache"), "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, *arguments, "--jobs", "2", "--csv", tmp_path / "csv"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    if process.returncode != 0:  # else it was faster
+        told = "gdl-match-collection: interrupted; the same command goes on from here\n"
+        assert (process.returncode, output, error) == (130, "", told)
+        assert not (tmp_path / "csv").exists()

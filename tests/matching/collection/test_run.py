@@ -1,4 +1,5 @@
 import errno
+import itertools
 import json
 import os
 import random
@@ -7,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +18,10 @@ from patience import PATIENCE
 from PIL import Image
 
 from matching import InputError, match
-from matching.collection import FeatureCache, match_collection, plan_of_folder, plan_of_list, work
+from matching.collection import FeatureCache, match_collection, plan_of_folder, plan_of_list, run, work
 from matching.collection.backends import Lost, local_backend
-from matching.collection.records import PairRecord
+from matching.collection.records import ImageRecord, PairRecord
+from matching.provenance import Origin, machine, programs
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 
@@ -271,3 +274,37 @@ def test_other_settings_want_another_database(done, folder, cache):
 
     with pytest.raises(InputError, match="made with other settings"):
         match_collection(plan_of_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)
+
+
+@pytest.mark.parametrize("kind", [ImageRecord, PairRecord])
+@pytest.mark.parametrize("there", [{**programs(), "numpy": "1.0"}, None])
+def test_what_a_worker_with_other_programs_did_is_not_kept(folder, cache, tmp_path, monkeypatch, kind, there):
+    """As where it joins a cluster after the start: its second record is refused."""
+    number = itertools.count()
+
+    def other(function):
+        def changed(*task):
+            record = function(*task)
+            if isinstance(record, kind) and next(number) == 1:
+                return replace(record, origin=there and Origin(there, "x"))
+            return record
+
+        return changed
+
+    monkeypatch.setattr(run, "describe_file", other(work.describe_file))
+    monkeypatch.setattr(run, "match_files", other(work.match_files))
+    plan, db = plan_of_folder(folder), tmp_path / "c.db"
+    with pytest.raises(InputError, match=r"a worker has other programs than this process: .*numpy"):
+        match_collection(plan, db, cache=cache, jobs=1)
+    table, state = ("images", "described") if kind is ImageRecord else ("pairs", "matched")
+    assert rows(db, f"SELECT count(*) FROM {table} WHERE status = ?", state) == [(1,)]
+    monkeypatch.undo()
+    match_collection(plan, db, cache=cache, jobs=1)  # goes on where it was
+    assert rows(db, "SELECT count(*) FROM pairs WHERE status = 'pending'") == [(0,)]
+
+
+def test_the_kind_of_processor_is_told(done):
+    db, summary = done
+    assert summary.machines == (machine(),)
+    assert rows(db, "SELECT value FROM settings WHERE name LIKE 'machine:%'") == [(machine(),)]
+    assert "OpenCV build" in machine()

@@ -1,3 +1,4 @@
+import json
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -7,10 +8,11 @@ import pytest
 
 from matching import InputError, MatchConfig
 from matching.collection.records import ImageRecord, PairRecord, pair_record
-from matching.collection.settings import config_of_store
+from matching.collection.settings import config_of_store, has_same_programs
 from matching.collection.store import open_store
 from matching.objects import describe_object
 from matching.pipeline import MatchResult
+from matching.provenance import Origin, programs
 
 FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
 
@@ -150,6 +152,54 @@ def test_other_settings_and_versions_are_told_by_name(db):
         pass
     with open_store(db) as store:  # to look at it is fine
         assert store.value("SELECT count(*) FROM pairs") == 0
+
+
+def test_other_programs_are_told_by_name(db):
+    config = MatchConfig()
+    with open_store(db, config) as store:
+        fill(store)
+    made_with = {**programs(), "OpenCV": "3.0.0", "its sources": "0123"}
+    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
+        raw.execute("UPDATE settings SET value = ? WHERE name = 'programs'", (json.dumps(made_with),))
+    told = r"its sources 0123 \(here .*OpenCV 3.0.0 \(here .*give another --db, or --restart"
+    with pytest.raises(InputError, match=told), open_store(db, config):
+        pass
+    with open_store(db) as store:  # to look at it is fine
+        assert not has_same_programs(store)
+        assert store.value("SELECT count(*) FROM pairs") == 3
+    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
+        raw.execute("DELETE FROM settings WHERE name = 'programs'")
+    with pytest.raises(InputError, match="it does not say which"), open_store(db, config):
+        pass
+    with open_store(db, config, restart=True) as store:
+        assert has_same_programs(store)
+        assert store.value("SELECT count(*) FROM images") == 0
+        fill(store)
+    with open_store(db, config) as store:
+        assert store.value("SELECT count(*) FROM pairs") == 3
+
+
+def test_only_a_database_of_ours_is_begun_anew(tmp_path):
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as raw:
+        raw.execute("CREATE TABLE images (id INTEGER)")
+    before = other.read_bytes()
+    with (
+        pytest.raises(InputError, match="is not a database of"),
+        open_store(other, MatchConfig(), restart=True),
+    ):
+        pass
+    assert other.read_bytes() == before
+
+
+def test_the_kinds_of_processors_are_kept(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store)
+        assert store.machines() == ()
+        store.record_pair(replace(pair_record(0, FILES, result()), origin=Origin({}, "b")))
+        store.record_pair(replace(pair_record(1, FILES, result()), origin=Origin({}, "b")))
+        store.record_pair(replace(pair_record(2, FILES, result()), origin=Origin({}, "a")))
+        assert store.machines() == ("a", "b")
 
 
 @pytest.mark.parametrize("config", [MatchConfig(), MatchConfig.paper()], ids=["default", "paper"])

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sqlite3
+import zlib
 from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -307,3 +308,41 @@ def test_the_command_writes_the_report(tmp_path):
         "matches.npz",
     ]
     assert "<title>0.png and 1.png: 2 objects in both" in (tmp_path / "out" / "matches.html").read_text()
+
+
+def drawn_pictures(content):
+    """How many pictures the pages of a PDF draw."""
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.S)
+    pages = (zlib.decompress(stream) for stream in streams if stream.startswith(b"x"))
+    return sum(len(re.findall(rb"/X\d+ Do", page)) for page in pages)
+
+
+def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_collection, tmp_path):
+    text = page_of_collection.read_text()
+    (tmp_path / "far.html").write_text(
+        text.replace(".gallery {", ".gallery { padding-top: 9000px !important;", 1)
+    )
+    with browser_page(viewport={"width": 800, "height": 600}) as page:
+        page.goto((tmp_path / "far.html").as_uri())
+        thumbs = page.locator(".thumb").count()
+        assert thumbs == 6
+        assert page.locator(".thumb svg").count() == 0
+        content = page.pdf()
+        assert page.locator(".thumb svg").count() == thumbs
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # a second time adds nothing
+        assert page.locator(".thumb svg").count() == thumbs
+    assert drawn_pictures(content) == thumbs
+
+
+def test_a_database_made_with_other_programs_is_shown_without_rejected_candidates(
+    page_of_collection, tmp_path
+):
+    db = shutil.copy(page_of_collection.with_name("c.db"), tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("UPDATE settings SET value = '{}' WHERE name = 'programs'")
+    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(tmp_path, 10**9))
+    text = (tmp_path / "c.html").read_text()
+    told = json.loads(re.search(r'id="collection">(.*?)</script>', text, re.S)[1])
+    assert [pair["n_rejected"] for pair in told["pairs"]] == [0] * len(told["pairs"])
+    assert all(pair["objects"] for pair in told["pairs"])
+    assert not list(tmp_path.glob("*/*.npz"))  # nothing was described for it

@@ -3,7 +3,9 @@
 import asyncio
 import io
 import json
+import os
 import re
+import resource
 import socket
 import struct
 import subprocess
@@ -30,7 +32,8 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 from matching import match  # noqa: E402
 from matching.serve.command import main  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
-from matching.serve.uploads import check_picture, shown_name  # noqa: E402
+from matching.serve.uploads import shown_name  # noqa: E402
+from matching.serve.worker import check  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
 
@@ -103,6 +106,11 @@ class Server:
                 return status
             time.sleep(0.1)
         raise AssertionError(status)
+
+    def processor_seconds(self):
+        """Seconds that the server's own process has computed."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self):
         """Megabytes that the server's own process holds, and the most that it ever held."""
@@ -218,6 +226,26 @@ def test_other_requests_are_bad_requests(server, content, headers):
     assert "error" in answer.json()
 
 
+@pytest.mark.parametrize("charset", ["", "; charset=punycode", "; charset=undefined", "; charset=utf-8"])
+def test_text_is_not_decoded(server, charset):
+    field = b'--x\r\nContent-Disposition: form-data; name="image0"\r\n\r\n%s\r\n--x--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=x" + charset}
+    before = server.processor_seconds()
+    answer = httpx.post(
+        f"{server.address}/matches", content=field % (b"a-" * 200_000), headers=headers, timeout=PATIENCE
+    )
+    assert answer.status_code == 400
+    assert "error" in answer.json()
+    assert server.processor_seconds() < before + 2  # decoding it as punycode takes longer
+
+
+@pytest.mark.parametrize("boundary", ["", "b" * 71, "\xff\xfe", '"x'])
+def test_odd_boundaries_are_bad_requests(server, boundary):
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}".encode("latin-1")}
+    answer = httpx.post(f"{server.address}/matches", content=b"--x", headers=headers, timeout=PATIENCE)
+    assert answer.status_code == 400
+
+
 def test_fifty_at_once_get_clear_answers(server, pictures):
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda _: server.post(*pictures), range(50)))
@@ -236,7 +264,8 @@ def test_fifty_at_once_get_clear_answers(server, pictures):
 
 def test_other_sites_can_not_reach_it(server, pictures):
     assert server.get("/", headers={"Host": "evil.example"}).status_code == 400
-    assert server.post(*pictures, headers={"Origin": "http://evil.example"}).status_code == 403
+    for origin in ("http://evil.example", "null", "http://[::1", "http://", "", "file://"):
+        assert server.post(*pictures, headers={"Origin": origin}).status_code == 403
     answer = server.post(*pictures, headers={"Origin": server.address})
     assert answer.status_code == 202
     server.wait(answer.json()["id"])
@@ -305,10 +334,59 @@ def test_headers_of_any_kind_are_answered(tmp_path):
             data[at] = rng.integers(256)
         path = tmp_path / f"{k}"
         path.write_bytes(data)
+        refused = check(None, str(path), "p", Limits().pixels)
+        assert refused is None or refused[0] in (413, 415)
+
+
+def chunks_without_end(kind=b"prVt", n=2_000_000):
+    """A PNG whose header is followed by many empty chunks."""
+    chunk = struct.pack(">I", 0) + kind + struct.pack(">I", zlib.crc32(kind))
+    return png(np.zeros((9, 9), np.uint8))[:33] + chunk * n
+
+
+@pytest.mark.parametrize(
+    ("seconds", "megabytes", "reason"),
+    [(0.3, 1000, "takes too long to read"), (PATIENCE, 90, "takes too much memory")],
+)
+def test_a_header_takes_bounded_time_and_memory(seconds, megabytes, reason, tmp_path):
+    from matching.serve.jobs import Jobs
+
+    limits = Limits(check_seconds=seconds, check_memory=megabytes * 10**6)
+    (tmp_path / "evil").write_bytes(chunks_without_end())
+    (tmp_path / "good").write_bytes(png(np.zeros((9, 9), np.uint8)))
+
+    async def run():
+        async with Jobs(limits).running() as jobs:
+            with pytest.raises(Refusal, match=reason) as refusal:
+                await jobs.check(tmp_path / "evil", "evil.png")
+            assert refusal.value.status == 415
+            await jobs.check(tmp_path / "good", "good.png")
+
+    asyncio.run(run())
+
+
+def test_a_match_takes_bounded_memory(pictures, tmp_path):
+    from matching.serve.processes import Died, Failed, Worker
+
+    limits = Limits(match_seconds=PATIENCE)
+    for k in range(2):
+        (tmp_path / f"upload{k}").write_bytes(png(np.tile(object_pair()[0], (8, 8, 1))))
+
+    async def run():
+        worker = Worker("match", limits.match_memory)
+        process = await worker._start()
         try:
-            check_picture(path, "p", Limits())
-        except Refusal as refusal:
-            assert refusal.status in (413, 415)
+            assert resource.prlimit(process.pid, resource.RLIMIT_AS)[0] == limits.match_memory
+            used = int(re.search(r"VmSize:\s+(\d+) kB", Path(f"/proc/{process.pid}/status").read_text())[1])
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (1024 * used + 150_000_000,) * 2)
+            with pytest.raises((Failed, Died)) as failure:
+                await worker.ask({"folder": str(tmp_path), "names": ["a", "b"]}, PATIENCE)
+            assert str(failure.value) in ("memory", "")  # or a library gave up
+            assert process.returncode is not None
+        finally:
+            await worker.end()
+
+    asyncio.run(run())
 
 
 async def ended_job(jobs, pictures):
@@ -350,7 +428,7 @@ def test_a_match_that_takes_too_long_is_stopped(pictures):
         async with Jobs(Limits(match_seconds=0.05)).running() as jobs:
             job = await ended_job(jobs, pictures)
             assert jobs.status(job)["error"] == "the match took more than 0.05 s and was stopped"
-            assert not list(job.folder.glob("upload*"))
+            assert not job.folder.exists()
 
     asyncio.run(run())
 
@@ -400,13 +478,51 @@ def test_the_page_in_a_browser(server, pictures, tmp_path):
         inputs.nth(1).set_input_files(tmp_path / "p1.png")
         button.click()
         page.locator("#result").wait_for()
-        assert page.locator("#told").inner_text().startswith("2 objects in both")
+        told = page.locator("#told").inner_text()
+        assert told.startswith("2 objects in both")
         report = page.frame_locator("#report")
         report.get_by_role("button", name="Object 1").click()
         assert "Object 1 singled out" in report.locator(".told").inner_text()
         with page.expect_download() as download:
             page.get_by_role("link", name="Objects (JSON)").click()
         assert len(json.loads(Path(download.value.path()).read_text())["objects"]) == 2
+        inputs.nth(1).set_input_files(tmp_path / "p0.png")  # the result was of another picture
+        assert page.locator("#result").is_hidden()
+        assert page.locator("iframe").count() == page.locator("#files a").count() == 0
+        assert button.is_enabled()
+        button.click()
+        page.locator("#result").wait_for()
+        assert page.locator("#told").inner_text() != told
+        page.go_back()  # leads to no earlier report
+        assert page.url == "about:blank"
+        assert page.complaints == []
+
+
+def test_a_picture_changed_during_a_match_ends_it(server, pictures, tmp_path):
+    for k, picture in enumerate(pictures):
+        (tmp_path / f"p{k}.png").write_bytes(picture)
+    with browser_page() as page:
+        page.goto(server.address)
+        button = page.get_by_role("button", name="Find common objects")
+        inputs = page.locator("input[type=file]")
+        for k in range(2):
+            inputs.nth(k).set_input_files(tmp_path / f"p{k}.png")
+        page.route(  # no news of the match
+            "**/matches/*", lambda route: route.request.method == "GET" or route.continue_()
+        )
+        with page.expect_response("**/matches"), page.expect_request("**/matches/*"):
+            button.click()
+        with page.expect_request(lambda request: request.method == "DELETE"):
+            inputs.nth(0).set_input_files(tmp_path / "p1.png")
+        page.unroute("**/matches/*")
+        assert page.locator("#progress").is_hidden()
+        assert page.locator("#result").is_hidden()
+        button.click()
+        page.locator("#result").wait_for()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Objects (JSON)").click()
+        images = json.loads(Path(download.value.path()).read_text())["images"]
+        assert [image["path"] for image in images] == ["p1.png", "p1.png"]
         assert page.complaints == []
 
 

@@ -1,0 +1,24 @@
+"""Imported before anything else by a script: what nobody catches, a failing import too, ends it with 3.
+
+Python itself would end it with 1, which is an answer of some scripts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def end(kind: type[BaseException], error: BaseException, trace) -> None:
+    """End the process: 130 and a line where the user stops it, else 3 and the traceback."""
+    if issubclass(kind, KeyboardInterrupt):
+        print(f"{Path(sys.argv[0]).name}: stopped", file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(130 if issubclass(kind, KeyboardInterrupt) else 3)
+
+
+sys.excepthook = end

@@ -1,0 +1,180 @@
+"""A folder of results: which of its files are ours, and writing all files of a run or none.
+
+matches.json lists the SHA-256 of the files that were written with it. A file is ours as long as that is its
+content: nothing else is ever replaced or removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain, count
+from pathlib import Path
+from re import Pattern
+from uuid import uuid4
+
+from matching.errors import InputError
+
+MANIFEST = "matches.json"
+
+
+def results_in(folder: Path) -> dict | None:
+    """What matches.json of a folder says, None where there is none of ours."""
+    try:
+        told = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    listed = isinstance(told, dict) and isinstance(told.get("files"), dict) and "objects" in told
+    return told if listed else None
+
+
+def own_files(folder: Path) -> set[str]:
+    """The names of the files in a folder that an earlier run wrote and nobody has changed since."""
+    told = results_in(folder)
+    if told is None:
+        return set()
+    listed = ((name, digest) for name, digest in told["files"].items() if Path(name).name == name)
+    return {MANIFEST, *(name for name, digest in listed if _digest(folder / name) == digest)}
+
+
+def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern | None = None) -> None:
+    """Raise InputError where a file of one of these names, or one that matches the pattern, is not ours."""
+    if not folder.is_dir():
+        return
+    names = set(names)
+    taken = [p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))]
+    if others := sorted(set(taken) - own_files(folder)):
+        raise InputError(
+            f"{folder / others[0]}: was not written by gdl-match, or has been changed since;"
+            " choose another --out, or remove it"
+        )
+
+
+def folder_for(base: Path, inputs: tuple[str, ...]) -> Path:
+    """`base`, or the first of base-2, base-3, ... that does not hold results of other pictures.
+
+    inputs : absolute paths of the pictures, as matches.json has them
+    """
+    numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
+    return next(folder for folder in chain([base], numbered) if not _is_of_others(folder, inputs))
+
+
+def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
+    told = results_in(folder)
+    return (folder / MANIFEST).exists() and (told is None or told.get("inputs") != list(inputs))
+
+
+def check_folder(path: Path) -> Path:
+    """The path of a folder that can be made and written; nothing is left there.
+
+    Raises InputError where it can't.
+    """
+    path = Path(path)
+    made = []
+    try:
+        made = _make(path)
+        probe = path / f".{uuid4().hex}"
+        probe.touch()
+        probe.unlink()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: the output folder can't be written ({reason})") from None
+    finally:
+        _unmake(made)
+    return path
+
+
+def write_files(
+    folder: Path, files: Iterable[tuple[str, bytes]], manifest: Callable[[dict[str, str]], bytes]
+) -> None:
+    """Write the files of a run into a folder, made if missing, in place of those of an earlier run: all of
+    them, or none where it fails or is interrupted.
+
+    files : names and contents, taken one after another
+    manifest : the content of matches.json from the SHA-256 of each file
+
+    Raises InputError where a file is in the way that is not ours, or the folder can't be written.
+    """
+    digests = {}
+    try:
+        with part_of(folder) as part:
+            for name, content in files:
+                (part / name).write_bytes(content)
+                digests[name] = hashlib.sha256(content).hexdigest()
+            (part / MANIFEST).write_bytes(manifest(digests))
+            with uninterrupted():
+                _move(part, folder, {*digests, MANIFEST})
+    except OSError as error:
+        place = error.filename2 or error.filename or folder
+        place = folder / Path(place).name if Path(place).name in {*digests, MANIFEST} else folder
+        raise InputError(f"{place}: can't be written ({error.strerror or error})") from None
+
+
+def _move(part: Path, folder: Path, names: set[str]) -> None:
+    check_replaceable(folder, names)
+    if not folder.exists():
+        part.rename(folder)
+        return
+    for name in own_files(folder) - names:
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(names):
+        (part / name).replace(folder / name)
+
+
+@contextmanager
+def part_of(folder: Path) -> Iterator[Path]:
+    """A new folder on the file system of another one, beside it, or in it where it exists, for files that are
+    renamed when all are complete. It is gone afterwards, and so are parents that were missing before if
+    nothing has come into them.
+    """
+    made = _make(folder.parent) if not folder.exists() else []
+    part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"
+    try:
+        part.mkdir()
+        yield part
+    finally:
+        with uninterrupted():
+            shutil.rmtree(part, ignore_errors=True)
+            _unmake(made)
+
+
+def _make(path: Path) -> list[Path]:
+    """Make a folder and its parents; returns those that were missing, the outermost first."""
+    missing = [p for p in (path, *path.parents) if not p.exists()][::-1]
+    path.mkdir(parents=True, exist_ok=True)
+    return missing
+
+
+def _unmake(folders: list[Path]) -> None:
+    with suppress(OSError):  # somebody uses it
+        for folder in reversed(folders):
+            folder.rmdir()
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block is done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals reach the main thread only
+        return
+    waiting = []
+    before = signal.signal(signal.SIGINT, lambda *_: waiting.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt

@@ -1,0 +1,92 @@
+"""What results come from besides pictures and settings: the programs, and the kind of processor.
+
+Equal programs on one kind of processor give equal results, bit by bit. OpenCV has code of its own for each
+generation of processors, which rounds in its own way, so that other features are found on another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import gdl_core
+import matching
+from matching import _opencv
+from matching._version import __version__
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """programs, machine : what `programs()` and `machine()` are where something was computed"""
+
+    programs: Mapping[str, str]
+    machine: str
+
+
+def _sources_digest() -> str:
+    """SHA-256 over the names and texts of all modules of this program."""
+    digest = hashlib.sha256()
+    for package in (gdl_core, matching):
+        folder = Path(package.__file__).parent
+        for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
+            text = path.read_bytes().replace(b"\r\n", b"\n")
+            name = f"{package.__name__}/{path.relative_to(folder).as_posix()}"
+            digest.update(repr((name, len(text))).encode() + text)
+    return digest.hexdigest()
+
+
+SOURCES = _sources_digest()  # now: later the files may be others than those that this process runs
+
+
+@cache
+def programs() -> dict[str, str]:
+    """The programs that decide a result, name -> version."""
+    return {
+        "gdl-match": __version__,
+        "its sources": SOURCES[:16],
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+        "OpenCV": _opencv.VERSION,
+        **{name: _version(name) for name in LIBRARIES},
+    }
+
+
+@cache
+def machine() -> str:
+    """The kind of processor, as OpenCV sees it, and the build of OpenCV: one line."""
+    build = hashlib.sha256(_opencv.build_information().encode()).hexdigest()[:12]
+    return f"{platform.machine()}, {_opencv.cpu_features()}, OpenCV build {build}"
+
+
+def origin() -> Origin:
+    """The Origin of what this process computes."""
+    return Origin(programs(), machine())
+
+
+def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
+    """The programs that differ, in words; "" for none.
+
+    >>> differences({"numpy": "1.26.0", "scipy": "1.13.0"}, {"numpy": "2.0.0", "scipy": "1.13.0"})
+    'numpy 1.26.0 (here 2.0.0)'
+    """
+    names = [name for name in {**made_with, **here} if made_with.get(name) != here.get(name)]
+    return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
+
+
+def as_text(values: Mapping[str, str]) -> str:
+    """JSON, equal for equal mappings."""
+    return json.dumps(values, sort_keys=True)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"

@@ -1,0 +1,52 @@
+"""A log that nobody can flood."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+BURST = 5  # records of a kind that are written
+WINDOW = 60.0  # in so many seconds
+
+
+class Sparing(logging.Filter):
+    """Lets through a few records of a kind a minute; the next one says how many were left out.
+
+    Records are of a kind if the same line of code made them and their exceptions have the same type.
+
+    >>> import io
+    >>> stream = io.StringIO()
+    >>> log, handler = logging.getLogger("doctest"), logging.StreamHandler(stream)
+    >>> handler.addFilter(Sparing())
+    >>> log.addHandler(handler)
+    >>> log.propagate = False
+    >>> for k in range(100): log.warning("request %d was bad", k)
+    >>> stream.getvalue().splitlines()[-1]
+    'request 4 was bad'
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: dict[tuple, tuple[float, int]] = {}  # when the window began, records since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write a record."""
+        error = record.exc_info[0] if record.exc_info else None
+        kind, now = (record.pathname, record.lineno, error), time.monotonic()
+        began, count = self._kinds.get(kind, (now, 0))
+        if now - began > WINDOW:
+            if count > BURST:
+                record.msg = f"{record.getMessage()} ({count - BURST} more like this were left out)"
+                record.args = None
+            began, count = now, 0
+        self._kinds[kind] = began, count + 1
+        return count < BURST
+
+
+def log_sparingly() -> None:
+    """Write warnings and errors of all libraries to standard error, a few of each kind."""
+    handler = logging.StreamHandler()
+    handler.addFilter(Sparing())
+    logging.basicConfig(
+        level=logging.WARNING, handlers=[handler], format="%(levelname)s: %(name)s: %(message)s"
+    )

@@ -1,0 +1,74 @@
+"""The match of one pair of uploads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.html.pair import told, write_pair_report
+from matching.images import read_picture
+from matching.output import write_results
+from matching.pipeline import match_pictures
+from matching.serve.jobs import STAGES
+
+
+def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> dict[str, str | None]:
+    """Match folder/upload0 and upload1, which are deleted; the results are in the folder afterwards.
+
+    Parameters
+    ----------
+    tell : callable
+        Called as tell(stage=n) when the n-th of STAGES has ended.
+    folder : str
+    names : list of str
+        What the pictures are called.
+
+    Returns
+    -------
+    dict
+        "told", what was found in a few words, and "error", why it can't be done; one of them is None.
+    """
+    uploads = [Path(folder) / f"upload{k}" for k in range(2)]
+    try:
+        return {"told": _match(StageTeller(tell), uploads, names), "error": None}
+    except InputError as error:
+        reason = str(error)
+        for path, name in zip(uploads, names, strict=True):
+            reason = reason.replace(str(path), name)
+        return {"told": None, "error": " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())}
+
+
+def _match(clock: StageTeller, uploads: list[Path], names: list[str]) -> str:
+    try:
+        pictures = [read_picture(path) for path in uploads]
+    finally:
+        for path in uploads:
+            path.unlink(missing_ok=True)
+    pictures = [replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True)]
+    clock.lap("read")
+    config = MatchConfig()
+    result = match_pictures(*pictures, config, clock=clock)
+    folder = uploads[0].parent
+    write_results(folder, pictures, result, config)
+    write_pair_report(folder / "matches.html", pictures, result)
+    clock.lap("files")
+    return told(result)
+
+
+class StageTeller:
+    """A clock of `match_pictures` that also tells how far it is."""
+
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self.seconds: dict[str, float] = {}
+        self._tell, self._last = tell, time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """End a stage."""
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
+        self._tell(stage=STAGES.index(stage) + 1)
