@@ -136,8 +136,8 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
 
 
 def find_objects(candidates, pool, config=MatchConfig()):
-    """The candidates, those of the pool behind them, and the Groups of both that are objects."""
-    candidates = join_candidates([candidates, pool])
+    """The candidates, those of the pool behind them by rising score, and the Groups of both."""
+    candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
     return candidates, group(correspondences, n_listed, config, default_threads())

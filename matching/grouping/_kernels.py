@@ -8,9 +8,9 @@ from gdl_core._jit import inner, njit
 
 
 @njit
-def acc_nearest(table, slope, k, start, stop, nearest, distance):
-    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap: nearest (m, k),
-    distance (m, k), by (distance, index).
+def acc_nearest(table, part, slope, k, start, stop, nearest, distance):
+    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to correspondences of
+    another part: nearest (m, k), distance (m, k), by (distance, index).
 
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
@@ -33,7 +33,9 @@ def acc_nearest(table, slope, k, start, stop, nearest, distance):
                 math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
                 + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
             ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
-        row[i] = np.inf
+        for j in range(m):
+            if part[j] == part[i]:
+                row[j] = np.inf
         _smallest(row, k, nearest[i], distance[i])
 
 
@@ -89,7 +91,7 @@ def gap_of_pairs(x0, x1, i, j, out):
 
 
 @njit
-def edge_weights(x0, x1, growth, indices, distances, scale, slope, out):
+def edge_weights(x0, x1, growth, indices, distances, scale, slope, reach, out):
     """out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance distances[i, k]."""
     for i in range(len(indices)):
         for k in range(indices.shape[1]):
@@ -99,7 +101,11 @@ def edge_weights(x0, x1, growth, indices, distances, scale, slope, out):
             u = _length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
             v = _length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
             distance = distances[i, k] / (0.5 + 0.5 * unit)
-            deviation = math.sqrt(scale * scale + (slope * max(u, v) / unit) ** 2)
+            gap = max(u, v) / unit
+            if gap > reach:
+                out[i, k] = 0.0
+                continue
+            deviation = math.sqrt(scale * scale + (slope * gap) ** 2)
             out[i, k] = math.exp(-((distance / deviation) ** 2)) * (scale / deviation)
 
 

@@ -50,7 +50,7 @@ class ClusteringConfig:
     n_neighbor_clusters: int = 10  # Kc
     min_affinity: float = 1e-4
     min_degree: float = 0.115
-    min_score: float = 0.2
+    min_score: float = 0.18
 
     def __post_init__(self):
         if self.method not in METHODS:

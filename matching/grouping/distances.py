@@ -58,19 +58,21 @@ def within_reach(points, others, reach):
     return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])
 
 
-def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0):
+def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0, parts=None):
     """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
 
     Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index
-    first. With nearness, distances are d_ij + nearness (|x0_i - x0_j| + |x1_i - x1_j|) / 2.
+    first. With nearness, distances are d_ij + nearness (|x0_i - x0_j| + |x1_i - x1_j|) / 2. With parts (m,),
+    integers, neighbours are of other parts.
     """
     m = len(correspondences)
+    parts = np.arange(m) if parts is None else parts
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
     table = np.ascontiguousarray(table.T)  # (12, m)
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
-    shared = table, nearness, n_neighbors
+    shared = table, parts, nearness, n_neighbors
     in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
     return KnnGraph(nearest, distance)
 

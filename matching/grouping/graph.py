@@ -64,9 +64,35 @@ class GraphConfig:
 
 
 def build_graph(
-    correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
+    correspondences: Correspondences,
+    n_neighbors: int,
+    config: GraphConfig,
+    n_threads: int = 1,
+    parts: np.ndarray | None = None,
+    reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """The K nearest neighbours of each correspondence, by fitted maps, and the weighted graph."""
+    """The graph of correspondences.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+    n_neighbors : int
+        K; fewer where there are fewer.
+    config : GraphConfig
+    n_threads : int
+        Changes nothing but the time.
+    parts : (m,) array of int, optional
+        Edges lead to correspondences of another part only.
+    reach : float
+        Pixels: edges over a wider gap have no weight.
+
+    Returns
+    -------
+    knn : KnnGraph
+        The K nearest neighbours of each correspondence, by the fitted maps.
+    graph : AffinityGraph
+        The weights of the edges to them.
+    """
     k = min(n_neighbors, len(correspondences) - 1)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     knn = acc_neighbors(correspondences, k, n_threads, config.nearness)
@@ -74,14 +100,18 @@ def build_graph(
     if config.rounds == 0:
         return knn, _affinity_graph(knn, weights)
     fitted = fit_local_maps(correspondences, knn, weights, config)
-    knn = acc_neighbors(fitted, k, n_threads, config.nearness)
-    return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope))
+    if parts is not None:
+        k = min(k, len(parts) - int(np.bincount(parts).max()))
+    knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts)
+    return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
 
 
-def edge_weights(correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float) -> np.ndarray:
+def edge_weights(
+    correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float, reach: float = np.inf
+) -> np.ndarray:
     """w_ij of each edge: (m, K) float64."""
     c, weights = correspondences, np.empty(knn.indices.shape)
-    _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, weights)
+    _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
     return weights
 
 

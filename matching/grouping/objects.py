@@ -30,7 +30,7 @@ class ObjectsConfig:
     Attributes
     ----------
     min_matches : int
-        Fewer fix no map that could be checked.
+        As many as the smooth map predicts a match from. Unrelated pictures have groups of 8 to 11 that agree.
     min_width : float
         Least standard deviation of the points across the direction in which they spread most, over that
         along it: points on a line fix no map.
@@ -40,7 +40,7 @@ class ObjectsConfig:
         Pixels: what is so near to an object's matches in both images is not grouped again.
     """
 
-    min_matches: int = 8
+    min_matches: int = 12
     min_width: float = 0.15
     rounds: int = 2
     reach: float = 25.0
@@ -123,13 +123,15 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
 
 
 def _merge(correspondences, objects, scores, config, n_threads, cluster):
-    """The objects merged further, by their affinity in the graph of their matches alone: without outliers
-    neighbours reach over the gaps between parts, and maps are better. Scores are means over matches.
+    """The objects merged further, by their affinity in the graph of their matches alone, whose edges lead to
+    the K nearest matches of other objects: in the first graph, the K nearest of a match in a dense part are
+    all of this part, and none reaches over the gap to the next. Scores are means over matches.
     """
     if len(objects) < 2:
         return objects, scores
     rows, initial = np.concatenate(objects), np.repeat(np.arange(len(objects)), [len(o) for o in objects])
-    knn, graph = build_graph(correspondences[rows], config.clustering.n_neighbors, config.graph, n_threads)
+    k, reach = config.clustering.n_neighbors, config.smooth_map.reach
+    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=reach)
     labels = cluster(correspondences[rows], knn, graph, initial, config.clustering)
     clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
     scores = np.array([scores[initial[members]].mean() for members in clusters])
