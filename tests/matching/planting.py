@@ -7,6 +7,7 @@ import numpy as np
 import skimage.data
 
 from matching.candidates import Candidates
+from matching.grouping import Correspondences
 
 
 def similarity(angle=0.0, scale=1.0):
@@ -32,6 +33,11 @@ def candidates(xy0, xy1, frames0, frames1):
     arrays = {"xy0": xy0, "xy1": xy1, "frames0": frames0, "frames1": frames1}
     arrays = {name: np.array(a, float) for name, a in arrays.items()}
     return record(Candidates, n, **arrays, score=np.linspace(0.1, 0.6, n), kind=np.zeros(n, np.int8))
+
+
+def geometry(candidates):
+    """The Correspondences of Candidates: what grouping looks at."""
+    return Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
 
 
 def moving(rng, n, linear, start=(0.0, 0.0), shift=(0.0, 0.0), size=120.0, noise=0.0):

@@ -4,9 +4,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planting import candidates, moving, random_frames, similarity, strangers, together
+from planting import candidates, geometry, moving, random_frames, similarity, strangers, together
 
-from matching.geometry import acc_distances, acc_neighbors, acc_of_pairs, gap_of_pairs
+from matching.grouping import distances
+from matching.grouping.distances import agree, nearest_others
+
+
+def acc_distances(c):
+    return distances.acc_distances(geometry(c))
+
+
+def acc_neighbors(c, *args, **options):
+    return distances.acc_neighbors(geometry(c), *args, **options)
+
+
+def acc_of_pairs(c, i, j):
+    return distances.acc_of_pairs(geometry(c), i, j)
+
+
+def gap_of_pairs(c, i, j):
+    return distances.gap_of_pairs(geometry(c), i, j)
 
 
 def literal_distance(c, i, j):
@@ -144,12 +161,12 @@ def test_frames_may_mirror():
 def test_where_all_moves_alike_the_nearest_in_place_come_first():
     rng = np.random.default_rng(4)
     c = moving(rng, 60, np.eye(2), shift=(40, -7))
-    slope = 1 / 128
-    knn = acc_neighbors(c, 5, slope=slope)
+    nearness = 1 / 128
+    knn = acc_neighbors(c, 5, nearness=nearness)
     gap = np.linalg.norm(c.xy0[:, None] - c.xy0, axis=2)
     expected = np.argsort(gap, axis=1)[:, 1:6]
     assert (knn.indices == expected).all()
-    assert np.allclose(knn.distances, slope * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
+    assert np.allclose(knn.distances, nearness * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
 
 
 def test_the_gap_is_that_of_the_image_where_they_are_farther_apart():
@@ -158,3 +175,38 @@ def test_the_gap_is_that_of_the_image_where_they_are_farther_apart():
     c = candidates(corners, wide, *random_frames(np.random.default_rng(0), 6).reshape(2, 3, 2, 2))
     gap = gap_of_pairs(c, np.array([0, 0, 1]), np.array([1, 2, 1]))
     assert gap == pytest.approx([math.hypot(6, 2), 10, 0])
+
+
+def test_neighbours_of_other_parts_only():
+    rng = np.random.default_rng(7)
+    c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
+    parts = rng.integers(0, 4, 80)
+    k = 80 - int(np.bincount(parts).max())
+    knn = acc_neighbors(c, k, parts=parts)
+    assert (parts[knn.indices] != parts[:, None]).all()
+    d = acc_distances(c)
+    d[parts[:, None] == parts] = np.inf
+    assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :k], rtol=1e-4, atol=5e-3)
+
+
+@pytest.mark.parametrize("magnification", [1.0, 4.0, 1 / 4])
+def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
+    # both maps are right but for the second point, which is 3 pixels off in the smaller image, 40 apart there
+    linear, size = similarity(0.0, magnification), 40 / min(magnification, 1.0)
+    xy0 = np.array([[0.0, 0.0], [size, 0.0]])
+    xy1 = xy0 @ linear.T + [[0.0, 0.0], [0.0, 3.0 * max(magnification, 1.0)]]
+    c = geometry(candidates(xy0, xy1, [np.eye(2)] * 2, [linear] * 2))
+    i, j = np.array([0]), np.array([1])
+    assert not agree(c, i, j, 2.9, 0.0)
+    assert agree(c, i, j, 3.1, 0.0)
+    assert agree(c, i, j, 2.9, 0.05)  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
+
+
+def test_nearest_others_leave_the_point_itself_out():
+    x = np.array([[0.0, 0], [1, 0], [1, 0], [5, 0]])
+    near = nearest_others(x, 2)
+    assert (near != np.arange(4)[:, None]).all()
+    assert set(near[1]) == {0, 2}
+    assert list(nearest_others(x, 1, np.array([3]))[0]) in ([1], [2])
+    same = nearest_others(np.zeros((6, 2)), 3)
+    assert (same != np.arange(6)[:, None]).all()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from matching.territory import drop_covered
+from matching.grouping.suppression import drop_covered
 
 
 def patch(rng, corner, size, n=64):

@@ -1,0 +1,150 @@
+import math
+
+import numpy as np
+import pytest
+from planting import bent, candidates, geometry, moving, random_frames, similarity, strangers, together
+
+from matching.errors import InputError
+from matching.grouping.distances import acc_distances, acc_neighbors, gap_of_pairs
+from matching.grouping.graph import GraphConfig, build_graph, edge_weights, fit_local_maps
+
+
+def coarse(c, noise, rng):
+    """The same correspondences with maps that are off by a normal error, as those of single features are."""
+    linear = c.maps + rng.normal(0, noise, c.maps.shape)
+    return geometry(candidates(c.xy0, c.xy1, c.frames0, linear @ c.frames0))
+
+
+@pytest.mark.parametrize("magnification", [1.0, 3.0, 0.25])
+def test_weights_are_the_definition(magnification):
+    rng = np.random.default_rng(0)
+    c, _ = together(moving(rng, 40, similarity(0.3, magnification), noise=2.0), strangers(rng, 30))
+    c = geometry(c)
+    knn = acc_neighbors(c, 9)
+    weights = edge_weights(c, knn, 6.0, 0.15)
+    for i in (0, 17, 39, 55):
+        for k, j in enumerate(knn.indices[i]):
+            unit = math.sqrt(c.growth[i] * c.growth[j])
+            unit = max(unit, 1 / unit)
+            gap = gap_of_pairs(c, np.array([i]), np.array([j]))[0] / unit
+            distance = knn.distances[i, k] / ((1 + unit) / 2)
+            sigma2 = 6.0**2 + (0.15 * gap) ** 2
+            expected = 6.0 / math.sqrt(sigma2) * math.exp(-(distance**2) / sigma2)
+            assert weights[i, k] == pytest.approx(expected)
+    assert ((weights >= 0) & (weights <= 1)).all()
+
+
+def test_beyond_the_reach_edges_have_no_weight():
+    c = geometry(moving(np.random.default_rng(1), 60, np.eye(2), size=300.0))
+    knn = acc_neighbors(c, 20)
+    near = edge_weights(c, knn, 6.0, 0.15, reach=50.0)
+    gap = gap_of_pairs(c, np.repeat(np.arange(60), 20), knn.indices.ravel()).reshape(60, 20)
+    assert ((near > 0) == (gap <= 50)).all()
+    assert np.array_equal(near[near > 0], edge_weights(c, knn, 6.0, 0.15)[near > 0])
+
+
+def test_fitted_maps_solve_the_robust_normal_equations():
+    """Iteratively reweighted least squares with a ridge, written with NumPy's solver."""
+    rng = np.random.default_rng(2)
+    c = coarse(bent(rng, 50), 0.1, rng)
+    knn, config = acc_neighbors(c, 12), GraphConfig()
+    weights = edge_weights(c, knn, 12.0, 0.3)
+    fitted = fit_local_maps(c, knn, weights, config)
+    for i in (0, 20, 49):
+        unit0, unit1 = max(1 / c.growth[i], 1.0), max(c.growth[i], 1.0)
+        j = knn.indices[i]
+        u, v = (c.xy0[j] - c.xy0[i]) / unit0, (c.xy1[j] - c.xy1[i]) / unit1
+        own = c.maps[i] * unit0 / unit1
+        design, robust = np.column_stack([u, np.ones(len(j))]), np.ones(len(j))
+        for _ in range(config.rounds):
+            w = weights[i] * robust
+            normal = design.T @ (w[:, None] * design) + np.diag([config.ridge, config.ridge, 1.0])
+            change = np.linalg.solve(normal, design.T @ (w[:, None] * (v - u @ own.T)))
+            residual = v - u @ own.T - design @ change
+            robust = 1 / (1 + (residual**2).sum(axis=1) / config.scale**2)
+        assert fitted.maps[i] == pytest.approx((own + change[:2].T) * unit1 / unit0, abs=1e-9)
+
+
+def test_fitted_maps_are_better_than_those_of_single_features():
+    rng = np.random.default_rng(3)
+    true = bent(rng, 300)
+    c = coarse(true, 0.15, rng)
+    knn = acc_neighbors(c, 35)
+    fitted = fit_local_maps(c, knn, edge_weights(c, knn, 12.0, 0.3), GraphConfig())
+    before, after = (np.median(np.abs(x.maps - true.maps)) for x in (c, fitted))
+    assert after < before / 2
+    assert np.array_equal(fitted.xy0, c.xy0)
+
+
+def test_where_nothing_agrees_the_own_maps_stay():
+    c = geometry(strangers(np.random.default_rng(4), 200, size=3000.0))
+    knn = acc_neighbors(c, 10)
+    fitted = fit_local_maps(c, knn, np.zeros(knn.indices.shape), GraphConfig())
+    assert fitted.maps == pytest.approx(c.maps)
+
+
+def test_maps_that_would_collapse_or_turn_over_stay():
+    # 30 points that all match one place: the fitted maps are singular
+    rng = np.random.default_rng(5)
+    xy0 = rng.uniform(0, 100, (30, 2))
+    frames = random_frames(rng, 30)
+    c = geometry(candidates(xy0, np.full((30, 2), 50.0), frames, frames))
+    knn = acc_neighbors(c, 20)
+    fitted = fit_local_maps(c, knn, np.ones(knn.indices.shape), GraphConfig())
+    assert fitted.maps == pytest.approx(c.maps)
+
+
+def test_matches_of_one_object_come_nearer_and_others_do_not():
+    rng = np.random.default_rng(6)
+    c, (own, none) = together(bent(rng, 150), strangers(rng, 150))
+    c = coarse(c, 0.12, rng)
+    knn, graph = build_graph(c, 20, GraphConfig())
+    weight = np.bincount(np.repeat(np.arange(300), 20), graph.weights) / 20
+    first = edge_weights(c, acc_neighbors(c, 20, nearness=1 / 128), 6.0, 0.15).mean(axis=1)
+    assert weight[own].mean() > 1.3 * first[own].mean()
+    assert weight[none].mean() < 0.1 * weight[own].mean()
+    assert np.isin(knn.indices[own], own).mean() > 0.9
+
+
+def test_without_rounds_the_graph_is_that_of_the_features():
+    rng = np.random.default_rng(7)
+    c = geometry(bent(rng, 60))
+    knn, graph = build_graph(c, 10, GraphConfig(rounds=0))
+    own = acc_neighbors(c, 10, nearness=1 / 128)
+    assert np.array_equal(knn.indices, own.indices)
+    assert np.array_equal(graph.weights, edge_weights(c, own, 12.0, 0.3).ravel())
+
+
+def test_edges_between_parts():
+    rng = np.random.default_rng(8)
+    c = geometry(moving(rng, 90, similarity(0.2), noise=0.5))
+    parts = np.repeat([0, 1, 2], [50, 30, 10])
+    knn, graph = build_graph(c, 35, GraphConfig(), parts=parts)
+    assert knn.n_neighbors == 35
+    assert (parts[knn.indices] != parts[:, None]).all()
+    knn, _ = build_graph(c, 60, GraphConfig(), parts=parts)
+    assert knn.n_neighbors == 40  # all that the largest part leaves
+    assert graph.n_samples == 90
+
+
+def test_swapped_images_the_same_graph():
+    rng = np.random.default_rng(9)
+    c = bent(rng, 80)
+    here, there = geometry(c), geometry(candidates(c.xy1, c.xy0, c.frames1, c.frames0))
+    weights = [edge_weights(x, acc_neighbors(here, 10), 6.0, 0.15) for x in (here, there)]
+    assert weights[0] == pytest.approx(weights[1], rel=1e-9)
+    assert acc_distances(here) == pytest.approx(acc_distances(there), abs=1e-8)
+
+
+def test_threads_change_nothing():
+    rng = np.random.default_rng(10)
+    c = geometry(together(bent(rng, 300), strangers(rng, 400))[0])
+    one, many = (build_graph(c, 35, GraphConfig(), n)[1] for n in (1, 5))
+    assert one.weights.tobytes() == many.weights.tobytes()
+    assert one.indices.tobytes() == many.indices.tobytes()
+
+
+@pytest.mark.parametrize("name", ["scale", "slope", "coarseness", "ridge", "nearness", "rounds"])
+def test_settings_out_of_range(name):
+    with pytest.raises(InputError, match=f"{name} must be at least"):
+        GraphConfig(**{name: -1})

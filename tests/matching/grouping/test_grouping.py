@@ -1,0 +1,171 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planting import bent, candidates, geometry, moving, similarity, strangers, together
+
+from matching import MatchConfig
+from matching.errors import InputError
+from matching.grouping import group
+from matching.grouping.objects import ObjectsConfig
+from matching.pipeline import find_objects
+
+
+def grouped(c, n_listed=None, config=MatchConfig(), **options):
+    return group(geometry(c), len(c) if n_listed is None else n_listed, config, **options)
+
+
+def majority(labels, rows):
+    return int(np.bincount(labels[rows] + 1).argmax()) - 1
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Two objects of which one bends, a copy of the other, and outliers; and the rows of each."""
+    rng = np.random.default_rng(0)
+    turned = similarity(0.5, 0.8)
+    return together(
+        bent(rng, 150),
+        moving(rng, 90, turned, start=(400, 100), shift=(40, 20), noise=0.5),
+        moving(rng, 80, turned, start=(400, 100), shift=(40, 620), noise=0.5),
+        strangers(rng, 400),
+    )
+
+
+def test_objects_and_copies_are_found_apart(scene):
+    c, (*objects, none) = scene
+    found = grouped(c)
+    assert len(found.scores) == 3
+    assert sorted(majority(found.labels, rows) for rows in objects) == [0, 1, 2]
+    for rows in objects:
+        assert (found.labels[rows] == majority(found.labels, rows)).mean() > 0.95
+    assert (found.labels[none] >= 0).mean() < 0.05
+    assert (np.diff(found.scores) <= 0).all()
+    assert ((found.scores > 0.3) & (found.scores <= 1)).all()
+
+
+def test_the_order_of_the_images_changes_nothing(scene):
+    c, _ = scene
+    swapped = candidates(c.xy1, c.xy0, c.frames1, c.frames0)
+    assert (grouped(swapped).labels != grouped(c).labels).mean() < 0.01
+
+
+def test_threads_change_nothing(scene):
+    c, _ = scene
+    one, many = grouped(c, n_threads=1), grouped(c, n_threads=5)
+    assert one.labels.tobytes() == many.labels.tobytes()
+    assert one.scores.tobytes() == many.scores.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_strangers_have_nothing_in_common(seed):
+    found = grouped(strangers(np.random.default_rng(seed), 500))
+    assert (found.labels == -1).all()
+    assert len(found.scores) == 0
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 5, 11, 12, 13, 30])
+def test_few_correspondences(m):
+    c = moving(np.random.default_rng(1), m, similarity(0.3), size=40.0)
+    found = grouped(c)
+    assert found.labels.shape == (m,)
+    assert (found.labels == (0 if m >= 12 else -1)).all()
+
+
+def test_only_matches_in_one_line_are_no_object():
+    c = moving(np.random.default_rng(2), 60, np.eye(2))
+    c.xy0[:, 1] = c.xy1[:, 1] = 5.0
+    assert len(grouped(c).scores) == 0
+
+
+def test_all_matches_of_one_object_are_one():
+    found = grouped(moving(np.random.default_rng(3), 900, similarity(0.2, 1.4), size=700.0, noise=0.5))
+    assert len(found.scores) == 1
+    assert (found.labels == 0).mean() > 0.99
+
+
+def test_a_gap_inside_an_object_is_merged_over():
+    """Two dense parts, each with more matches than a match has neighbours: no edge leads across."""
+    rng = np.random.default_rng(4)
+    left = moving(rng, 150, np.eye(2), start=(0, 0), shift=(500, 0), size=90, noise=0.5)
+    right = moving(rng, 150, np.eye(2), start=(140, 0), shift=(640, 0), size=90, noise=0.5)
+    far = moving(rng, 150, np.eye(2), start=(400, 0), shift=(900, 0), size=90, noise=0.5)
+    c, (left, right, far) = together(left, right, far)
+    labels = grouped(c).labels
+    assert majority(labels, left) == majority(labels, right) != majority(labels, far)
+    assert min(majority(labels, rows) for rows in (left, far)) == 0
+    never = replace(MatchConfig(), smooth_map=replace(MatchConfig().smooth_map, reach=20.0))
+    assert len(grouped(c, config=never).scores) == 3
+
+
+def test_matches_of_the_pool_join(scene):
+    c, (first, *_) = scene
+    hidden = first[::3]
+    order = np.concatenate([np.setdiff1d(np.arange(len(c)), hidden), hidden])
+    found = grouped(c[order], len(c) - len(hidden))
+    own = majority(found.labels, np.flatnonzero(np.isin(order, first)))
+    assert (found.labels[-len(hidden) :] == own).mean() > 0.9
+
+
+@pytest.fixture
+def crowded():
+    """A large object that fills the list, and a small one of which the list has six matches."""
+    rng = np.random.default_rng(2)
+    both, _ = together(
+        moving(rng, 500, np.eye(2), start=(20, 20), shift=(320, 20), size=250, noise=0.3),
+        moving(rng, 6, np.eye(2), start=(400, 400), shift=(60, 400), noise=0.3),
+        strangers(rng, 300),
+    )
+    pool, _ = together(
+        moving(rng, 25, np.eye(2), start=(400, 400), shift=(60, 400), noise=0.3), strangers(rng, 400)
+    )
+    return both, replace(pool, score=pool.score + 0.6)
+
+
+def test_what_the_first_objects_leave_over_is_grouped_again(crowded):
+    best, pool = crowded
+    once = replace(MatchConfig(), objects=ObjectsConfig(rounds=1))
+    assert len(find_objects(best, pool, once)[1].scores) == 1
+    everything, found = find_objects(best, pool)
+    assert len(everything) == len(best) + len(pool)
+    assert len(found.scores) == 2
+    small = majority(found.labels, np.arange(500, 506))
+    members = np.flatnonzero(found.labels == small)
+    assert len(members) >= 28
+    moved = everything.xy1[members] - everything.xy0[members]
+    assert np.abs(moved - [-340, 0]).max() < 3
+
+
+def test_near_misses_beside_an_object_are_none():
+    """A fine pattern gives clusters shifted by a period, on top of the object."""
+    rng = np.random.default_rng(5)
+    c, (own, shifted, _) = together(
+        moving(rng, 300, np.eye(2), shift=(400, 0), noise=0.3),
+        moving(rng, 60, np.eye(2), shift=(415, 0), noise=0.3, size=90.0),
+        strangers(rng, 200),
+    )
+    found = grouped(c)
+    assert len(found.scores) == 1
+    assert (found.labels[own] == 0).mean() > 0.95
+    assert (found.labels[shifted] == 0).mean() < 0.1
+
+
+def test_another_clustering_may_be_put_in(scene):
+    c, _ = scene
+    seen = []
+
+    def one_cluster(correspondences, knn, graph, initial, config):
+        seen.append((len(correspondences), knn.n_samples, graph.n_samples, initial is None))
+        return np.zeros(len(correspondences), np.int64) if initial is None else initial
+
+    found = grouped(c, cluster=one_cluster)
+    assert seen[0] == (len(c), len(c), len(c), True)
+    assert len(found.scores) < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1)]
+)
+def test_settings_out_of_range(name, value):
+    with pytest.raises(InputError, match=f"{name} must be at least"):
+        ObjectsConfig(**{name: value})
