@@ -23,7 +23,9 @@ from matching.grouping.distances import acc_neighbors
 from matching.grouping.objects import Groups
 
 
-def group_by_paper(correspondences: Correspondences, n_listed: int, config, n_threads: int = 1) -> Groups:
+def group_by_paper(
+    correspondences: Correspondences, n_listed: int, config, n_threads: int = 1, cluster=cluster_graph
+) -> Groups:
     """Group correspondences into objects by the paper's text.
 
     Parameters
@@ -35,6 +37,8 @@ def group_by_paper(correspondences: Correspondences, n_listed: int, config, n_th
         Of which only `clustering` counts.
     n_threads : int
         Changes nothing but the time.
+    cluster : callable
+        Another method in place of graph degree linkage, as in `matching.grouping.group`.
     """
     labels = np.full(len(correspondences), -1, np.int64)
     if n_listed < 2:
@@ -44,7 +48,7 @@ def group_by_paper(correspondences: Correspondences, n_listed: int, config, n_th
     knn = acc_neighbors(correspondences[:n_listed], k, n_threads)
     graph = gdl_core.affinity_graph(knn, own.bandwidth)  # Eq. 1
     initial = initial_clusters(knn, own)
-    clusters = cluster_graph(correspondences[:n_listed], knn, graph, initial, own)
+    clusters = cluster(correspondences[:n_listed], knn, graph, initial, own)
     scores = gdl_core.connectivity_scores(graph, clusters) / (2 * k)
     kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
     order = np.argsort(-scores, kind="stable")
