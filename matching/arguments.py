@@ -114,7 +114,7 @@ def add_settings(group, rivals=()):
         "--regions",
         type=_regions,
         metavar="KINDS",
-        help="kinds of regions: mser,sift (default), mser or sift",
+        help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
     )
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
