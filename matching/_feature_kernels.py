@@ -135,9 +135,9 @@ def _peaks(histogram, most, ratio, angles):
 
 
 @njit
-def describe(pixels, levels, xy, windows, level, start, stop, out):
-    """RootSIFT of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean norm about
-    2048.
+def describe(pixels, levels, xy, windows, level, root, start, stop, out):
+    """SIFT, or RootSIFT, of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean
+    norm about 2048.
     """
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.8)
@@ -164,7 +164,7 @@ def describe(pixels, levels, xy, windows, level, start, stop, out):
                     cells[cell[i], x, o] += share[i, 0] * row[x + 1, o]
                     cells[cell[i] + 1, x, o] += share[i, 1] * row[x + 1, o]
         h[:] = cells[1:5].copy().reshape(128)
-        _root_sift(h, out[f])
+        _normalise(h, root, out[f])
 
 
 @inner
@@ -182,20 +182,28 @@ def _add_direction(row, cell, share, magnitude, direction):
 
 
 @inner
-def _root_sift(h, out):
-    """Clip at a fifth of the norm, divide by the sum, take roots; zero for an empty histogram."""
+def _normalise(h, root, out):
+    """Clip at a fifth of the norm and normalise to 2048: the histogram itself, or its roots; an empty one
+    stays zero.
+    """
     norm = 0.0
     for k in range(128):
         norm += h[k] * h[k]
     if norm == 0.0:
         out[:] = 0
         return
-    clip, total = 0.2 * math.sqrt(norm), 0.0
+    clip, total, norm = 0.2 * math.sqrt(norm), 0.0, 0.0
     for k in range(128):
         h[k] = min(h[k], clip)
         total += h[k]
-    for k in range(128):
-        out[k] = np.rint(2048 * math.sqrt(h[k] / total))
+        norm += h[k] * h[k]
+    if root:
+        for k in range(128):
+            out[k] = np.rint(2048 * math.sqrt(h[k] / total))
+    else:
+        norm = math.sqrt(norm)
+        for k in range(128):
+            out[k] = np.rint(2048 * h[k] / norm)
 
 
 @inner

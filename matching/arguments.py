@@ -88,14 +88,20 @@ def add_settings(group, rivals=()):
     """Add the options that `config_of` reads; `rivals` are names of further methods."""
     for option, kind, symbol, default, text in (
         ("--max-matches", whole_number, "N", 3000, "candidate correspondences, best first"),
-        ("--n-clusters", whole_number, "N", 50, "clusters at which merging stops, n_T"),
         ("--n-neighbors", whole_number, "K", 35, "neighbours of a correspondence, K"),
         ("--n-initial-neighbors", whole_number, "K0", 2, "for initial clusters, K0"),
-        ("--bandwidth", _positive, "a", 10.0, "a of Eq. 1"),
+        ("--bandwidth", _positive, "a", 10.0, "a of Eq. 1, of use only with --paper"),
         ("--n-neighbor-clusters", whole_number, "Kc", 10, "neighbour clusters, Kc"),
     ):
         text = f"{text} (default: {default:g})"
         group.add_argument(option, type=kind, metavar=symbol, default=default, help=text)
+    group.add_argument(
+        "--n-clusters",
+        type=whole_number,
+        metavar="N",
+        help="clusters at which merging stops, n_T (default: 50 with --paper, else merging stops by"
+        " affinity)",
+    )
     methods = ("agdl", "gdl-u", "gdl", *rivals)
     group.add_argument(
         "--method",
@@ -108,9 +114,11 @@ def add_settings(group, rivals=()):
         "--regions",
         type=_regions,
         metavar="KINDS",
-        help="kinds of regions: mser,sift (default), mser or sift",
+        help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
     )
-    group.add_argument("--paper", action="store_true", help="every stage exactly as the paper's text has it")
+    group.add_argument(
+        "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
+    )
 
 
 def config_of(arguments):
@@ -121,7 +129,7 @@ def config_of(arguments):
     clustering = replace(
         config.clustering,
         method=arguments.method,
-        n_clusters=arguments.n_clusters,
+        n_clusters=arguments.n_clusters or config.clustering.n_clusters,
         n_neighbors=arguments.n_neighbors,
         n_initial_neighbors=arguments.n_initial_neighbors,
         bandwidth=arguments.bandwidth,

@@ -25,10 +25,11 @@ class CandidateConfig:
     reserve: float = 1.0  # of max_matches: the next best, which only guided matching looks at
     per_feature: int = 10  # nearest descriptors of a feature that are considered
     max_distance: float = 1.0  # between unit descriptors
-    duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped
+    duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped; 0: none
+    per_polarity: bool = True  # bright regions are matched with bright ones, dark ones with dark ones
 
     def __post_init__(self):
-        check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=1e-3)
+        check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,23 +121,32 @@ def _equal_shares(available, total):
 
 
 def _best(features0, features1, most, config, n_threads):
-    pairs = [_near_pairs(features0, features1, bright, config, n_threads) for bright in (False, True)]
+    pairs = [
+        _near_pairs(features0, features1, *rows, config, n_threads)
+        for rows in _comparable(features0, features1, config.per_polarity)
+    ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.argsort(squared, kind="stable")
-    i, j, squared = i[order], j[order], squared[order]
-    keep = _candidate_kernels.drop_near_duplicates(
-        features0.xy[i], features1.xy[j], config.duplicate_radius, most
-    )
-    i, j, squared = i[keep], j[keep], squared[keep]
+    if config.duplicate_radius:
+        places = features0.xy[i[order]], features1.xy[j[order]]
+        order = order[_candidate_kernels.drop_near_duplicates(*places, config.duplicate_radius, most)]
+    best = order[:most]
+    i, j, squared = i[best], j[best], squared[best]
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
     )  # fmt: skip
 
 
-def _near_pairs(features0, features1, bright, config, n_threads):
-    """Pairs of bright, or of dark, features with near descriptors: rows (p,) of either, squared distance."""
-    rows0, rows1 = (np.flatnonzero(f.bright == bright) for f in (features0, features1))
+def _comparable(features0, features1, per_polarity):
+    """Rows of either image's features that are compared with each other: dark and bright ones, or all."""
+    if not per_polarity:
+        return [(np.arange(len(features0)), np.arange(len(features1)))]
+    return [[np.flatnonzero(f.bright == b) for f in (features0, features1)] for b in (False, True)]
+
+
+def _near_pairs(features0, features1, rows0, rows1, config, n_threads):
+    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance."""
     found, squared = nearest_descriptors(
         features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads
     )

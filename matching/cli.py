@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -71,7 +72,8 @@ def _match(arguments, demo_pair, rivals):
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
-    result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
+    with _warnings_in_a_line():
+        result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
@@ -189,6 +191,14 @@ def _pictures(arguments, images):
 
         check_formats(arguments.export, pictures)
     return pictures
+
+
+@contextmanager
+def _warnings_in_a_line():
+    """Prints warnings as errors are printed, without the place in the sources."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
+        yield
 
 
 @contextmanager

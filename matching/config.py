@@ -13,6 +13,8 @@ from matching.grouping.objects import ObjectsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
+GROUPINGS = ("default", "paper")
+
 
 @dataclass(frozen=True)
 class MatchConfig:
@@ -22,9 +24,13 @@ class MatchConfig:
     ----------
     max_pixels : int
         Larger pictures are matched at a coarser scale; all tolerances count its pixels.
+    grouping : str
+        How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
+        (`matching.grouping.paper`), which reads `clustering` alone.
     """
 
     max_pixels: int = 2_000_000
+    grouping: str = "default"
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -39,6 +45,22 @@ class MatchConfig:
             if kind not in (int, bool) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_at_least(self, max_pixels=1)
+        if self.grouping not in GROUPINGS:
+            raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
+        if self.grouping == "paper" and self.clustering.n_clusters is None:
+            raise InputError("n_clusters must be a number where grouping is 'paper', got None")
+
+    @classmethod
+    def paper(cls) -> MatchConfig:
+        """Every stage as the paper's text has it; docs/matching.md lists what the text leaves open."""
+        return cls(
+            grouping="paper",
+            features=FeatureConfig(
+                regions=("mser",), mser_window=2.0, mser_orientations=1, mser_cell=0.0, descriptor="sift"
+            ),
+            candidates=CandidateConfig(reserve=0.0, duplicate_radius=0.0, per_polarity=False),
+            clustering=ClusteringConfig(n_clusters=50, min_affinity=0.0, min_degree=0.0, min_score=0.0),
+        )
 
 
 def check_config(config: MatchConfig) -> None:

@@ -18,6 +18,7 @@ from matching.keypoints import dog_keypoints
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
+DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
@@ -33,17 +34,20 @@ class FeatureConfig:
     mser_max_variation: float = 0.4
     mser_window: float = 3.0  # half side of the described window over the ellipse's radius
     mser_orientations: int = 2
-    mser_cell: float = 0.2  # nested regions this alike count once: centres apart over the radius
+    mser_cell: float = 0.2  # nested regions this alike count once (centres apart over the radius); 0: all
     sift_contrast: float = 0.04
     sift_orientations: int = 2
     sift_window: float = 7.5  # half side of the described window over the key point's sigma
+    descriptor: str = "rootsift"  # or "sift"
 
     def __post_init__(self):
         regions = tuple(self.regions) if not isinstance(self.regions, str) else ()
         if not regions or not set(regions) <= set(KINDS) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
         check_at_least(self, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0)
-        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=1e-3)
+        if self.descriptor not in DESCRIPTORS:
+            raise InputError(f"descriptor must be one of {DESCRIPTORS}, got {self.descriptor!r}")
+        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=0)
         check_at_least(self, sift_contrast=0, sift_orientations=1, sift_window=1e-3)
 
 
@@ -98,7 +102,7 @@ def mser_ellipses(grey, config, bright):
     scale = 2 / np.sqrt(xx + yy + 2 * root)
     frames = np.stack([(xx + root) * scale, xy * scale, xy * scale, (yy + root) * scale], axis=1)
     xy, frames = np.stack([mean_x, mean_y], axis=1), frames.reshape(-1, 2, 2)
-    first = _distinct(xy, frames, config.mser_cell)
+    first = _distinct(xy, frames, config.mser_cell) if config.mser_cell else slice(None)
     return xy[first], frames[first]
 
 
@@ -159,7 +163,7 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
 
     def of_kind(kind):
         xy, frames, bright, window = detectors[kind](grey, pyramid, config, n_threads)
-        descriptors = describe(pyramid, xy, frames * window, n_threads)
+        descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
 
     with ThreadPoolExecutor(min(n_threads, len(config.regions))) as pool:
@@ -208,15 +212,16 @@ def orientations(pyramid, xy, windows, most, n_threads=1):
     return angles
 
 
-def describe(pyramid, xy, windows, n_threads=1):
-    """(n, 128) float32 RootSIFT descriptors of windows (n, 2, 2): whole numbers, Euclidean norm about
-    DESCRIPTOR_NORM.
+def describe(pyramid, xy, windows, n_threads=1, descriptor="rootsift"):
+    """(n, 128) float32 descriptors of windows (n, 2, 2): whole numbers, Euclidean norm about DESCRIPTOR_NORM.
 
-    4 x 4 cells of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the window; the
-    square roots of the L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
+    4 x 4 cells of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the window. For
+    "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the square roots
+    of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
     """
     out = np.empty((len(xy), 128), np.float32)
-    shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows)
+    root = descriptor == "rootsift"
+    shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows), root
     in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
     return out
 

@@ -12,7 +12,7 @@ import numpy as np
 from matching.candidates import join_candidates, match_with_reserve
 from matching.config import MatchConfig, check_config
 from matching.features import Features, extract_features
-from matching.grouping import Correspondences, Groups, group
+from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.images import picture_of, to_picture, with_mask, working_image
 from matching.objects import MatchedObject, describe_object
 from matching.threads import default_threads
@@ -140,7 +140,8 @@ def find_objects(candidates, pool, config=MatchConfig()):
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
-    return candidates, group(correspondences, n_listed, config, default_threads())
+    how = {"default": group, "paper": group_by_paper}[config.grouping]
+    return candidates, how(correspondences, n_listed, config, default_threads())
 
 
 def _listed(candidates, groups, n_best):

@@ -2,5 +2,6 @@
 
 from matching.grouping.correspondences import Correspondences
 from matching.grouping.objects import Groups, group
+from matching.grouping.paper import group_by_paper
 
-__all__ = ["Correspondences", "Groups", "group"]
+__all__ = ["Correspondences", "Groups", "group", "group_by_paper"]

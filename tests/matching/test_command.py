@@ -413,7 +413,8 @@ def test_swapped_pictures_give_swapped_matches(gdl_match, found, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ("--paper",),
+        ("--paper", "--n-initial-neighbors", "1"),
+        ("--n-clusters", "60"),
         ("--regions", "mser"),
         ("--regions", "sift"),
         ("--method", "gdl-u"),
@@ -441,6 +442,10 @@ def test_settings(gdl_match, tmp_path, options):
     assert parameters["candidates"]["max_matches"] == 1000
     if "--paper" in options:
         assert parameters["features"]["regions"] == ["mser"]
+        assert parameters["grouping"] == "paper"
+        assert parameters["clustering"]["n_clusters"] == 50
+    if "--n-clusters" in options:
+        assert parameters["clustering"]["n_clusters"] == 60
     if "--regions" in options:
         assert parameters["features"]["regions"] == [options[1]]
     if "--method" in options:

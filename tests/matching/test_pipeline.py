@@ -146,6 +146,7 @@ def test_a_whole_object_is_one_object():
     assert np.median(np.linalg.norm(turned - found.xy1[kept], axis=1)) < 0.5
 
 
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 def test_the_papers_way_runs_and_differs(pair, found):
     paper = match(*pair, MatchConfig.paper())
     assert paper.cluster.max() >= 0
@@ -174,6 +175,7 @@ def test_a_handful_of_candidates(pair, most):
     assert len(result.score) <= most
 
 
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 def test_few_candidates_the_papers_way(pair):
     config = MatchConfig.paper()
     for most in (1, 2, 5):

@@ -1,0 +1,80 @@
+"""Grouping as the paper's text has it (Zhang et al., ECCV 2012), without what this program adds.
+
+    graph             the K nearest correspondences by the ACC distance, weights of Eq. 1    Sec. 3.1
+    initial clusters  weakly connected components of the K0-nearest-neighbour graph          Definition 1
+    clusters          AGDL down to n_T clusters                                              Algorithm 3
+    outliers          clusters below the largest gap of the connectivity scores              supplement
+
+Where the text says nothing: equal distances are taken by index; where K0 leaves fewer than n_T initial
+clusters, a smaller one is used; merging ends early where no two clusters have affinity; a cluster without
+an edge inside it is no object.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+import gdl_core
+from matching.grouping.clustering import ClusteringConfig, cluster_graph
+from matching.grouping.correspondences import Correspondences
+from matching.grouping.distances import acc_neighbors
+from matching.grouping.objects import Groups
+
+
+def group_by_paper(
+    correspondences: Correspondences, n_listed: int, config, n_threads: int = 1, cluster=cluster_graph
+) -> Groups:
+    """Group correspondences into objects by the paper's text.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The first n_listed are clustered; the text has no use for the rest, which are outliers.
+    n_listed : int
+    config : MatchConfig
+        Of which only `clustering` counts.
+    n_threads : int
+        Changes nothing but the time.
+    cluster : callable
+        Another method in place of graph degree linkage, as in `matching.grouping.group`.
+    """
+    labels = np.full(len(correspondences), -1, np.int64)
+    if n_listed < 2:
+        return Groups(labels, np.empty(0))
+    own = config.clustering
+    k = min(own.n_neighbors, n_listed - 1)
+    knn = acc_neighbors(correspondences[:n_listed], k, n_threads)
+    graph = gdl_core.affinity_graph(knn, own.bandwidth)  # Eq. 1
+    initial = initial_clusters(knn, own)
+    clusters = cluster(correspondences[:n_listed], knn, graph, initial, own)
+    scores = gdl_core.connectivity_scores(graph, clusters) / (2 * k)
+    kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
+    order = np.argsort(-scores, kind="stable")
+    order = order[kept[order]]
+    number = np.full(len(scores), -1, np.int64)
+    number[order] = np.arange(len(order))
+    labels[:n_listed] = number[clusters]
+    return Groups(labels, scores[order])
+
+
+def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> np.ndarray:
+    """Labels (m,) int64: the weakly connected components of the K0-nearest-neighbour graph.
+
+    Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0
+    leaves every correspondence a cluster of its own.
+    """
+    asked = min(config.n_initial_neighbors, knn.n_neighbors)
+    wanted = min(config.n_clusters, knn.n_samples)
+    for k0 in range(asked, -1, -1):
+        labels = gdl_core.initial_clusters(knn, k0)
+        if labels.max() + 1 >= wanted:
+            break
+    if k0 < asked:
+        warnings.warn(
+            f"n_initial_neighbors={asked} gives fewer initial clusters than n_clusters={config.n_clusters}:"
+            f" using {k0}",
+            stacklevel=2,
+        )
+    return labels
