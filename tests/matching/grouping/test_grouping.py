@@ -10,8 +10,10 @@ from matching.grouping import group
 from matching.grouping.objects import ObjectsConfig
 from matching.pipeline import find_objects
 
+DEFAULT = MatchConfig()
 
-def grouped(c, n_listed=None, config=MatchConfig(), **options):
+
+def grouped(c, n_listed=None, config=DEFAULT, **options):
     return group(geometry(c), len(c) if n_listed is None else n_listed, config, **options)
 
 
@@ -87,15 +89,15 @@ def test_all_matches_of_one_object_are_one():
 def test_a_gap_inside_an_object_is_merged_over():
     """Two dense parts, each with more matches than a match has neighbours: no edge leads across."""
     rng = np.random.default_rng(4)
-    left = moving(rng, 150, np.eye(2), start=(0, 0), shift=(500, 0), size=90, noise=0.5)
-    right = moving(rng, 150, np.eye(2), start=(140, 0), shift=(640, 0), size=90, noise=0.5)
-    far = moving(rng, 150, np.eye(2), start=(400, 0), shift=(900, 0), size=90, noise=0.5)
-    c, (left, right, far) = together(left, right, far)
+    c, (left, right, far) = together(
+        moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(500, 0), shift=(1000, 0), size=90),
+    )
     labels = grouped(c).labels
     assert majority(labels, left) == majority(labels, right) != majority(labels, far)
-    assert min(majority(labels, rows) for rows in (left, far)) == 0
-    never = replace(MatchConfig(), smooth_map=replace(MatchConfig().smooth_map, reach=20.0))
-    assert len(grouped(c, config=never).scores) == 3
+    apart = grouped(c, config=replace(DEFAULT, smooth_map=replace(DEFAULT.smooth_map, reach=30.0)))
+    assert len(apart.scores) == 3
 
 
 def test_matches_of_the_pool_join(scene):
