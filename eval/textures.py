@@ -11,7 +11,7 @@ import numpy as np
 from eval.tables import markdown_table
 from matching import match
 from synth.photographs import Photographs, Picture, read_folder, shipped
-from synth.textures import texture
+from synth.textures import random_screen, texture
 
 COLUMNS = ("kind", "pair", "itself", "objects", "score", "seconds", "megabytes")
 
@@ -28,12 +28,16 @@ def _all(photographs: Photographs) -> tuple[Picture, ...]:
 def texture_pair(
     kind: str, seed: int, itself: bool, size: tuple[int, int], photographs: tuple[Picture, ...]
 ) -> tuple[Picture, Picture]:
-    """Two textures of a kind, halftones of two photographs, drawn apart; or one of them twice."""
-    chosen = np.random.default_rng(seed).permutation(len(photographs))[:2]
-    rngs = np.random.default_rng([seed, 1]).spawn(2)
+    """Two textures of a kind, halftones of two photographs, drawn apart; or one of them twice.
+
+    Where the seed is even, both have the same screen.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = rng.permutation(len(photographs))[:2]
+    screens = [random_screen(rng)] * 2 if seed % 2 == 0 else [random_screen(rng), random_screen(rng)]
     first, second = (
-        texture(kind, size, rng, photographs[k] if kind == "halftone" else None)
-        for rng, k in zip(rngs, chosen, strict=True)
+        texture(kind, size, own, screen, photographs[k] if kind == "halftone" else None)
+        for own, screen, k in zip(rng.spawn(2), screens, chosen, strict=True)
     )
     return (first, first) if itself else (first, second)
 

@@ -1,7 +1,8 @@
 """Fine textures: false objects in unrelated ones, and what they cost. Writes textures.csv.
 
-For each kind, pairs of textures that have nothing in common but their kind, and each against itself. Every
-pair runs in a process of its own, which tells its peak memory.
+For each kind, pairs of textures that have nothing in common but their kind and, half of them, their period
+and angle; and each texture against itself. Every pair runs in a process of its own, which tells its peak
+memory.
 """
 
 import argparse

@@ -5,7 +5,7 @@ import pytest
 
 from matching.features import FeatureConfig, extract_features
 from matching.thinning import BLOCK, strongest_everywhere
-from synth.textures import texture
+from synth.textures import Screen, texture
 
 RNG = np.random.default_rng(0)
 
@@ -33,7 +33,7 @@ def test_squares_have_equal_shares_of_their_strongest(most):
 
 
 def test_textures_have_no_more_features_than_asked():
-    grey = texture("dots", (300, 400), np.random.default_rng(0))[..., 1]
+    grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
     every = extract_features(grey)
     most = max(np.bincount(every.kind)) // 2
     few = extract_features(grey, FeatureConfig(max_features=most))
@@ -45,7 +45,7 @@ def test_textures_have_no_more_features_than_asked():
 
 
 def test_what_a_mask_hides_takes_no_place():
-    grey = texture("dots", (300, 400), np.random.default_rng(0))[..., 1]
+    grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
     mask = np.zeros(grey.shape, bool)
     mask[:, :150] = True
     whole = extract_features(grey, mask=mask)

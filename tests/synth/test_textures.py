@@ -2,14 +2,16 @@ import numpy as np
 import pytest
 
 from synth.photographs import shipped
-from synth.textures import KINDS, texture
+from synth.textures import KINDS, Screen, random_screen, texture
 
 SIZE = (200, 260)
+SCREEN = Screen(8.0, 0.3)
 
 
 def drawn(kind, seed, k=0):
     photograph = shipped().models[k] if kind == "halftone" else None
-    return texture(kind, SIZE, np.random.default_rng(seed), photograph)
+    rng = np.random.default_rng(seed)
+    return texture(kind, SIZE, rng, random_screen(rng), photograph)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -32,15 +34,15 @@ def test_periodic_textures_repeat(kind, seed):
 def test_a_halftone_is_dark_where_its_photograph_is():
     photograph = np.zeros((100, 100, 3), np.uint8)
     photograph[:, 50:] = 255
-    print_ = texture("halftone", SIZE, np.random.default_rng(0), photograph)[..., 0].astype(float)
+    print_ = texture("halftone", SIZE, np.random.default_rng(0), SCREEN, photograph)[..., 0].astype(float)
     assert print_[:, :120].max() < print_[:, 140:].min()
     photograph[:] = 128
-    print_ = texture("halftone", SIZE, np.random.default_rng(0), photograph)[..., 0].astype(float)
+    print_ = texture("halftone", SIZE, np.random.default_rng(0), SCREEN, photograph)[..., 0].astype(float)
     assert 0.35 < np.mean(print_ > (print_.min() + print_.max()) / 2) < 0.65  # dots over half of the area
 
 
 def test_bad_kinds():
     with pytest.raises(ValueError, match="kind must be one of halftone, dots, hexagons"):
-        texture("stripes", SIZE, np.random.default_rng(0))
+        texture("stripes", SIZE, np.random.default_rng(0), SCREEN)
     with pytest.raises(ValueError, match='kind "halftone" must have a photograph to print, got None'):
-        texture("halftone", SIZE, np.random.default_rng(0))
+        texture("halftone", SIZE, np.random.default_rng(0), SCREEN)
