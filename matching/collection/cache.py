@@ -38,6 +38,7 @@ SOURCES = (  # modules that make features
     "montage",
     "pipeline",
     "keypoints",
+    "thinning",
     "_feature_kernels",
     "_keypoint_kernels",
     "_opencv",
