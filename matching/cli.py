@@ -170,7 +170,7 @@ def table(result):
         return "no common object"
     lines = [f"{'object':>6}  {'matches':>7}  {'score':>5}  {'transform':<10}  {'error':>8}"]
     lines += [
-        f"{o.id:>6}  {o.n_matches:>7}  {o.score:>5.1f}  {o.transform_kind:<10}  {o.transform_error:>5.1f} px"
+        f"{o.id:>6}  {o.n_matches:>7}  {o.score:>5.2f}  {o.transform_kind:<10}  {o.transform_error:>5.1f} px"
         for o in result.objects
     ]
     return "\n".join(lines)

@@ -91,10 +91,8 @@ def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=No
     grouping.
     """
     clock = clock or _Clock()
-    threads = max(default_threads() // 2, 1)
-    with ThreadPoolExecutor(2) as pool:
-        described = pool.map(lambda p: describe_picture(p, config, threads), (picture0, picture1))
-    described0, described1 = described
+    # one after the other, on all threads: the regions of both at a time would take twice the memory
+    described0, described1 = (describe_picture(p, config, default_threads()) for p in (picture0, picture1))
     clock.lap("features")
     return match_described(described0, described1, config, find_clusters=find_clusters, clock=clock)
 

@@ -259,7 +259,7 @@ def _show(db):
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
         names = (_printable(Path(path).name) for path in (path0, path1))
-        print(f"{score:>5.1f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
+        print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")
     return FOUND

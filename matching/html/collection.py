@@ -17,7 +17,8 @@ from matching.images import read_picture
 from matching.names import relative_names
 from matching.objects import MatchedObject
 from matching.output import write_whole
-from matching.pipeline import Clustered, match_described
+from matching.grouping import Groups
+from matching.pipeline import match_described
 
 REJECTED = 400  # candidates a pair, beside the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
@@ -141,7 +142,7 @@ def _rejected(sources, settings, kept, n_candidates):
     entries = [described(source, settings).described for source in sources]
 
     def all_outliers(candidates, config):
-        return Clustered(np.full(len(candidates), -1), np.empty(0))
+        return Groups(np.full(len(candidates), -1), np.empty(0))
 
     result = match_described(*entries, settings.config, find_clusters=all_outliers)
     known = set(map(tuple, kept.tolist()))

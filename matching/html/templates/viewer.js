@@ -93,7 +93,7 @@ class Viewer {
       swatch.textContent = object.id;
       swatch.setAttribute("aria-hidden", "true");
       button.append(swatch, `Object ${object.id}`);
-      const cells = [button, object.n_matches, object.score.toFixed(1), object.kind, `${object.error.toFixed(1)} px`];
+      const cells = [button, object.n_matches, object.score.toFixed(2), object.kind, `${object.error.toFixed(1)} px`];
       row.append(...cells.map((content, k) => {
         const cell = document.createElement(k ? "td" : "th");
         if (!k) cell.scope = "row";
@@ -140,7 +140,7 @@ class Viewer {
     this.find("[data-act=object]").disabled = id === null;
     const object = this.object(id);
     this.find(".singled-out").textContent = object
-      ? `Object ${object.id} singled out: ${object.n_matches} matches, score ${object.score.toFixed(1)}, `
+      ? `Object ${object.id} singled out: ${object.n_matches} matches, score ${object.score.toFixed(2)}, `
         + `${object.kind} with an error of ${object.error.toFixed(1)} px.`
       : "";
     this.show();

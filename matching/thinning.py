@@ -1,0 +1,37 @@
+"""A bounded number of features, spread over the picture: what fine textures have too many of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
+
+
+def strongest_everywhere(xy: np.ndarray, strength: np.ndarray, most: int) -> np.ndarray:
+    """Choose the strongest points of every part of a picture.
+
+    The picture is cut into squares of `BLOCK` pixels. First the strongest point of each square is taken, then
+    the second of each, and so on; of the last such round the strongest ones. Of equal strength the points of
+    smaller index come first.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Points, pixels.
+    strength : (n,) float64
+    most : int
+
+    Returns
+    -------
+    (k,) int64
+        Rising indices of the chosen points: all of them where n <= most, else `most`.
+    """
+    if len(xy) <= most:
+        return np.arange(len(xy))
+    column, row = np.floor(xy / BLOCK).astype(np.int64).T
+    square = np.unique(row * (column.max() + 1) + column, return_inverse=True)[1]
+    order = np.lexsort((-strength, square))
+    starts = np.searchsorted(square[order], square[order])  # where the square of each begins
+    rank = np.empty(len(xy), np.int64)
+    rank[order] = np.arange(len(xy)) - starts
+    return np.sort(np.lexsort((-strength, rank))[:most])

@@ -1,0 +1,176 @@
+"""Fine textures that repeat or tell nothing: what a matcher must not take for objects.
+
+A pattern that repeats does so on a screen, a square grid of some period and angle; all else is drawn from a
+random generator: phase, contrast, shades, words. Patterns are (h, w) float64 in [0, 1]; a texture is an
+(h, w, 3) uint8 picture.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from synth.photographs import Picture
+
+PERIODS = (5.0, 16.0)  # pixels, drawn uniformly on a logarithmic axis
+DIGITS = "0123456789"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+Size = tuple[int, int]  # height, width
+Pattern = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """period: pixels; angle: radians from the x axis."""
+
+    period: float
+    angle: float
+
+
+def random_screen(rng: np.random.Generator) -> Screen:
+    """A screen of any angle, its period within PERIODS."""
+    return Screen(float(np.exp(rng.uniform(*np.log(PERIODS)))), float(rng.uniform(0, np.pi / 2)))
+
+
+def texture(
+    kind: str, size: Size, rng: np.random.Generator, screen: Screen, photograph: Picture | None = None
+) -> Picture:
+    """A texture of one of KINDS; `photograph` is what "halftone" prints, and no other kind takes one."""
+    if kind == "halftone":
+        if photograph is None:
+            raise ValueError('kind "halftone" must have a photograph to print, got None')
+        pattern = halftone(photograph, size, rng, screen)
+    elif kind in PATTERNS:
+        pattern = PATTERNS[kind](size, rng, screen)
+    else:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    dark, bright = rng.uniform(0, 80, 3), rng.uniform(170, 255, 3)
+    return np.rint(dark + pattern[..., None] * (bright - dark)).astype(np.uint8)
+
+
+def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """A photograph as printed: round dots on a turned grid, the larger the darker it is there."""
+    h, w = size
+    grey = cv2.resize(cv2.cvtColor(photograph, cv2.COLOR_RGB2GRAY), (w, h), interpolation=cv2.INTER_CUBIC)
+    u, v = _turned(size, rng, screen)
+    threshold = 0.5 + (np.cos(u) + np.cos(v)) / 4
+    return _edge(grey / 255 - 0.96 * threshold - 0.02, 4 / screen.period)
+
+
+def dots(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Round dots of one size on a square grid."""
+    u, v = _turned(size, rng, screen)
+    return _edge(np.cos(u) + np.cos(v) - rng.uniform(0, 1), 6 / screen.period)
+
+
+def hexagons(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Honeycomb: outlines where three waves at 60 degrees add up to little."""
+    u, v = _turned(size, rng, screen)
+    waves = sum(np.cos(u * np.cos(a) + v * np.sin(a)) for a in np.arange(3) * 2 * np.pi / 3)
+    return _edge(waves + 0.9, 4 / screen.period)
+
+
+def mesh(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Thin lines in two directions."""
+    u, v = _turned(size, rng, screen)
+    return _edge(np.minimum(1 - np.cos(u), 1 - np.cos(v)) - rng.uniform(0.05, 0.3), 4 / screen.period)
+
+
+def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Tiles between joints, or bricks where every other row is shifted; each has a shade of its own."""
+    u, v = (c / (2 * np.pi) for c in _turned(size, rng, screen))
+    row = np.floor(v)
+    u = u / rng.choice([1, 2]) + row * rng.choice([0.0, 0.5])
+    shade = rng.uniform(0.5, 0.8, (97, 89))[row.astype(int) % 97, np.floor(u).astype(int) % 89]
+    joint = np.maximum(np.abs(u % 1 - 0.5), np.abs(v % 1 - 0.5)) > 0.44
+    return np.where(joint, 0.1, shade)
+
+
+def checks(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """A chessboard."""
+    u, v = _turned(size, rng, screen)
+    return _edge(np.sin(u) * np.sin(v), 8 / screen.period)
+
+
+def moire(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Two gratings of nearly the same period and direction, one over the other."""
+    u, v = _turned(size, rng, screen)
+    turn, stretch = rng.uniform(0.02, 0.15), rng.uniform(1.01, 1.1)
+    return _edge(np.cos(u) * np.cos(stretch * (u * np.cos(turn) + v * np.sin(turn))), 8 / screen.period)
+
+
+def weave(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
+    """Threads that pass over and under each other in turn."""
+    u, v = _turned(size, rng, screen)
+    over = (np.floor(u / np.pi) + np.floor(v / np.pi)) % 2 == 0
+    return np.where(over, np.abs(np.sin(u)), 0.7 * np.abs(np.sin(v)))
+
+
+def noise(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
+    """Gaussian noise, more or less smooth."""
+    values = rng.normal(size=size)
+    blur = rng.uniform(0.3, 2.0)
+    values = cv2.GaussianBlur(values, (0, 0), blur)
+    return np.clip(0.5 + 0.2 * values / values.std(), 0, 1)
+
+
+def text(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
+    """Lines of random words."""
+    return _written(size, rng, lambda: "".join(rng.choice(list(LETTERS), rng.integers(2, 10))), 8)
+
+
+def numbers(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
+    """A sheet of numbers in columns."""
+    digits = int(rng.integers(2, 7))
+    return _written(size, rng, lambda: "".join(rng.choice(list(DIGITS), digits)), 14)
+
+
+def barcodes(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
+    """Rows of bar codes, each with its number below."""
+    page, unit = np.ones(size, np.uint8), int(rng.integers(2, 5))
+    high, wide = 40 * unit, 110 * unit
+    for top in range(10, size[0], high + 20 * unit):
+        for left in range(10, size[1], wide + 15 * unit):
+            bars = np.repeat(np.arange(60) % 2, rng.integers(1, 4, 60) * unit)[: min(wide, size[1] - left)]
+            page[top : top + high, left : left + len(bars)] = bars
+            number = "".join(rng.choice(list(DIGITS), 13))
+            _write(page, number, left, top + high + 9 * unit, unit / 3)
+    return page.astype(float)
+
+
+def _written(size, rng, word: Callable[[], str], gap):
+    page, scale = np.ones(size, np.uint8), rng.uniform(0.35, 0.8)
+    for y in range(round(30 * scale), size[0], round(34 * scale)):
+        x = round(10 * scale)
+        while x < size[1]:
+            x = _write(page, word(), x, y, scale) + round(gap * scale)
+    return page.astype(float)
+
+
+def _write(page, words, x, y, scale):
+    """Write in black from (x, y) on; where it ends."""
+    font = cv2.FONT_HERSHEY_SIMPLEX
+    cv2.putText(page, words, (x, y), font, scale, 0, max(round(1.6 * scale), 1))
+    return x + cv2.getTextSize(words, font, scale, 1)[0][0]
+
+
+def _turned(size, rng, screen):
+    """Coordinates of the pixels on the screen's axes, from a random origin; 2 pi is a period."""
+    phase, step = rng.uniform(0, 2 * np.pi, 2), 2 * np.pi / screen.period
+    y, x = np.ogrid[: size[0], : size[1]]
+    c, s = np.cos(screen.angle) * step, np.sin(screen.angle) * step
+    return c * x + s * y + phase[0], c * y - s * x + phase[1]
+
+
+def _edge(value, slope):
+    """0 where a function is negative, 1 where it is positive; `slope`: its change over a pixel."""
+    return np.clip(0.5 + value / slope, 0, 1)
+
+
+PATTERNS: dict[str, Callable[[Size, np.random.Generator, Screen], Pattern]] = {
+    f.__name__: f for f in (dots, hexagons, mesh, tiles, checks, moire, weave, noise, text, numbers, barcodes)
+}
+KINDS = ("halftone", *PATTERNS)
