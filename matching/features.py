@@ -15,11 +15,7 @@ import numpy as np
 from matching import _feature_kernels, _opencv
 from matching.errors import InputError, check_at_least
 from matching.keypoints import dog_keypoints
-<<<<<<< HEAD
-=======
-from matching.montage import MontageConfig, montage_cells
 from matching.thinning import strongest_everywhere
->>>>>>> core
 from matching.threads import in_ranges
 
 KINDS = ("mser", "sift")
@@ -54,17 +50,12 @@ class FeatureConfig:
         regions = tuple(self.regions) if not isinstance(self.regions, str) else ()
         if not regions or not set(regions) <= set(KINDS) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
-<<<<<<< HEAD
-        check_at_least(self, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0)
         if self.descriptor not in DESCRIPTORS:
             raise InputError(f"descriptor must be one of {DESCRIPTORS}, got {self.descriptor!r}")
-        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=0)
-=======
         check_at_least(
             self, max_features=1, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0
         )
-        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=1e-3)
->>>>>>> core
+        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=0)
         check_at_least(self, sift_contrast=0, sift_orientations=1, sift_window=1e-3)
 
 
@@ -183,18 +174,13 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     detectors = {"mser": _mser_frames, "sift": _sift_frames}
 
     def of_kind(kind):
-<<<<<<< HEAD
-        xy, frames, bright, window = detectors[kind](grey, pyramid, config, n_threads)
-        descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
-=======
         xy, frames, bright, strength, window = detectors[kind](grey, pyramid, config, n_threads)
         if mask is not None:
             on = _on(mask, xy)
             xy, frames, bright, strength = xy[on], frames[on], bright[on], strength[on]
         chosen = strongest_everywhere(xy, strength, config.max_features)
         xy, frames, bright = xy[chosen], frames[chosen], bright[chosen]
-        descriptors = describe(pyramid, xy, frames * window, n_threads)
->>>>>>> core
+        descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
 
     with ThreadPoolExecutor(1) as pool:
@@ -203,12 +189,7 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
         # MSER in this thread for every picture: a new thread would not use again the memory that it freed
         parts = [of_kind(config.regions[0]), *rest]
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-<<<<<<< HEAD
-    features = Features(*columns)
-    return features if mask is None else features[_on(mask, features.xy)]
-=======
-    return Features(*columns, montage_cells(grey, columns[0], config.montage))
->>>>>>> core
+    return Features(*columns)
 
 
 def _mser_frames(grey, pyramid, config, n_threads):

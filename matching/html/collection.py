@@ -12,12 +12,12 @@ from matching.collection.settings import config_of_store, has_same_programs
 from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 from matching.errors import InputError
+from matching.grouping import Groups
 from matching.html.page import candidates_data, embedded, objects_data, render
 from matching.images import read_picture
 from matching.names import relative_names
 from matching.objects import MatchedObject
 from matching.output import write_whole
-from matching.grouping import Groups
 from matching.pipeline import match_described
 
 REJECTED = 400  # candidates a pair, beside the kept ones
