@@ -5,6 +5,9 @@ and angle; and each texture against itself. Every pair runs in a process of its 
 memory.
 """
 
+from eval import uncaught  # noqa: F401
+
+# isort: split
 import argparse
 import json
 import subprocess

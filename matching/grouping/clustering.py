@@ -32,9 +32,10 @@ class ClusteringConfig:
     bandwidth : float
         a of Eq. 1; only the paper's own graph has it.
     min_affinity : float
-        Merging stops below this affinity (Eq. 4). Two halves of an object of n matches each meet in about
-        sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 0.0013 for the largest
-        object that 3,000 candidates can hold, and a tenth of that where only a tenth of the seam agrees.
+        Share of K^2: merging stops below this affinity (Eq. 4). Two halves of an object of n matches each
+        meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 1.1e-6
+        K^2 for the largest object that 3,000 candidates can hold, and less than a tenth of that where less
+        than a tenth of the seam agrees.
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is
         smaller is an outlier.
@@ -48,13 +49,11 @@ class ClusteringConfig:
     n_initial_neighbors: int = 2  # K0
     bandwidth: float = 10.0  # a
     n_neighbor_clusters: int = 10  # Kc
-    min_affinity: float = 1e-4
+    min_affinity: float = 8e-8
     min_degree: float = 0.115
     min_score: float = 0.18
 
     def __post_init__(self):
-        if self.method not in METHODS:
-            raise InputError(f"method must be one of {METHODS}, got {self.method!r}")
         check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
         check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_score=0)
         if self.n_clusters is not None:
@@ -73,6 +72,8 @@ def cluster_graph(
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
     """
+    if config.method not in METHODS:
+        raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     if initial is None:
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)
         initial = gdl_core.initial_clusters(knn, k0, mutual=True)
@@ -82,7 +83,7 @@ def cluster_graph(
     else:
         merge = {"gdl-u": gdl_core.gdl_u, "gdl": gdl_core.gdl}[config.method]
         tree = merge(graph, initial, n_clusters)
-    return tree.cut(n_clusters, min_affinity=config.min_affinity)
+    return tree.cut(n_clusters, min_affinity=config.min_affinity * knn.n_neighbors**2)
 
 
 def drop_outliers(graph: AffinityGraph, labels: np.ndarray, min_degree: float) -> np.ndarray:

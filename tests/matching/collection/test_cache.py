@@ -31,7 +31,6 @@ def made_up(rng, n):
         "xy": rng.normal(size=(n, 2)) * 1e3,
         "frames": rng.normal(size=(n, 2, 2)),
         "descriptors": rng.integers(0, DESCRIPTOR_NORM + 1, (n, 128)).astype(np.float32),
-        "cell": rng.integers(0, 9, n),
     }
     flags = {f.name: rng.integers(0, 2, n).astype(np.int8) for f in fields(Features)}
     described = DescribedPicture(Features(**{**flags, **columns}), np.array([1.5, 1 / 3]), rng.bytes(32))

@@ -52,7 +52,7 @@ def test_merging_stops_below_the_least_affinity(planted):
     initial = gdl_core.initial_clusters(knn, 2, mutual=True)
     for least in (1e-4, 1e-2, 1.0):
         tree = gdl_core.agdl(graph, initial, 1, n_neighbor_clusters=10)
-        labels = cluster_graph(c, knn, graph, None, ClusteringConfig(min_affinity=least))
+        labels = cluster_graph(c, knn, graph, None, ClusteringConfig(min_affinity=least / 35**2))
         n_merges = tree.n_initial - (labels.max() + 1)
         assert (tree.affinities[:n_merges] >= least).all()
         assert tree.affinities[n_merges] < least
@@ -153,5 +153,9 @@ def test_the_least_score_asks_whether_there_is_anything():
 def test_settings_out_of_range(name, value):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         ClusteringConfig(**{name: value})
+
+
+def test_a_method_that_there_is_none_of(planted):
+    c, _, (knn, graph) = planted
     with pytest.raises(InputError, match="method must be one of"):
-        ClusteringConfig(method="kmeans")
+        cluster_graph(c, knn, graph, None, ClusteringConfig(method="kmeans"))
