@@ -89,7 +89,7 @@ def test_table_has_an_object_a_line(found):
     lines = found[0].stdout.splitlines()
     assert len(lines) == 3
     assert re.match(r" *0 +\d+ +0\.\d\d ", lines[1])
-    assert re.match(r" *1 +\d+ +\d+\.\d ", lines[2])
+    assert re.match(r" *1 +\d+ +0\.\d\d ", lines[2])
 
 
 def test_progress_goes_to_standard_error(found):

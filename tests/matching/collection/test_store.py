@@ -204,7 +204,8 @@ def test_the_kinds_of_processors_are_kept(db):
 
 @pytest.mark.parametrize("config", [MatchConfig(), MatchConfig.paper()], ids=["default", "paper"])
 def test_settings_come_back_from_the_database(tmp_path, config):
-    for k, settings in enumerate((config, replace(config, features=replace(config.features, sift_contrast=0.05)))):
+    other = replace(config, features=replace(config.features, sift_contrast=0.05))
+    for k, settings in enumerate((config, other)):
         with open_store(tmp_path / f"{k}.db", settings) as store:
             assert config_of_store(store) == settings
 
