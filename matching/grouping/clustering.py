@@ -53,8 +53,6 @@ class ClusteringConfig:
     min_score: float = 0.2
 
     def __post_init__(self):
-        if self.method not in METHODS:
-            raise InputError(f"method must be one of {METHODS}, got {self.method!r}")
         check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
         check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_score=0)
         if self.n_clusters is not None:
@@ -73,6 +71,8 @@ def cluster_graph(
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
     """
+    if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
+        raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     if initial is None:
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)
         initial = gdl_core.initial_clusters(knn, k0, mutual=True)
