@@ -50,7 +50,7 @@ class Labelling:
 def label_candidates(
     candidates: Candidates, pool: Candidates, names: tuple[str, ...]
 ) -> dict[str, Labelling]:
-    """Labels by each of the methods named (all but sift-ransac).
+    """Labels by each of the methods named (all but sift-ransac). The pool is by rising score.
 
     Graph degree linkage and the rivals with its stages take matches from the pool; plain rivals have no use
     for it.

@@ -81,9 +81,10 @@ def working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> lis
 
 
 def candidates_of(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
-    """The best candidates of two images and the pool behind them, in their pixels."""
+    """The best candidates of two images and the pool behind them by rising score, in their pixels."""
     features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
-    return match_with_reserve(*features, config.candidates)
+    best, pool = match_with_reserve(*features, config.candidates)
+    return best, pool[np.argsort(pool.score, kind="stable")]
 
 
 def labelled_candidates(pair: CompositePair) -> LabelledCandidates:
