@@ -24,6 +24,7 @@ from eval.running import (
     exit_status,
 )
 from eval.tables import write_csv
+from eval.variants import variants
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--pairs", type=int, default=16, help="composite pairs of a kind (default: 16)")
     parser.add_argument(
-        "--variants", nargs="+", metavar="NAME", help=f"default: all: {', '.join(ablation.variants())}"
+        "--variants", nargs="+", metavar="NAME", help=f"default: all: {', '.join(variants())}"
     )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(
@@ -51,7 +52,7 @@ def measure(args: argparse.Namespace) -> None:
     check_least(args, pairs=1)
     check_jobs(args)
     check_folder(args.out)
-    known = ablation.variants()
+    known = variants()
     for name in args.variants or ():
         if name not in known:
             raise ValueError(f"--variants must be of {', '.join(known)}, got {name}")

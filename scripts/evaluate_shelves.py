@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.ablation import settings
 from eval.running import check_folder, exit_status
 from eval.shelves import (
     SCENE_COLUMNS,
@@ -25,6 +24,7 @@ from eval.shelves import (
     table,
 )
 from eval.tables import write_csv
+from eval.variants import settings
 from matching import MatchConfig
 
 

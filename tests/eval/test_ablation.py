@@ -8,6 +8,7 @@ import pytest
 
 from eval import ablation
 from eval.tables import read_csv
+from eval.variants import choosing, settings, variants
 from matching import MatchConfig
 from matching.features import extract_features
 from matching.grouping import clustering
@@ -37,10 +38,10 @@ def tabletop(tmp_path):
 
 
 def test_every_variant_changes_something():
-    variants = ablation.variants()
-    assert variants.keys() >= REQUIRED and next(iter(variants)) == "default"
-    assert len(set(variants.values())) == len(variants)
-    assert set(ablation.settings()) <= variants.keys()
+    known = variants()
+    assert known.keys() >= REQUIRED and next(iter(known)) == "default"
+    assert len(set(known.values())) == len(known)
+    assert set(settings()) <= known.keys()
 
 
 def test_variants_of_a_pair_share_its_features(monkeypatch):
@@ -52,7 +53,7 @@ def test_variants_of_a_pair_share_its_features(monkeypatch):
 
     monkeypatch.setattr(ablation, "extract_features", count)
     names = ("default", "one-cluster", "SIFT only")
-    compared = {name: ablation.variants()[name] for name in names}
+    compared = {name: variants()[name] for name in names}
     rows = list(ablation.measure(ablation.Composite("copies", 1, shipped(), side=200), compared))
     assert [row["variant"] for row in rows] == list(names) and len(described) == 2
     assert all(row["data"] == "copies" and row["objects"] == 4 for row in rows)
@@ -71,7 +72,7 @@ def test_one_kind_of_region_has_the_features_that_it_has_alone():
 
 def test_another_choice_of_objects_is_gone_afterwards(monkeypatch):
     before = clustering.above_largest_gap
-    with pytest.raises(ZeroDivisionError), ablation._choosing(lambda scores, least: scores > 1):
+    with pytest.raises(ZeroDivisionError), choosing(lambda scores, least: scores > 1):
         assert clustering.above_largest_gap is not before
         raise ZeroDivisionError
     assert clustering.above_largest_gap is before
