@@ -1,4 +1,4 @@
-"""The full matrix of ACC distances that the rivals work on; `matching.geometry.acc_distances` defines it."""
+"""The full matrix of ACC distances that the rivals work on; `matching.grouping.distances` defines it."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -6,28 +6,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.ablation import SETTINGS
-from eval.methods import Labelling, composite_config
+from eval.methods import Labelling
 from eval.ransac import sift_ransac
 from eval.tables import markdown_table
 from eval.trials import measures
-from matching import MatchConfig, match
+from matching import match
 from synth.composite import composite_pair, true_instance
 from synth.photographs import Photographs
 
+SETTINGS = ((1, 5.0), (3, 5.0), (5, 5.0), (3, 0.0), (3, 15.0), (1, 15.0), (2, 10.0), (5, 0.0))  # M, sigma_n
 CELL = 4.0  # px: true matches that share a cell in both images count as one place
 
 
 def methods() -> dict:
     """Name -> function of two images that gives xy0, xy1 (m, 2) and cluster (m,), -1 for outliers."""
     return {
-        "match": partial(_match, config=MatchConfig()),
-        "match, without seams": partial(_match, config=composite_config()),
+        "match": _match,
         "SIFT, ratio 0.8, sequential MAGSAC": _ordinary,
     }
 
@@ -82,8 +80,8 @@ def _sums(rows):
     )
 
 
-def _match(image0, image1, config):
-    result = match(image0, image1, config)
+def _match(image0, image1):
+    result = match(image0, image1)
     return result.xy0, result.xy1, result.cluster
 
 

@@ -18,6 +18,7 @@ from eval.ransac import sift_ransac
 from eval.tables import read_arrays
 from eval.trials import candidates_of, working_images
 from matching import MatchConfig
+from matching.candidates import join_candidates
 from synth.photographs import SUFFIXES, read_picture
 
 NEAR = 12.0  # px in each image, root mean square over both
@@ -95,12 +96,13 @@ def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
     """A row for every method named."""
     config = MatchConfig()
     images = working_images(pair.image0, pair.image1, config)
-    candidates = candidates_of(images, config)
+    listed, pool = candidates_of(images, config)
+    candidates = join_candidates([listed, pool])
     xy0, xy1 = images[0].to_picture(candidates.xy0), images[1].to_picture(candidates.xy1)
     found = {
         name: (xy0, xy1, labelling)
         for name, labelling in label_candidates(
-            candidates, tuple(n for n in names if n != SIFT_RANSAC)
+            listed, pool, tuple(n for n in names if n != SIFT_RANSAC)
         ).items()
     }
     if SIFT_RANSAC in names:

@@ -8,31 +8,24 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from eval.methods import NAMES, SIFT_RANSAC
+from eval.methods import GDL, NAMES, SIFT_RANSAC
+from eval.stages import SUFFIX
 from eval.sweep import SWEEPS
 from eval.tables import markdown_table
 
 FACTORS = {"n_outliers": "number of outliers", "sigma": "deformation σₙ (px)", "n_common": "common objects M"}
-# Okabe and Ito's colours, which the colour-blind can tell apart
-COLOURS = dict(
-    zip(
-        NAMES,
-        (
-            "#000000",
-            "#777777",
-            "#999933",
-            "#D55E00",
-            "#0072B2",
-            "#009E73",
-            "#CC79A7",
-            "#E69F00",
-            "#56B4E9",
-            "#882255",
-        ),
-        strict=True,
-    )
-)
-MARKERS = dict(zip(NAMES, "o.sv^D<>Px", strict=True))
+# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the stages has its own, dashed
+STYLES = {
+    "agdl": ("#000000", "o"),
+    "gdl-u": ("#777777", "."),
+    "agdl-paper": ("#999933", "s"),
+    "acc": ("#D55E00", "v"),
+    "graph-shift": ("#0072B2", "^"),
+    "spectral-matching": ("#009E73", "D"),
+    "ransac": ("#CC79A7", "<"),
+    "hdbscan": ("#E69F00", ">"),
+    "average-linkage": ("#56B4E9", "P"),
+}
 
 Panel = tuple[str, tuple[float, float]]  # the sweep, and the values of the two fixed factors
 
@@ -153,7 +146,7 @@ def ahead_text(rows: list[dict]) -> str:
         agdl = mean(inside, "agdl")
         for name in methods_of(rows):
             value = mean(inside, name)
-            if name not in ("agdl", "gdl-u", "agdl-paper", SIFT_RANSAC) and value > agdl:
+            if name not in (*GDL, SIFT_RANSAC) and value > agdl:
                 lines.append(f"* N = {n:g}, σₙ = {sigma:g}, M = {m:g}: {name} {value:.3f}, agdl {agdl:.3f}")
     return "\n".join(lines) or "Nowhere."
 
@@ -199,14 +192,16 @@ def _draw_panel(axis, panel: Panel, rows: list[dict]) -> None:
             continue
         x, y, half = curve(rows, panel[0], name)
         strong = name == "agdl"
+        colour, marker = STYLES[name.removesuffix(SUFFIX)]
         style = {
-            "color": COLOURS[name],
-            "marker": MARKERS[name],
+            "color": colour,
+            "marker": marker,
             "ms": 5 if strong else 4,
             "lw": 2.4 if strong else 1.2,
+            "ls": "--" if name.endswith(SUFFIX) else "-",
         }
         axis.plot(x, y, label=name, zorder=3 if strong else 2, **style)
-        axis.fill_between(x, y - half, np.minimum(y + half, 1), color=COLOURS[name], alpha=0.12, lw=0)
+        axis.fill_between(x, y - half, np.minimum(y + half, 1), color=colour, alpha=0.12, lw=0)
 
 
 def curve(rows: list[dict], factor: str, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -4,7 +4,8 @@ A rival takes (distances, candidates, params) and returns (m,) int64 cluster lab
 
 * distances: (m, m) float32 or float64, symmetric, pixels: the ACC distance of every pair of candidates;
 * candidates: a record with `xy0`, `xy1` (m, 2) pixels and `score` (m,), smaller is better;
-* params: the rival's own frozen record; its default values are tuned by `scripts/tune_rivals.py`.
+* params: the rival's own frozen record; its default values, and those that it has in the place of graph
+  degree linkage with the stages around that (`eval.stages`), are tuned by `scripts/tune_rivals.py`.
 """
 
 from collections.abc import Callable
@@ -34,4 +35,13 @@ PARAMS: dict[str, type] = {
     "ransac": RansacParams,
     "hdbscan": HdbscanParams,
     "average-linkage": LinkageParams,
+}
+
+PARAMS_WITH_STAGES: dict[str, object] = {
+    "acc": AccParams(),
+    "graph-shift": GraphShiftParams(),
+    "spectral-matching": SpectralParams(),
+    "ransac": RansacParams(),
+    "hdbscan": HdbscanParams(),
+    "average-linkage": LinkageParams(),
 }

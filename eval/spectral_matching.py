@@ -50,9 +50,10 @@ def spectral_matching(
 
 def affinity(distances: NDArray, beta: float) -> sparse.csr_array:
     """W_ij = max(beta - d_ij, 0) with a zero diagonal, (m, m) float64."""
-    w = np.maximum(beta - distances.astype(np.float64), 0)
-    np.fill_diagonal(w, 0)
-    return sparse.csr_array(w)
+    row, column = np.nonzero(distances < beta)
+    row, column = row[row != column], column[row != column]
+    weight = beta - distances[row, column].astype(np.float64)
+    return sparse.csr_array((weight, (row, column)), shape=distances.shape)
 
 
 def principal_eigenvector(w: sparse.csr_array) -> tuple[NDArray[np.float64], float]:

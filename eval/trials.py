@@ -1,27 +1,28 @@
 """One composite pair, its candidates, and the trials on them.
 
-A trial is a pair with a chosen number of outliers: all true candidates among the best 3,000, and the
-n_outliers false ones with the smallest descriptor distances, from beyond the best 3,000 where these hold
-fewer.
+A trial is a pair with a chosen number of outliers. Its list holds all true candidates among the best 3,000,
+and the n_outliers false ones with the smallest descriptor distances, from beyond the best 3,000 where these
+hold fewer. The pool behind the list is the next best of all others, as many as the list has: the same for
+all methods that look at one. Methods are judged on the list.
 """
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.methods import SIFT_RANSAC, Labelling, composite_config, label_candidates
+from eval.methods import SIFT_RANSAC, Labelling, label_candidates
 from eval.metrics import count_objects, score_matches
 from eval.ransac import sift_ransac
 from matching import MatchConfig
-from matching.candidates import Candidates, match_features
+from matching.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features import extract_features
 from matching.images import WorkingImage, picture_of_array, working_image
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
-POOL = 6000  # candidates that the false ones are taken from
+NO_POOL = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -41,20 +42,36 @@ class PairSettings:
 
 
 @dataclass(frozen=True, eq=False)
+class Trial:
+    """m `candidates` by rising score, `instance` (m,) int64: the object instance each is true on or -1, and
+    the same of the pool behind them."""
+
+    candidates: Candidates
+    instance: NDArray[np.int64]
+    pool: Candidates
+    pool_instance: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledCandidates:
     """m `candidates`, `instance` (m,) int64: the object instance each is true on or -1, and `best` (m,) bool:
-    whether it is among the best 3,000."""
+    whether it is among those that the matcher lists, the others being its pool."""
 
     candidates: Candidates
     instance: NDArray[np.int64]
     best: NDArray[np.bool_]
 
-    def with_outliers(self, n_outliers: int) -> "LabelledCandidates":
-        """The trial's choice, in the order of the candidates; ties of the score by that order."""
-        false = np.flatnonzero(self.instance < 0)
-        false = false[np.argsort(self.candidates.score[false], kind="stable")][:n_outliers]
-        chosen = np.sort(np.concatenate([np.flatnonzero((self.instance >= 0) & self.best), false]))
-        return LabelledCandidates(self.candidates[chosen], self.instance[chosen], self.best[chosen])
+    def with_outliers(self, n_outliers: int) -> Trial:
+        """The trial's list and pool; ties of the score by the order of the candidates."""
+        order = np.argsort(self.candidates.score, kind="stable")
+        false = order[self.instance[order] < 0][:n_outliers]
+        chosen = (self.instance >= 0) & self.best
+        chosen[false] = True
+        listed, others = order[chosen[order]], order[~chosen[order]]
+        pool = others[: round(len(listed) * MatchConfig().candidates.reserve)]
+        return Trial(
+            self.candidates[listed], self.instance[listed], self.candidates[pool], self.instance[pool]
+        )
 
 
 def working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
@@ -63,26 +80,25 @@ def working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> lis
     return [working_image(picture, config.max_pixels) for picture in pictures]
 
 
-def candidates_of(images: list[WorkingImage], config: MatchConfig) -> Candidates:
-    """The best candidates of two images, in their pixels."""
+def candidates_of(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
+    """The best candidates of two images and the pool behind them by rising score, in their pixels."""
     features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
-    return match_features(*features, config.candidates)
+    best, pool = match_with_reserve(*features, config.candidates)
+    return best, pool[np.argsort(pool.score, kind="stable")]
 
 
 def labelled_candidates(pair: CompositePair) -> LabelledCandidates:
-    """The best 6,000 candidates of a pair with their truth, by the matcher's settings for composites."""
-    config = composite_config()
-    wide = replace(config, candidates=replace(config.candidates, max_matches=POOL))
-    images = working_images(pair.image0, pair.image1, wide)
-    candidates = candidates_of(images, wide)
+    """The candidates of a pair and the pool behind them, with their truth."""
+    config = MatchConfig()
+    images = working_images(pair.image0, pair.image1, config)
+    best, pool = candidates_of(images, config)
+    candidates = join_candidates([best, pool])
     points = (
         image.to_picture(xy) for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
     )
-    share = config.candidates.max_matches // max(len(np.unique(candidates.kind)), 1)
-    best = np.zeros(len(candidates), bool)
-    for kind in np.unique(candidates.kind):
-        best[np.flatnonzero(candidates.kind == kind)[:share]] = True
-    return LabelledCandidates(candidates, true_instance(pair, *points), best)
+    return LabelledCandidates(
+        candidates, true_instance(pair, *points), np.arange(len(candidates)) < len(best)
+    )
 
 
 def measure_pair(
@@ -90,13 +106,16 @@ def measure_pair(
 ) -> dict[int, dict[str, dict]]:
     """Measures of every method for every number of outliers: {n_outliers: {method: row}}."""
     pair = settings.make(photographs)
-    pool = labelled_candidates(pair)
+    candidates = labelled_candidates(pair)
     own = _measure_sift_ransac(pair) if SIFT_RANSAC in names else None
     rows = {}
     for n in outliers:
-        trial = pool.with_outliers(n)
-        labellings = label_candidates(trial.candidates, names)
-        rows[n] = {name: measures(trial.instance, found, pair) for name, found in labellings.items()}
+        trial = candidates.with_outliers(n)
+        labellings = label_candidates(trial.candidates, trial.pool, names)
+        rows[n] = {
+            name: measures(trial.instance, found, pair, trial.pool_instance)
+            for name, found in labellings.items()
+        }
         if own is not None:
             rows[n][SIFT_RANSAC] = own
     return rows
@@ -109,16 +128,27 @@ def _measure_sift_ransac(pair: CompositePair) -> dict:
     return measures(true_instance(pair, matches.xy0, matches.xy1), Labelling(labels, seconds), pair)
 
 
-def measures(instance: NDArray[np.int64], found: Labelling, pair: CompositePair) -> dict:
-    """One row of results: the columns of the CSV that a method decides."""
-    kept, true = found.labels >= 0, instance >= 0
+def measures(
+    instance: NDArray[np.int64],
+    found: Labelling,
+    pair: CompositePair,
+    pool_instance: NDArray[np.int64] = NO_POOL,
+) -> dict:
+    """One row of results: the columns of the CSV that a method decides.
+
+    Everything counts the m candidates of the list, except for what joined from the pool.
+    """
+    labels, joined = np.split(found.labels, [len(instance)])
+    kept, true = labels >= 0, instance >= 0
     score = score_matches(kept, true)
-    objects = count_objects(found.labels, instance, pair.n_instances)
+    objects = count_objects(labels, instance, pair.n_instances)
     return {
         "n_true": int(true.sum()),
         "n_false": int((~true).sum()),
         "kept": int(kept.sum()),
         "true_matches": int((kept & true).sum()),
+        "joined": int((joined >= 0).sum()),
+        "true_joined": int(((joined >= 0) & (pool_instance >= 0)).sum()),
         "precision": score.precision,
         "recall": score.recall,
         "f": score.f,

@@ -1,20 +1,24 @@
 """Parameters of the rivals: the same random search for each, on composites that no test uses.
 
-Every rival gets as many draws as any other: the values in the code, draws from its ranges, then draws near
-the best of these. The one with the best mean F over the tuning trials wins. Tuning seeds are 1000 and up,
-the sweep's seeds are below.
+Every rival gets as many draws as any other, alone and with the stages around it: the values in the code,
+draws from its ranges, then draws near the best of these. The one with the best mean F over the tuning trials
+wins. Tuning seeds are 1000 to 1007, the sweep's are `eval.sweep.FIRST_SEED` and up.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from eval.distances import distance_matrix
 from eval.metrics import score_matches
-from eval.rivals import METHODS, PARAMS
-from eval.trials import LabelledCandidates, PairSettings, labelled_candidates
+from eval.rivals import METHODS, PARAMS, PARAMS_WITH_STAGES
+from eval.stages import SUFFIX, rival_clustering
+from eval.trials import PairSettings, Trial, labelled_candidates
+from matching.pipeline import find_objects
+from matching.threads import limited_threads
 from synth.photographs import Photographs
 
 FIRST_TUNING_SEED = 1000
@@ -77,28 +81,29 @@ class Tuned:
     f_before: float
 
 
-def tuning_trials(photographs: Photographs) -> list[LabelledCandidates]:
+def tuning_trials(photographs: Photographs) -> list[Trial]:
     """The candidates of all tuning trials, with their truth."""
 
-    def trial(k: int, n_outliers: int, sigma: float, n_common: int) -> LabelledCandidates:
+    def trial(k: int, n_outliers: int, sigma: float, n_common: int) -> Trial:
         settings = PairSettings(sigma, n_common, FIRST_TUNING_SEED + k)
         return labelled_candidates(settings.make(photographs)).with_outliers(n_outliers)
 
     return [trial(k, *numbers) for k, numbers in enumerate(tqdm(TRIALS, desc="tuning pairs"))]
 
 
-def tune(method: str, trials: list[LabelledCandidates], n_draws: int, n_jobs: int) -> Tuned:
+def tune(method: str, trials: list[Trial], n_draws: int, n_jobs: int) -> Tuned:
     """Random search over the ranges of one rival, then as many draws again near the best so far.
 
+    method : a name of METHODS, or one with "+stages" behind it
     A tie goes to the earlier draw, those in the code first.
     """
-    default, ranges = PARAMS[method](), RANGES[method]
+    name = method.removesuffix(SUFFIX)
+    default, ranges = PARAMS_WITH_STAGES[name] if method != name else PARAMS[name](), RANGES[name]
     rng = np.random.default_rng(0)
-    distances = [distance_matrix(t.candidates) for t in trials]
 
     def mean_fs(draws: list) -> list[float]:
         run = Parallel(n_jobs=n_jobs, return_as="generator")
-        jobs = (delayed(mean_f)(method, params, trials, distances) for params in draws)
+        jobs = (delayed(mean_f)(method, params, trials) for params in draws)
         return list(tqdm(run(jobs), total=len(draws), desc=method))
 
     draws = [default, *(replace(default, **draw(ranges, rng)) for _ in range(n_draws))]
@@ -110,13 +115,23 @@ def tune(method: str, trials: list[LabelledCandidates], n_draws: int, n_jobs: in
     return Tuned(method, draws[k], means[k], means[0])
 
 
-def mean_f(method: str, params, trials: list[LabelledCandidates], distances: list) -> float:
-    """Mean F of one method over the trials."""
-    scores = []
-    for trial, d in zip(trials, distances, strict=True):
-        labels = METHODS[method](d, trial.candidates, params)
-        scores.append(score_matches(labels >= 0, trial.instance >= 0).f)
+def mean_f(method: str, params, trials: list[Trial]) -> float:
+    """Mean F of one method over the lists of the trials."""
+    with limited_threads(1):
+        labels = [_labels(method, params, trial) for trial in trials]
+    scores = [
+        score_matches(found >= 0, trial.instance >= 0).f for found, trial in zip(labels, trials, strict=True)
+    ]
     return float(np.mean(scores))
+
+
+def _labels(method: str, params, trial: Trial) -> NDArray[np.int64]:
+    name = method.removesuffix(SUFFIX)
+    if name == method:
+        return METHODS[name](distance_matrix(trial.candidates), trial.candidates, params)
+    cluster = rival_clustering(name, params)
+    groups = find_objects(trial.candidates, trial.pool, cluster=cluster)[1]
+    return groups.labels[: len(trial.instance)]
 
 
 def draw(ranges: dict[str, tuple], rng: np.random.Generator) -> dict:

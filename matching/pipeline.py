@@ -13,6 +13,7 @@ from matching.candidates import join_candidates, match_with_reserve
 from matching.config import MatchConfig, check_config
 from matching.features import Features, extract_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
+from matching.grouping.clustering import cluster_graph
 from matching.images import picture_of, to_picture, with_mask, working_image
 from matching.objects import MatchedObject, describe_object
 from matching.threads import default_threads
@@ -115,7 +116,7 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     )
     clock.lap("candidates")
     if find_clusters is None:
-        candidates, groups = _listed(*find_objects(candidates, reserve, config), len(candidates))
+        candidates, groups = listed(*find_objects(candidates, reserve, config), len(candidates))
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
@@ -133,16 +134,19 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds)
 
 
-def find_objects(candidates, pool, config=MatchConfig()):
-    """The candidates, those of the pool behind them by rising score, and the Groups of both."""
+def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
+    """The candidates, those of the pool behind them by rising score, and the Groups of both.
+
+    Another method may `cluster` in place of graph degree linkage, see `matching.grouping.group`.
+    """
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
     how = {"default": group, "paper": group_by_paper}[config.grouping]
-    return candidates, how(correspondences, n_listed, config, default_threads())
+    return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
 
 
-def _listed(candidates, groups, n_best):
+def listed(candidates, groups, n_best):
     """As many as n_best of the candidates: the objects' matches take the places of the worst outliers, and
     where places are few, the largest objects give up their worst matches.
     """
@@ -151,9 +155,8 @@ def _listed(candidates, groups, n_best):
     most = _fair_share(np.bincount(labels[labels >= 0]), n_best)
     members = [order[labels == k][:most] for k in range(len(groups.scores))]
     outliers = order[labels < 0]
-    listed = np.concatenate([*members, outliers])[:n_best]
-    listed.sort()
-    return candidates[listed], Groups(groups.labels[listed], groups.scores)
+    rows = np.sort(np.concatenate([*members, outliers])[:n_best])
+    return candidates[rows], Groups(groups.labels[rows], groups.scores)
 
 
 def _fair_share(sizes, places):

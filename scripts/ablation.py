@@ -1,38 +1,70 @@
-"""What each step of the matching is worth: the same composite pairs with one step changed at a time."""
+"""What the clustering and each stage of the grouping is worth: the same pairs, one thing changed at a time.
+
+Writes ablation.csv, a row for each kind of data and variant, and prints it as Markdown: mean F, objects
+found, clusters an object found, mixed and spurious clusters, seconds of the grouping.
+"""
 
 from eval import uncaught  # noqa: F401
 
 # isort: split
 import argparse
 import sys
+from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.ablation import ablate, table, variants
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval import ablation
+from eval.pairs import find_pairs
+from eval.running import (
+    add_photograph_options,
+    check_folder,
+    check_jobs,
+    check_least,
+    chosen_photographs,
+    exit_status,
+)
+from eval.tables import write_csv
+from eval.variants import variants
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     add_photograph_options(parser)
-    parser.add_argument("--pairs", type=int, default=16, help="composite pairs (default: 16)")
-    parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument(
-        "--copies", type=int, default=1, help="times that each object stands in the second picture"
+        "--data", type=Path, help="folder of the table tops, two photographs and gt.npz each (default: none)"
     )
+    parser.add_argument("--pairs", type=int, default=16, help="composite pairs of a kind (default: 16)")
     parser.add_argument(
-        "--sigma", type=float, metavar="PX", help="deformation sigma_n of all pairs (default: 0 to 15)"
+        "--variants", nargs="+", metavar="NAME", help=f"default: all: {', '.join(variants())}"
     )
+    parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("ablation"), help="folder of the results (default: ablation)"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
     return exit_status(lambda: measure(args))
 
 
 def measure(args: argparse.Namespace) -> None:
-    check_least(args, pairs=1, first_seed=0, copies=1, sigma=0)
-    photographs = chosen_photographs(args)
-    seeds = range(args.first_seed, args.first_seed + args.pairs)
-    steps = ablate(photographs, seeds, args.copies, args.sigma)
-    print(table(list(tqdm(steps, total=len(seeds) * len(variants())))))
+    check_least(args, pairs=1)
+    check_jobs(args)
+    check_folder(args.out)
+    known = variants()
+    for name in args.variants or ():
+        if name not in known:
+            raise ValueError(f"--variants must be of {', '.join(known)}, got {name}")
+    compared = {name: known[name] for name in known if name in (args.variants or known)}
+    cases = ablation.cases(chosen_photographs(args), find_pairs(args.data) if args.data else [], args.pairs)
+    steps = ablation.ablate(cases, compared, args.jobs)
+    rows = [row for step in tqdm(steps, total=len(cases), disable=args.quiet) for row in step]
+    rows.sort(key=lambda row: list(compared).index(row["variant"]))
+    sums = ablation.summary(rows)
+    columns = [{name: row[name] for name in ablation.COLUMNS} for row in sums]
+    write_csv(args.out / "ablation.csv", ablation.COLUMNS, columns)
+    print(ablation.table(sums))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.ablation import variants
 from eval.running import check_folder, exit_status
 from eval.shelves import (
     SCENE_COLUMNS,
@@ -25,6 +24,7 @@ from eval.shelves import (
     table,
 )
 from eval.tables import write_csv
+from eval.variants import settings
 from matching import MatchConfig
 
 
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
-    parser.add_argument("--ablation", action="store_true", help="each variant of ablation.py as well")
+    parser.add_argument("--ablation", action="store_true", help="each of the settings of ablation.py as well")
     parser.add_argument("--scenes", action="store_true", help="every two scenes instead of models and scenes")
     parser.add_argument(
         "--out", type=Path, default=Path("shelves"), help="folder of shelves_scenes.csv (default: shelves)"
@@ -55,7 +55,7 @@ def evaluate_scenes(args: argparse.Namespace) -> None:
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    chosen = variants() if args.ablation else {"default": MatchConfig()}
+    chosen = settings() if args.ablation else {"default": MatchConfig()}
     pairs = read_shelves(args.data)
     steps = measure(pairs, chosen)
     rows = list(tqdm(steps, total=len(pairs) * len(chosen), desc="pairs", disable=args.quiet))

@@ -56,10 +56,10 @@ def measure(options):
     scores = np.array([best_score(described[a], described[b]) for a, b in tqdm(pairs, desc="pairs")])
     least = MatchConfig().clustering.min_score
     for k in np.flatnonzero(scores >= least):
-        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {scores[k]:.1f}")
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {scores[k]:.2f}")
     quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
     print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
-    print("best score: median {:.1f}, 95 % {:.1f}, 99 % {:.1f}, largest {:.1f}".format(*quantiles))
+    print("best score: median {:.2f}, 95 % {:.2f}, 99 % {:.2f}, largest {:.2f}".format(*quantiles))
 
 
 if __name__ == "__main__":

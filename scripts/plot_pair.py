@@ -1,6 +1,7 @@
-"""Draw one composite trial: the pair, its candidates with their truth, a detection, the connectivity scores.
+"""Draw one composite trial, stage by stage.
 
-Writes detection.png (after the paper's Fig. 5) and scores.png (after its supplement).
+Writes detection.png (the pair, its candidates with their truth, a detection, after the paper's Fig. 5),
+graph.png, clusters.png (before and after outliers leave) and scores.png (after its supplement).
 """
 
 from eval import uncaught  # noqa: F401
@@ -11,7 +12,7 @@ import sys
 from pathlib import Path
 
 from eval.methods import NAMES, SIFT_RANSAC
-from eval.pictures import draw_detection, draw_scores
+from eval.pictures import draw_clusters, draw_detection, draw_graph, draw_scores, stages
 from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
 from eval.trials import PairSettings, labelled_candidates
 
@@ -46,8 +47,12 @@ def draw(args: argparse.Namespace) -> None:
     pair = settings.make(chosen_photographs(args))
     trial = labelled_candidates(pair).with_outliers(args.n_outliers)
     draw_detection(pair, trial, args.method, args.out / "detection.png")
-    draw_scores(trial, args.out / "scores.png")
-    print(f"{args.out / 'detection.png'}\n{args.out / 'scores.png'}")
+    found = stages(trial)
+    draw_graph(pair, trial, found, args.out / "graph.png")
+    draw_clusters(pair, trial, found, args.out / "clusters.png")
+    draw_scores(found, args.out / "scores.png")
+    for name in ("detection", "graph", "clusters", "scores"):
+        print(args.out / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,12 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--trials", type=int, help=f"trials a point (default {sweep.N_TRIALS}, with --quick 2)"
     )
-    parser.add_argument("--first-seed", type=int, default=0, help="seed of the first trial (default 0)")
+    parser.add_argument(
+        "--first-seed",
+        type=int,
+        default=sweep.FIRST_SEED,
+        help=f"seed of the first trial (default {sweep.FIRST_SEED})",
+    )
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: one for each core)")
     parser.add_argument(
         "--methods", nargs="+", default=list(methods.NAMES), metavar="NAME", help="default: all"

@@ -1,4 +1,4 @@
-"""Tune the parameters of the rivals, all with the same effort."""
+"""Tune the parameters of the rivals, alone and with the stages around them, all with the same effort."""
 
 from eval import uncaught  # noqa: F401
 
@@ -6,6 +6,7 @@ from eval import uncaught  # noqa: F401
 import argparse
 import sys
 
+from eval.methods import WITH_STAGES
 from eval.rivals import METHODS
 from eval.running import add_photograph_options, check_jobs, check_least, chosen_photographs, exit_status
 from eval.tuning import tune, tuning_trials
@@ -18,7 +19,8 @@ def main(argv: list[str] | None = None) -> int:
         "--draws", type=int, default=24, help="random settings a method, and as many near the best"
     )
     parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    names = [*METHODS, *WITH_STAGES]
+    parser.add_argument("--methods", nargs="+", choices=names, default=names)
     args = parser.parse_args(argv)
     return exit_status(lambda: measure(args))
 

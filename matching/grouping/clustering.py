@@ -72,7 +72,7 @@ def cluster_graph(
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
     """
-    if config.method not in METHODS:
+    if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
     if initial is None:
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)

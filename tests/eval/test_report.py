@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from eval import report
-from eval.rivals import PARAMS
+from eval import methods, report
+from eval.rivals import PARAMS, PARAMS_WITH_STAGES
 from eval.sweep import SWEEPS
 from eval.tables import read_csv, write_csv
 from eval.tuning import RANGES, TRIALS, draw
@@ -50,6 +50,11 @@ def test_figure(tmp_path):
     assert (tmp_path / "f.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_every_method_has_a_style_of_its_own(tmp_path):
+    report.draw([row(name, 0.5, seed) for name in methods.NAMES for seed in (0, 1)], tmp_path / "f.png")
+    assert len(set(report.STYLES.values())) == len(report.STYLES)
+
+
 def test_report_of_sift_ransac_alone(tmp_path):
     rows = [row("sift-ransac", f, seed) for seed, f in enumerate((0.9, 0.7))]
     text = report.summary(rows)
@@ -76,7 +81,8 @@ def test_no_rows(tmp_path):
 
 
 def test_every_rival_has_ranges_of_its_own_parameters():
-    assert RANGES.keys() == PARAMS.keys()
+    assert RANGES.keys() == PARAMS.keys() == PARAMS_WITH_STAGES.keys()
+    assert {name: type(params) for name, params in PARAMS_WITH_STAGES.items()} == PARAMS
     rng = np.random.default_rng(0)
     for name, ranges in RANGES.items():
         params = PARAMS[name](**draw(ranges, rng))

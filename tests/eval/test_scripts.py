@@ -25,11 +25,11 @@ def refusal(capsys, name, *options):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("ablation", ["--copies", "0"], "--copies must be at least 1, got 0"),
-        ("ablation", ["--copies", "10"], "copies must be in [1, 9] for 1 objects, got 10"),
         ("compare_ransac", ["--copies", "10"], "copies must be in [1, 9] for 1 objects, got 10"),
         ("ablation", ["--pairs", "0"], "--pairs must be at least 1, got 0"),
-        ("ablation", ["--sigma", "nan"], "--sigma must be at least 0, got nan"),
+        ("ablation", ["--jobs", "0"], "--jobs must not be 0, got 0"),
+        ("ablation", ["--variants", "none"], "--variants must be of default, "),
+        ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
         ("compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
         ("evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
         ("bench_clustering", ["scaling", "--jobs", "0"], "--jobs must be at least 1, got 0"),
@@ -58,7 +58,7 @@ def test_bad_options(name, options, message, capsys):
     assert message in refusal(capsys, name, *options)
 
 
-@pytest.mark.parametrize("name", ["cluster_images", "evaluate_pairs", "figures", "sweep"])
+@pytest.mark.parametrize("name", ["ablation", "cluster_images", "evaluate_pairs", "figures", "sweep"])
 def test_a_file_as_folder_of_results_is_refused_before_the_work(name, tmp_path, capsys):
     (tmp_path / "out").write_text("")
     data = ["--data", tmp_path / "none"] if name == "evaluate_pairs" else []

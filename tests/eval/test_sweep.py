@@ -12,14 +12,25 @@ import numpy as np
 import pytest
 
 from eval import sweep
-from eval.methods import NAMES, check_names, label_candidates, parameters
+from eval.methods import NAMES, Labelling, check_names, label_candidates, parameters
 from eval.tables import read_csv
-from eval.trials import PairSettings, labelled_candidates
+from eval.trials import PairSettings, labelled_candidates, measures
 from synth.photographs import shipped
 
 ROOT = Path(__file__).parents[2]
 SIDE = 96
-SMALL = ["--quick", "--trials", "1", "--side", str(SIDE), "--methods", "agdl", "acc", "ransac", "--quiet"]
+SMALL = [
+    "--quick",
+    "--trials",
+    "1",
+    "--side",
+    str(SIDE),
+    "--methods",
+    "agdl",
+    "ransac",
+    "ransac+stages",
+    "--quiet",
+]
 
 
 def command(out, *options):
@@ -54,6 +65,8 @@ def test_every_point_trial_and_method_has_its_row(whole):
     assert len(set(keys)) == len(keys) == 6 * 3
     for row in rows:
         assert 0 <= row["true_matches"] <= min(row["n_true"], row["kept"])
+        assert 0 <= row["true_joined"] <= row["joined"] and row["seed"] == sweep.FIRST_SEED
+        assert row["joined"] == 0 or row["method"] != "ransac"
         assert row["n_false"] <= row["n_outliers"] and 0 <= row["f"] <= 1
         assert isinstance(json.loads(row["params"]), dict) and row["version"] and row["images"] == "shipped"
     assert (whole / "sweep.png").stat().st_size > 10_000
@@ -150,12 +163,40 @@ def test_a_trial_holds_the_true_candidates_and_the_best_false_ones(small_trial):
     assert (everything.instance < 0).sum() == (small_trial.instance < 0).sum()
 
 
+def test_the_pool_is_the_next_best_of_what_is_not_listed(small_trial):
+    trial = small_trial.with_outliers(40)
+    everyone = [tuple(row) for row in np.hstack([small_trial.candidates.xy0, small_trial.candidates.xy1])]
+    listed, pool = (
+        [tuple(row) for row in np.hstack([part.xy0, part.xy1])] for part in (trial.candidates, trial.pool)
+    )
+    assert len(set(listed) | set(pool)) == len(listed) + len(pool) == 2 * len(listed)
+    others = np.array([row not in set(listed) for row in everyone])
+    best = np.sort(small_trial.candidates.score[others])[: len(pool)]
+    assert np.array_equal(trial.pool.score, best)
+    assert (np.diff(trial.candidates.score) >= 0).all()
+    assert len(trial.pool_instance) == len(pool)
+
+
+def test_scores_count_the_list_alone(small_trial):
+    pair = PairSettings(5, 3, 0, side=SIDE).make(shipped())
+    trial = small_trial.with_outliers(40)
+    true = np.concatenate([trial.instance, trial.pool_instance])
+    all_true = measures(trial.instance, Labelling(true, 1.0), pair, trial.pool_instance)
+    assert (all_true["f"], all_true["true_matches"]) == (1, (trial.instance >= 0).sum())
+    assert all_true["joined"] == all_true["true_joined"] == (trial.pool_instance >= 0).sum()
+    all_joined = np.concatenate([trial.instance, np.zeros(len(trial.pool), int)])
+    wrong = measures(trial.instance, Labelling(all_joined, 1.0), pair, trial.pool_instance)
+    assert wrong["f"] == 1 and wrong["joined"] == len(trial.pool)
+    assert wrong["true_joined"] == all_true["true_joined"]
+
+
 def test_every_method_labels_a_trial(small_trial):
     trial = small_trial.with_outliers(200)
-    found = label_candidates(trial.candidates, NAMES)
+    found = label_candidates(trial.candidates, trial.pool, NAMES)
     assert list(found) == [n for n in NAMES if n != "sift-ransac"]
     for name, labelling in found.items():
-        assert labelling.labels.shape == trial.instance.shape and labelling.seconds > 0, name
+        n = len(trial.candidates) + len(trial.pool)
+        assert labelling.labels.shape == (n,) and labelling.seconds > 0, name
         assert json.loads(parameters(name))
 
 

@@ -117,6 +117,7 @@ def test_what_moves_as_one():
     #  6 7 8
     assert move_as_one(np.array([0, 1]), np.array([4, 5]))  # left and right
     assert move_as_one(np.array([8, 5]), np.array([4, 1]))  # below and above
+    assert move_as_one(np.array([8, 4]), np.array([4, 0]))  # corner to corner
     assert not move_as_one(np.array([0, 1]), np.array([5, 4]))  # in the other order
     assert not move_as_one(np.array([0, 1]), np.array([1, 4]))  # turned
     assert not move_as_one(np.array([2, 3]), np.array([2, 3]))  # the end of a row, the start of the next
@@ -144,9 +145,9 @@ def test_no_two_objects_move_as_one(n_common, copies):
         at0, at1 = ([divmod(int(t), 3) for t in p] for p in (places0[owner], places1))
         moved = [(r1 - r0, c1 - c0) for (r0, c0), (r1, c1) in zip(at0, at1, strict=False)]
         for i, (r, c) in enumerate(at0):
-            beside = [j for j, (y, x) in enumerate(at0) if abs(y - r) + abs(x - c) == 1]
+            beside = [j for j, (y, x) in enumerate(at0) if max(abs(y - r), abs(x - c)) == 1]
             assert all(moved[i] != moved[j] for j in beside)
-    assert draws / 60 < 5
+    assert draws / 60 < 8
 
 
 def test_other_tiles_are_all_different():
