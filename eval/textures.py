@@ -49,7 +49,7 @@ def measure_texture(pair: tuple[Picture, Picture]) -> dict:
     seconds = round(time.perf_counter() - start, 2)
     return {
         "objects": len(objects),
-        "score": round(max((item.score for item in objects), default=0.0), 1),
+        "score": round(max((item.score for item in objects), default=0.0), 2),
         "seconds": seconds,
     }
 

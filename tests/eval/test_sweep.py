@@ -190,6 +190,7 @@ def test_scores_count_the_list_alone(small_trial):
     assert wrong["true_joined"] == all_true["true_joined"]
 
 
+@pytest.mark.filterwarnings("ignore:n_initial_neighbors=2 gives fewer")  # of the paper's own way
 def test_every_method_labels_a_trial(small_trial):
     trial = small_trial.with_outliers(200)
     found = label_candidates(trial.candidates, trial.pool, NAMES)
