@@ -38,10 +38,12 @@ PARAMS: dict[str, type] = {
 }
 
 PARAMS_WITH_STAGES: dict[str, object] = {
-    "acc": AccParams(),
-    "graph-shift": GraphShiftParams(),
-    "spectral-matching": SpectralParams(),
-    "ransac": RansacParams(),
-    "hdbscan": HdbscanParams(),
-    "average-linkage": LinkageParams(),
+    "acc": AccParams(threshold=8.57, cap=39, min_size=39, min_area=650.0),
+    "graph-shift": GraphShiftParams(sigma_s=0.755, min_density=0.781, min_affinity=0.308, min_size=27),
+    "spectral-matching": SpectralParams(
+        beta=21.0, min_confidence=0.00535, min_eigenvalue=2.3, same_point=0.106
+    ),
+    "ransac": RansacParams(threshold=9.05, min_inliers=65, sampler="uniform", max_models=23),
+    "hdbscan": HdbscanParams(min_cluster_size=13, min_samples=10, max_core_distance=7.05),
+    "average-linkage": LinkageParams(threshold=59.4, min_size=100),
 }

@@ -23,7 +23,7 @@ def correspondences(seed=0, **numbers):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_rival_with_the_stages_finds_planted_objects(name):
-    given, instance = correspondences()
+    given, instance = correspondences(n_inliers=(160, 160, 160))  # objects of composites are that large
     cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
     groups = group(given, len(given), MatchConfig(), cluster=cluster)
     assert score_matches(groups.labels >= 0, instance >= 0).f > 0.9
