@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
-OUT_OF_MEMORY = "Insufficient memory"  # in the text of an error of OpenCV
+OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc")  # in the text of an error of OpenCV
 
 Tell = Callable[..., None]
 
@@ -43,7 +43,7 @@ def main(role: str, memory: str) -> None:
             _limit_processor_time(request.pop("seconds"))
             tell(answer=carry_out(tell, **request))
         except Exception as error:
-            memory_lacks = isinstance(error, MemoryError) or OUT_OF_MEMORY in str(error)
+            memory_lacks = isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
             tell(failed="memory" if memory_lacks else traceback.format_exc()[-LONGEST_TRACEBACK:])
 
 
