@@ -43,8 +43,8 @@ def main(role: str, memory: str) -> None:
             _limit_processor_time(request.pop("seconds"))
             tell(answer=carry_out(tell, **request))
         except Exception as error:
-            memory_lacks = isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
-            tell(failed="memory" if memory_lacks else traceback.format_exc()[-LONGEST_TRACEBACK:])
+            no_memory = isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
+            tell(failed="memory" if no_memory else traceback.format_exc()[-LONGEST_TRACEBACK:])
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
