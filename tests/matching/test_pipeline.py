@@ -231,14 +231,14 @@ def test_where_places_are_few_the_large_objects_give_up_theirs():
     labels = np.full(60, -1)
     labels[:30], labels[45:49], labels[50:60] = 0, 1, 2
     clustered = Groups(labels, np.array([9.0, 8.0, 7.0]))
-    listed, told = pipeline._listed(c, clustered, 48)
+    listed, told = pipeline.listed(c, clustered, 48)
     assert list(np.bincount(told.labels + 1)) == [4, 30, 4, 10]  # the outliers are the best of theirs
     assert list(listed.score) == sorted(listed.score)
     assert set(listed.score[told.labels < 0]) == set(c.score[30:34])
-    listed, told = pipeline._listed(c, clustered, 30)
+    listed, told = pipeline.listed(c, clustered, 30)
     assert list(np.bincount(told.labels + 1)) == [0, 16, 4, 10]
     assert set(listed.score[told.labels == 0]) == set(c.score[:16])
-    listed, told = pipeline._listed(c, clustered, 22)
+    listed, told = pipeline.listed(c, clustered, 22)
     assert list(np.bincount(told.labels)) == [9, 4, 9]
 
 
