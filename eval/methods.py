@@ -24,13 +24,11 @@ SIFT_RANSAC = "sift-ransac"  # has matches of its own
 
 def _gdl_configs() -> dict[str, MatchConfig]:
     config = MatchConfig()
-    configs = {
+    return {
         "agdl": config,
         "gdl-u": replace(config, clustering=replace(config.clustering, method="gdl-u")),
+        "agdl-paper": MatchConfig.paper(),
     }
-    if hasattr(MatchConfig, "paper"):
-        configs["agdl-paper"] = MatchConfig.paper()
-    return configs
 
 
 GDL = tuple(_gdl_configs())

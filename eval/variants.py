@@ -41,10 +41,9 @@ def settings() -> dict[str, MatchConfig]:
     def changed(stage: str, **values) -> MatchConfig:
         return replace(DEFAULT, **{stage: replace(getattr(DEFAULT, stage), **values)})
 
-    paper = {"paper": MatchConfig.paper()} if hasattr(MatchConfig, "paper") else {}
     return {
         "default": DEFAULT,
-        **paper,
+        "paper": MatchConfig.paper(),
         "gdl-u": changed("clustering", method="gdl-u"),
         "K0 = 1": changed("clustering", n_initial_neighbors=1),
         "50 clusters, no least affinity": changed("clustering", n_clusters=50, min_affinity=0.0),

@@ -4,7 +4,7 @@ Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorith
 """
 
 from .completion import complete_by_distance
-from .graph import AffinityGraph, KnnGraph, affinity_graph, initial_clusters
+from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clusters, initial_clusters
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
@@ -21,6 +21,7 @@ __all__ = [
     "agdl",
     "complete_by_distance",
     "connectivity_scores",
+    "enough_initial_clusters",
     "gdl",
     "gdl_u",
     "give_to_neighbours",

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._checks import check_weighting, integer_at_least, one_of
 from ._jobs import effective_jobs
 from .completion import among_samples, complete_by_distance
-from .graph import affinity_graph, initial_clusters, number_by_first
+from .graph import affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
@@ -153,7 +153,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             )
         else:
             self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
-            merged = self._merge(self._initial_clusters(knn))
+            asked = self.n_initial_neighbors
+            initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
+            merged = self._merge(initial)
             among = None if issparse(X) else among_samples(X, self.metric)
             self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
@@ -233,21 +235,6 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             random_state=self.random_state,
             verbose=self.verbose,
         )
-
-    def _initial_clusters(self, knn):
-        wanted = min(self.n_clusters or 1, knn.n_samples)
-        asked = min(self.n_initial_neighbors, knn.n_neighbors)
-        for k in range(asked, -1, -1):
-            labels = initial_clusters(knn, k)
-            if labels.max() + 1 >= wanted:
-                break
-        if k < asked:
-            warnings.warn(
-                f"n_initial_neighbors={asked} gives fewer initial clusters than "
-                f"n_clusters={self.n_clusters}: using {k}",
-                stacklevel=3,
-            )
-        return labels
 
     def _merge(self, labels):
         if self.algorithm == "gdl":

@@ -4,6 +4,7 @@ n samples, each with its K nearest others. W[i, j] = w_ij is the weight of the e
 j, zero where there is none.
 """
 
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 
@@ -251,6 +252,40 @@ def initial_clusters(knn, n_initial_neighbors=1, *, mutual=False):
     if mutual:
         links = links.multiply(links.T)
     return number_by_first(connected_components(links, directed=True, connection="weak")[1])
+
+
+def enough_initial_clusters(knn, n_initial_neighbors, n_clusters, *, stacklevel=1):
+    """The `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
+
+    A smaller K0 than asked for is told in a warning; K0 = 0 leaves every sample a cluster of its own.
+
+    Parameters
+    ----------
+    knn : KnnGraph
+    n_initial_neighbors : int
+        K0; at most K counts.
+    n_clusters : int
+        n_T; at most the number of samples counts.
+    stacklevel : int
+        Of the warning: 1 is the caller.
+
+    Returns
+    -------
+    (n,) int64
+    """
+    asked = min(n_initial_neighbors, knn.n_neighbors)
+    wanted = min(n_clusters, knn.n_samples)
+    for k0 in range(asked, -1, -1):
+        labels = initial_clusters(knn, k0)
+        if labels.max() + 1 >= wanted:
+            break
+    if k0 < asked:
+        warnings.warn(
+            f"n_initial_neighbors={asked} gives fewer initial clusters than n_clusters={n_clusters}:"
+            f" using {k0}",
+            stacklevel=stacklevel + 1,
+        )
+    return labels
 
 
 def number_by_first(labels):

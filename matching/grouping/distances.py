@@ -46,13 +46,6 @@ def _of_pairs(kernel, arrays, i, j):
     return out
 
 
-def lengths(vectors):
-    """The Euclidean lengths of vectors (..., 2); several times as fast as numpy.linalg.norm where they are
-    many and short.
-    """
-    return np.sqrt(np.einsum("...i,...i->...", vectors, vectors))
-
-
 def within_reach(points, others, reach):
     """(n,) bool: which of the points (n, 2) have one of the others (k, 2) nearer than reach."""
     return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])

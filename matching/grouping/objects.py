@@ -87,13 +87,12 @@ def group(
         Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
     """
     objects, scores = [], []
-    rows = np.arange(n_listed)
     for _ in range(config.objects.rounds):
+        rows = _left_over(correspondences, objects, n_listed, config.objects.reach)
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
         if not found:
             break
         objects, scores = [*objects, *found], [*scores, *own]
-        rows = _left_over(correspondences, objects, n_listed, config.objects.reach)
     objects, scores = _merge(correspondences, objects, np.array(scores), config, n_threads, cluster)
     return _numbered_by_score(len(correspondences), objects, scores)
 

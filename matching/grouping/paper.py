@@ -12,8 +12,6 @@ an edge inside it is no object.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 import gdl_core
@@ -65,16 +63,4 @@ def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> np.nda
     Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0
     leaves every correspondence a cluster of its own.
     """
-    asked = min(config.n_initial_neighbors, knn.n_neighbors)
-    wanted = min(config.n_clusters, knn.n_samples)
-    for k0 in range(asked, -1, -1):
-        labels = gdl_core.initial_clusters(knn, k0)
-        if labels.max() + 1 >= wanted:
-            break
-    if k0 < asked:
-        warnings.warn(
-            f"n_initial_neighbors={asked} gives fewer initial clusters than n_clusters={config.n_clusters}:"
-            f" using {k0}",
-            stacklevel=2,
-        )
-    return labels
+    return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)
