@@ -56,7 +56,7 @@ def _parser():
         "--shortlist",
         type=whole_number,
         metavar="N",
-        help="of the gallery, match only the N pictures that share most descriptors with a query",
+        help="match each picture only with the N others that share most descriptors with it",
     )
     where = parser.add_argument_group("results")
     where.add_argument("--db", type=Path, metavar="FILE", required=True, help="database, made if missing")
@@ -110,8 +110,8 @@ def _run(arguments, is_process):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
         raise InputError("--query and --gallery go together")
-    if arguments.shortlist and arguments.gallery is None:
-        raise InputError("--shortlist goes with --query and --gallery")
+    if arguments.shortlist and arguments.gallery is None and arguments.all is None:
+        raise InputError("--shortlist goes with --all, or --query and --gallery")
     if arguments.restart and not named:
         raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
