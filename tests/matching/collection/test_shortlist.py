@@ -9,6 +9,7 @@ from matching.collection import (
     match_collection,
     plan_of_folder,
     plan_of_gallery,
+    run,
     shortlist,
     work,
 )
