@@ -75,7 +75,7 @@ def _parser():
         "--jobs", type=whole_number, metavar="N", help="processes at a time (default: one a processor)"
     )
     how.add_argument(
-        "--scheduler", type=_address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
+        "--scheduler", type=address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
     )
     how.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
@@ -95,7 +95,8 @@ def _parser():
     return parser
 
 
-def _address(text):
+def address(text):
+    """The address of a Dask scheduler, as an option has it."""
     if not is_address(text):
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
@@ -156,7 +157,7 @@ def _match(arguments):
             _plan(arguments),
             arguments.db,
             config_of(arguments),
-            cache=_cache(arguments),
+            cache=cache_of(arguments),
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
             shortlist=arguments.shortlist,
@@ -191,7 +192,8 @@ def _plan(arguments):
     return plan_of_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def _cache(arguments):
+def cache_of(arguments):
+    """The FeatureCache of the options --cache and --cache-size."""
     from platformdirs import user_cache_path
 
     from matching.collection.cache import FeatureCache
@@ -212,7 +214,7 @@ def _write(arguments):
         from matching.output.files import make_folder
 
         make_folder(arguments.html.parent)
-        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, _cache(arguments))
+        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, cache_of(arguments))
 
 
 def _failures(db):
@@ -228,10 +230,11 @@ def _failures(db):
         )
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
-        yield f"failed: {_printable(name)}: {_printable(reason)}"
+        yield f"failed: {printable(name)}: {printable(reason)}"
 
 
-def _printable(text):
+def printable(text):
+    """Text without letters that would change what a terminal shows."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -259,7 +262,7 @@ def _show(db):
         return NONE_FOUND
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
-        names = (_printable(Path(path).name) for path in (path0, path1))
+        names = (printable(Path(path).name) for path in (path0, path1))
         print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")

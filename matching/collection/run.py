@@ -117,7 +117,7 @@ def _describe(store, run, settings, progress):
             content = content_digest(path_of[record.id])
             record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
         else:
-            _check_origin(record)
+            check_origin(record)
         store.record_image(record)
     return len(rows)
 
@@ -133,13 +133,13 @@ def _match(store, run, settings, progress):
             (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (record.id,))
             record = PairRecord(record.id, tuple(sources[k].content for k in pair), error=record.error)
         else:
-            _check_origin(record)
+            check_origin(record)
         store.record_pair(record)
         n += 1
     return n
 
 
-def _check_origin(record):
+def check_origin(record):
     """Raise InputError where a record comes from a process with other programs: its result may be another."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
@@ -168,7 +168,7 @@ def _add_shortlist(store, plan, numbers, n, run, settings, progress):
             run=run,
             settings=settings,
             progress=progress,
-            check=_check_origin,
+            check=check_origin,
         )
         pairs = dict.fromkeys(tuple(sorted(p)) for p in found.pairs) if plan.is_mutual else found.pairs
         store.add_pairs(pairs, None if found.lost else known_as)

@@ -36,12 +36,14 @@ ABANDONED = 86400  # seconds after which the shards of a run that was killed go
 class Shard:
     """Some pictures of a gallery.
 
-    path : file of its Segment, which may be missing
-    pictures : number -> Source
+    path : file of its Segment
+    pictures : (number, Source) of each, where the file can be made from them
+    dead : numbers of pictures whose entries don't count
     """
 
     path: str
-    pictures: tuple[tuple[int, Source], ...]
+    pictures: tuple[tuple[int, Source], ...] = ()
+    dead: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,9 @@ class Found:
     """What a task found out.
 
     id : the task's number
-    neighbours : for each query, its number -> Query without descriptors to speak of, and Neighbours
+    neighbours : of each query its number, its Query without the descriptors, and its Neighbours
     lost : numbers of the pictures whose file is gone, or another one
+    bad_input : why the shard can't be used, None where it can
     error : traceback, None where nothing failed
     origin : Origin of the process that worked on it
     """
@@ -58,6 +61,7 @@ class Found:
     id: int
     neighbours: tuple[tuple[int, codes.Query, search.Neighbours], ...] = ()
     lost: tuple[int, ...] = ()
+    bad_input: str | None = None
     error: str | None = None
     origin: Origin | None = None
 
@@ -69,6 +73,16 @@ class Shortlist:
     """
 
     pairs: list[tuple[int, int]]
+    lost: set[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """best : number of a query -> (picture, score) of the best ones, falling
+    lost : pictures that could not be looked at
+    """
+
+    best: dict[int, list[tuple[int, int]]]
     lost: set[int]
 
 
@@ -99,13 +113,39 @@ def shortlist(
         for record in progress(run(make_shard, tasks), total=len(shards), desc="index"):
             _check(record, check)
             lost.update(record.lost)
-        found = _neighbours(queries, shards, sources, run, settings, check)
-        best: dict[int, list[int]] = {}
-        for number, query, neighbours, gone in progress(found, total=len(queries), desc="shortlist"):
-            lost.update(gone)
-            if query is not None:
-                best[number] = search.rank(query, neighbours).best(n)
-        return Shortlist([(number, k) for number in queries for k in best.get(number, ())], lost)
+        found = rankings(
+            queries, shards, sources, n, run=run, settings=settings, progress=progress, check=check
+        )
+        lost.update(found.lost)
+        best = found.best
+        return Shortlist([(number, k) for number in queries for k, _ in best.get(number, ())], lost)
+
+
+def rankings(
+    queries: Sequence[int],
+    shards: Sequence[Shard],
+    sources: Mapping[int, Source],
+    n: int,
+    *,
+    run: Callable,
+    settings: Settings,
+    progress: Callable,
+    check: Callable = lambda record: None,
+) -> Rankings:
+    """The n pictures in some shards that share most descriptors with each query, itself apart.
+
+    queries : numbers, with a Source each
+    The others are as of `shortlist`.
+    """
+    found = _neighbours(queries, shards, sources, run, settings, check)
+    best: dict[int, list[tuple[int, int]]] = {}
+    lost: set[int] = set()
+    for number, query, neighbours, gone in progress(found, total=len(queries), desc="shortlist"):
+        lost.update(gone)
+        if query is not None:
+            ranking = search.rank(query, neighbours)
+            best[number] = list(zip(ranking.best(n), ranking.score[:n].tolist(), strict=True))
+    return Rankings(best, lost)
 
 
 def make_shard(number: int, shard: Shard, settings: Settings) -> Found:
@@ -133,13 +173,20 @@ def search_shard(
                 except InputError:
                     lost.append(picture)
                     continue
-                neighbours = search.find_neighbours(query, segment, [picture])
+                neighbours = search.find_neighbours(query, segment, [picture, *shard.dead])
                 found.append(
                     (picture, codes.Query(query.descriptors[:0], query.shape, query.cells[:0]), neighbours)
                 )
+    except InputError as error:
+        return Found(number, bad_input=str(error), origin=origin())
     except Exception:
         return Found(number, error=traceback.format_exc(), origin=origin())
     return Found(number, tuple(found), tuple(lost), origin=origin())
+
+
+def forget_segments() -> None:
+    """Open files of segments anew from now on, in this process."""
+    _opened.cache_clear()
 
 
 def _shard_size(n):
@@ -189,6 +236,8 @@ def _check(record, check):
     if isinstance(record, Lost):
         raise InputError(f"the search for shared descriptors failed: {record.error}")
     check(record)
+    if record.bad_input is not None:
+        raise InputError(record.bad_input)
     if record.error is not None:
         raise RuntimeError(INTERNAL + record.error)
 
@@ -202,8 +251,12 @@ def _query(source: Source, settings: Settings) -> codes.Query:
 def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]:
     """The Segment of a Shard, from its file, which is made where it is missing; and the lost pictures."""
     path = Path(shard.path)
-    with suppress(OSError, ValueError):
+    try:
         return open_segment(path), ()
+    except (OSError, ValueError) as error:
+        if not shard.pictures:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{path}: this part of the index can't be read ({reason})") from None
     lost: list[int] = []
     segment = segment_of(_encoded(shard.pictures, settings, lost))
     if not lost:
@@ -239,5 +292,5 @@ def _folder(cache: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        _opened.cache_clear()
+        forget_segments()
         shutil.rmtree(folder, ignore_errors=True)

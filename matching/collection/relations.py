@@ -1,0 +1,152 @@
+"""What one picture is to another one by the motion of what both show: a copy, a crop of it, a thumbnail ...
+
+A transform takes the pixels of picture 0 to picture 1. The frame is where the corners of picture 0 lie in
+picture 1; share0 is the part of picture 0 that lies inside picture 1, share1 the part of picture 1 inside the
+frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching.objects.description import apply_transform
+
+WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
+STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
+EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
+PLAIN = 0.025  # largest distance of the frame's corners from a similarity's, over its diagonal
+EXPLAINED = 0.8  # least share of all matches that one motion has to explain
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What two pictures are to each other.
+
+    kind : "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
+    derived : 0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds
+    share0, share1 : parts of either picture that the other one shows, if one motion holds for all of it
+    turn : degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]
+    scale : of picture 0 in picture 1
+    mirrored : whether it is mirrored there
+    """
+
+    kind: str
+    derived: int | None
+    share0: float
+    share1: float
+    turn: float
+    scale: float
+    mirrored: bool
+
+    def told(self) -> str:
+        """The relation of picture 0 to picture 1, in words.
+
+        >>> Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False).told()
+        'is a crop of'
+        """
+        if self.derived is None:
+            return {"copy": "is a copy of", "same thing": "shows the same thing as"}.get(
+                self.kind, f"is {self.kind} in"
+            )
+        return f"is a {self.kind} of" if self.derived == 0 else f"has as a {self.kind}"
+
+
+def frame_of(transform: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
+    """(4, 2): where the corners of a picture lie in the other one, its top-left first, clockwise; None where
+    the transform takes a part of the picture beyond the horizon.
+    """
+    corners = _corners(size)
+    w = np.column_stack([corners, np.ones(4)]) @ transform[2]
+    if not ((w > 0).all() or (w < 0).all()):
+        return None
+    return apply_transform(transform, corners)
+
+
+def relation(
+    transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int], explained: float = 1.0
+) -> Relation:
+    """The Relation of two pictures.
+
+    transform : (3, 3), takes picture 0 to picture 1
+    size0, size1 : (width, height)
+    explained : share of all matches that the transform explains
+    """
+    frame = frame_of(transform, size0)
+    if frame is None:
+        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+    linear, error = _similarity(_corners(size0), frame)
+    mirrored = bool(np.linalg.det(linear) < 0)
+    turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
+    scale = math.sqrt(abs(np.linalg.det(linear)))
+    common = abs(_area(_clipped(frame, size1)))
+    share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
+    share1 = min(common / (size1[0] * size1[1]), 1.0)
+    is_plain = explained >= EXPLAINED and error <= PLAIN
+    kind, derived = _kind(share0, share1, turn, scale, mirrored) if is_plain else ("same thing", None)
+    return Relation(kind, derived, share0, share1, turn, scale, mirrored)
+
+
+def _kind(share0, share1, turn, scale, mirrored):
+    off_straight = abs((turn + 45) % 90 - 45)
+    if min(share0, share1) >= WHOLE:
+        if mirrored:
+            return "mirrored", None
+        if abs(turn) > STRAIGHT:
+            return "turned", None
+        if max(scale, 1 / scale) <= EQUAL_SIZE:
+            return "copy", None
+        return "thumbnail", 0 if scale > 1 else 1
+    if max(share0, share1) >= WHOLE:
+        if off_straight <= STRAIGHT:
+            return "crop", 0 if share0 > share1 else 1
+        if min(share0, share1) > 0.5:  # turned by any angle, with corners that are cut off or filled
+            return "turned", None
+    return "same thing", None
+
+
+def _similarity(xy0, xy1):
+    """The linear part (2, 2) of the similarity, mirrored or not, that fits points best, and its largest error
+    over the diagonal of the points in picture 1.
+    """
+    z0, z1 = (xy @ (1, 1j) for xy in (xy0 - xy0.mean(axis=0), xy1 - xy1.mean(axis=0)))
+    best = None
+    for mirror in (False, True):
+        z = z0.conj() if mirror else z0
+        factor = np.vdot(z, z1) / np.vdot(z, z).real
+        error = abs(z1 - factor * z).max()
+        if best is None or error < best[1]:
+            a, b = factor.real, factor.imag
+            best = np.array([[a, b], [b, -a]] if mirror else [[a, -b], [b, a]]), error
+    return best[0], best[1] / max(2 * abs(z1).max(), 1e-9)
+
+
+def _corners(size):
+    width, height = size
+    return np.array([[0, 0], [width, 0], [width, height], [0, height]], float) - 0.5
+
+
+def _clipped(polygon, size):
+    """A convex polygon (k, 2) inside the picture: Sutherland and Hodgman's way, side by side."""
+    corners = _corners(size)
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        normal = np.array([a[1] - b[1], b[0] - a[0]])  # inwards
+        inside = (polygon - a) @ normal
+        kept = []
+        for k in range(len(polygon)):
+            if inside[k - 1] * inside[k] < 0:
+                part = inside[k - 1] / (inside[k - 1] - inside[k])
+                kept.append(polygon[k - 1] + part * (polygon[k] - polygon[k - 1]))
+            if inside[k] >= 0:
+                kept.append(polygon[k])
+        polygon = np.array(kept).reshape(-1, 2)
+    return polygon
+
+
+def _area(polygon):
+    if len(polygon) < 3:
+        return 0.0
+    x, y = polygon.T
+    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
