@@ -64,6 +64,19 @@ def _parser():
     where.add_argument("--parquet", type=Path, metavar="DIR", help="write the tables as Parquet files")
     where.add_argument("--html", type=Path, metavar="FILE", help="write a report, one file for any browser")
     where.add_argument(
+        "--groups",
+        action="store_true",
+        help="print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with"
+        " --csv also groups.csv, with --html a page by group",
+    )
+    where.add_argument("--colmap", type=Path, metavar="DIR", help="write all matches as COLMAP's database.db")
+    where.add_argument("--hloc", type=Path, metavar="DIR", help="write all matches as hloc's files")
+    where.add_argument(
+        "--static",
+        action="store_true",
+        help="leave out of them what moved: objects that no common motion of the camera explains",
+    )
+    where.add_argument(
         "--html-pairs",
         type=whole_number,
         metavar="N",
@@ -106,7 +119,10 @@ def _run(arguments, is_process):
     """is_process : whether the command has the process to itself, which an interrupt may end"""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
-    outputs = [arguments.csv, arguments.parquet, arguments.html]
+    outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
+    outputs += [arguments.colmap, arguments.hloc]
+    if arguments.static and not (arguments.colmap or arguments.hloc):
+        raise InputError("--static goes with --colmap or --hloc")
     if named > 1 or (named == 0 and not any(outputs)):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
@@ -124,7 +140,7 @@ def _run(arguments, is_process):
     _write(arguments)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
-    return _show(arguments.db)
+    return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
 
 
 def _check_outputs(arguments):
@@ -137,6 +153,15 @@ def _check_outputs(arguments):
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             check_tables_replaceable(check_folder(folder), kind)
+    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
+        if folder is not None:
+            from matching.collection.export_sfm import check_sfm_replaceable
+
+            check_sfm_replaceable(check_folder(folder), kind)
+    if arguments.groups and arguments.csv is not None:
+        from matching.collection.groups import check_groups_replaceable
+
+        check_groups_replaceable(arguments.csv)
     if arguments.html is not None:
         check_folder(arguments.html.parent)
         if is_folder(arguments.html):
@@ -209,7 +234,23 @@ def _write(arguments):
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             export(arguments.db, folder, kind)
-    if arguments.html is not None:
+    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
+        if folder is not None:
+            from matching.collection.export_sfm import export_for_sfm
+
+            export_for_sfm(arguments.db, folder, kind, arguments.static)
+    if arguments.groups and arguments.csv is not None:
+        from matching.collection.groups import groups_csv, groups_in
+        from matching.output.files import write_whole
+
+        write_whole(arguments.csv / "groups.csv", groups_csv(groups_in(arguments.db)))
+    if arguments.groups and arguments.html is not None:
+        from matching.collection.html_groups import write_groups_report
+        from matching.output.files import make_folder
+
+        make_folder(arguments.html.parent)
+        write_groups_report(arguments.db, arguments.html)
+    elif arguments.html is not None:
         from matching.collection.html_report import write_collection_report
         from matching.output.files import make_folder
 
@@ -245,6 +286,15 @@ def told(summary):
         f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {summary.objects} objects;"
         f" this run: {summary.described} pictures described, {summary.matched} pairs matched"
     )
+
+
+def _show_groups(db):
+    from matching.collection.groups import groups_in
+    from matching.collection.html_groups import table_of
+
+    groups = groups_in(db)
+    print("\n".join(printable(line) for line in table_of(groups).splitlines()))
+    return FOUND if groups else NONE_FOUND
 
 
 def _show(db):

@@ -17,8 +17,9 @@ from matching.objects.description import apply_transform
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-PLAIN = 0.025  # largest distance of the frame's corners from a similarity's, over its diagonal
-EXPLAINED = 0.8  # least share of all matches that one motion has to explain
+EXPLAINED = 0.8  # least share of all matches that one similarity has to explain
+TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
+ROUNDS = 5  # of fitting
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,18 @@ class Relation:
     scale: float
     mirrored: bool
 
-    def told(self) -> str:
-        """The relation of picture 0 to picture 1, in words.
+    def role(self, picture: int) -> str:
+        """What picture 0 or 1 is to the other one, in words.
 
-        >>> Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False).told()
-        'is a crop of'
+        >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
+        >>> crop.role(0), crop.role(1)
+        ('crop of', 'shows more than')
         """
-        if self.derived is None:
-            return {"copy": "is a copy of", "same thing": "shows the same thing as"}.get(
-                self.kind, f"is {self.kind} in"
-            )
-        return f"is a {self.kind} of" if self.derived == 0 else f"has as a {self.kind}"
+        if self.kind == "crop":
+            return "crop of" if self.derived == picture else "shows more than"
+        if self.kind == "thumbnail":
+            return "thumbnail of" if self.derived == picture else "larger copy of"
+        return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
 
 
 def frame_of(transform: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
@@ -65,28 +67,68 @@ def frame_of(transform: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
     return apply_transform(transform, corners)
 
 
+def relation_of_matches(
+    xy0: np.ndarray,
+    xy1: np.ndarray,
+    transform: np.ndarray,
+    size0: tuple[int, int],
+    size1: tuple[int, int],
+) -> Relation:
+    """The Relation of two pictures by all of their matches.
+
+    xy0, xy1 : (n, 2) matched points
+    transform : (3, 3) of the object with most of them, where the fit begins
+    size0, size1 : (width, height)
+    """
+    frame = frame_of(transform, size0)
+    if frame is None:
+        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+    tolerance = TOLERANCE * min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
+    explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
+    for _ in range(ROUNDS):
+        if explained.sum() < 3:
+            break
+        transform = similarity(xy0[explained], xy1[explained])
+        explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
+    return relation(transform, size0, size1, float(explained.mean()))
+
+
 def relation(
     transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int], explained: float = 1.0
 ) -> Relation:
     """The Relation of two pictures.
 
-    transform : (3, 3), takes picture 0 to picture 1
+    transform : (3, 3) similarity, mirrored or not, that takes picture 0 to picture 1
     size0, size1 : (width, height)
     explained : share of all matches that the transform explains
     """
     frame = frame_of(transform, size0)
     if frame is None:
         return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
-    linear, error = _similarity(_corners(size0), frame)
+    linear = transform[:2, :2]
     mirrored = bool(np.linalg.det(linear) < 0)
     turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
     scale = math.sqrt(abs(np.linalg.det(linear)))
     common = abs(_area(_clipped(frame, size1)))
     share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
-    is_plain = explained >= EXPLAINED and error <= PLAIN
-    kind, derived = _kind(share0, share1, turn, scale, mirrored) if is_plain else ("same thing", None)
+    kind, derived = "same thing", None
+    if explained >= EXPLAINED:
+        kind, derived = _kind(share0, share1, turn, scale, mirrored)
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
+
+
+def similarity(xy0: np.ndarray, xy1: np.ndarray) -> np.ndarray:
+    """(3, 3): the similarity, mirrored or not, that fits points (n, 2) best."""
+    mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
+    z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
+    best = None
+    for z, flip in ((z0, 1), (z0.conj(), -1)):
+        factor = np.vdot(z, z1) / max(np.vdot(z, z).real, 1e-9)
+        error = np.linalg.norm(z1 - factor * z)
+        if best is None or error < best[0]:
+            best = error, np.array([[factor.real, -flip * factor.imag], [factor.imag, flip * factor.real]])
+    return np.vstack([np.column_stack([best[1], mean1 - best[1] @ mean0]), [0.0, 0.0, 1.0]])
 
 
 def _kind(share0, share1, turn, scale, mirrored):
@@ -105,22 +147,6 @@ def _kind(share0, share1, turn, scale, mirrored):
         if min(share0, share1) > 0.5:  # turned by any angle, with corners that are cut off or filled
             return "turned", None
     return "same thing", None
-
-
-def _similarity(xy0, xy1):
-    """The linear part (2, 2) of the similarity, mirrored or not, that fits points best, and its largest error
-    over the diagonal of the points in picture 1.
-    """
-    z0, z1 = (xy @ (1, 1j) for xy in (xy0 - xy0.mean(axis=0), xy1 - xy1.mean(axis=0)))
-    best = None
-    for mirror in (False, True):
-        z = z0.conj() if mirror else z0
-        factor = np.vdot(z, z1) / np.vdot(z, z).real
-        error = abs(z1 - factor * z).max()
-        if best is None or error < best[1]:
-            a, b = factor.real, factor.imag
-            best = np.array([[a, b], [b, -a]] if mirror else [[a, -b], [b, a]]), error
-    return best[0], best[1] / max(2 * abs(z1).max(), 1e-9)
 
 
 def _corners(size):

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from matching.collection.settings import check_settings, settings_of
 from matching.errors import InputError
 from matching.pictures.names import is_file
@@ -261,6 +263,12 @@ class Store:
                     f" WHERE images.id = pairs.{column} AND images.status = 'failed'"
                     " AND pairs.status = 'pending'"
                 )
+
+
+def transform_of_pair(store: Store, pair: int) -> np.ndarray:
+    """(3, 3): the transform of the object of a pair that has most matches."""
+    query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
+    return np.array(json.loads(store.value(query, (pair,))))
 
 
 def _object_rows(record):
