@@ -8,16 +8,20 @@ frame.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from matching import _opencv
 from matching.objects.description import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-EXPLAINED = 0.8  # least share of all matches that one similarity has to explain
+EXPLAINED = 0.6  # least share of all matches that one similarity has to explain
+SUPPORTED = 0.45  # least share of what both show that the matches it explains have to surround
+FILLED = 0.35  # least share of a turned copy that is not filling at its corners
+PIXELS = 2.0  # of the coarser picture that a match may always be off
 TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
 ROUNDS = 5  # of fitting
 
@@ -83,24 +87,28 @@ def relation_of_matches(
     frame = frame_of(transform, size0)
     if frame is None:
         return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
-    tolerance = TOLERANCE * min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
+    diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
+    coarser = max(math.sqrt(abs(_area(frame)) / (size0[0] * size0[1])), 1.0)
+    tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
     explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
     for _ in range(ROUNDS):
         if explained.sum() < 3:
             break
         transform = similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    return relation(transform, size0, size1, float(explained.mean()))
+    found = relation(transform, size0, size1)
+    common = found.share1 * size1[0] * size1[1]
+    surrounded = abs(_area(_opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
+    if explained.mean() < EXPLAINED or surrounded < SUPPORTED * common:
+        return replace(found, kind="same thing", derived=None)
+    return found
 
 
-def relation(
-    transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int], explained: float = 1.0
-) -> Relation:
-    """The Relation of two pictures.
+def relation(transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
+    """The Relation of two pictures if a similarity holds for all that both show.
 
     transform : (3, 3) similarity, mirrored or not, that takes picture 0 to picture 1
     size0, size1 : (width, height)
-    explained : share of all matches that the transform explains
     """
     frame = frame_of(transform, size0)
     if frame is None:
@@ -112,9 +120,7 @@ def relation(
     common = abs(_area(_clipped(frame, size1)))
     share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
-    kind, derived = "same thing", None
-    if explained >= EXPLAINED:
-        kind, derived = _kind(share0, share1, turn, scale, mirrored)
+    kind, derived = _kind(share0, share1, turn, scale, mirrored)
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
 
 
@@ -144,7 +150,7 @@ def _kind(share0, share1, turn, scale, mirrored):
     if max(share0, share1) >= WHOLE:
         if off_straight <= STRAIGHT:
             return "crop", 0 if share0 > share1 else 1
-        if min(share0, share1) > 0.5:  # turned by any angle, with corners that are cut off or filled
+        if min(share0, share1) >= FILLED:  # turned by any angle, with corners that are cut off or filled
             return "turned", None
     return "same thing", None
 
