@@ -70,7 +70,7 @@ def groups_of(store: Store) -> list[tuple[Member, ...]]:
     """The groups of a collection, the largest first. A group begins with its picture of most pixels; each of
     the others is told by the picture before it to which it stands closest.
     """
-    links = list(_links(store))
+    links = list(links_of(store))
     images = {k: (p, w, h) for k, p, w, h in store.rows("SELECT id, path, width, height FROM images")}
     found = []
     for numbers in _components(links):
@@ -125,7 +125,8 @@ def groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _links(store):
+def links_of(store: Store) -> Iterator[Link]:
+    """The pairs of pictures with objects in common."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.width, a.height, b.width, b.height FROM pairs"
         " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"

@@ -42,7 +42,7 @@ class Added:
     counts: Counts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Candidate:
     """A picture of the index that shares descriptors with a query.
 
