@@ -13,6 +13,7 @@ from matching.errors import InputError
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.deformation import object_deformation
+    from matching.given import group_matches
     from matching.objects import MatchedObject
     from matching.pipeline import MatchResult, match
 
@@ -22,6 +23,7 @@ __all__ = [
     "MatchResult",
     "MatchedObject",
     "__version__",
+    "group_matches",
     "match",
     "object_deformation",
 ]
@@ -29,6 +31,7 @@ _MODULES = {
     "MatchConfig": "matching.config",
     "MatchResult": "matching.pipeline",
     "MatchedObject": "matching.objects",
+    "group_matches": "matching.given",
     "match": "matching.pipeline",
     "object_deformation": "matching.deformation",
 }
