@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.deformation import object_deformation
     from matching.given import group_matches
+    from matching.interchange.arrays import matches_from
+    from matching.interchange.files import read_matches
+    from matching.interchange.records import PairMatches
     from matching.objects import MatchedObject
     from matching.pipeline import MatchResult, match
 
@@ -22,17 +25,23 @@ __all__ = [
     "MatchConfig",
     "MatchResult",
     "MatchedObject",
+    "PairMatches",
     "__version__",
     "group_matches",
     "match",
+    "matches_from",
     "object_deformation",
+    "read_matches",
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
     "MatchResult": "matching.pipeline",
     "MatchedObject": "matching.objects",
+    "PairMatches": "matching.interchange.records",
     "group_matches": "matching.given",
     "match": "matching.pipeline",
+    "matches_from": "matching.interchange.arrays",
     "object_deformation": "matching.deformation",
+    "read_matches": "matching.interchange.files",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)
