@@ -83,16 +83,15 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
         return _from_mapping(matches, keypoints0, keypoints1)
     if isinstance(matches, Sequence) and _is_opencv(matches):
         return _from_opencv(matches, _both(keypoints0, keypoints1, "matches"))
-    array = _one_pair(to_array(matches, "matches"), "matches", (1, 2))
+    array = _one_pair(to_array(matches, "matches"), "matches", 2)
     if keypoints0 is None and keypoints1 is None:
         return from_table(array, "matches")
-    indices, rows = _indices(array, "matches")
-    del rows
+    indices, _ = _indices(array, "matches")
     return join_keypoints(_both(keypoints0, keypoints1, "matches"), indices, None, "matches")
 
 
 def from_table(table: np.ndarray, source: str) -> PairMatches:
-    """The matches of an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, of which the smaller is better."""
+    """The matches of an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, smaller is better."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {table.shape}")
     table = table.astype(np.float64)
@@ -129,7 +128,7 @@ def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatch
         given if given is not None else found.get(f"keypoints{k}", found.get(f"image{k}"))
         for k, given in enumerate((keypoints0, keypoints1))
     )
-    array = _one_pair(to_array(found[name], name), name, (1, 2))
+    array = _one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
     indices, rows = _indices(array, name)
     score = _score(found, rows, len(array))
     keypoints = _both(keypoints0, keypoints1, name)
@@ -188,19 +187,14 @@ def _score(found: Mapping, rows: Any, n: int) -> np.ndarray | None:
     return None
 
 
-def _one_pair(array: np.ndarray, name: str, dimensions: tuple[int, ...]) -> np.ndarray:
-    """The array without a batch dimension. A batch of index lists (1, n) is told from (n, 2) by its length."""
-    largest = max(dimensions)
-    if array.ndim == largest + 1:
+def _one_pair(array: np.ndarray, name: str, n_dimensions: int) -> np.ndarray:
+    """The array without a batch dimension."""
+    if array.ndim == n_dimensions + 1:
         if len(array) != 1:
             raise InputError(f"{name}: holds {len(array)} pairs; give one of them")
         return array[0]
-    if array.ndim == 2 and 1 in dimensions and len(array) == 1 and array.shape[1] not in (2, 4, 5):
-        return array[0]
-    if array.ndim not in dimensions:
-        raise InputError(
-            f"{name}: must have {' or '.join(map(str, dimensions))} dimensions, got {array.ndim}"
-        )
+    if array.ndim not in (1, n_dimensions):
+        raise InputError(f"{name}: must have {n_dimensions} dimensions, got {array.ndim}")
     return array
 
 
@@ -265,8 +259,10 @@ def _features(given: Mapping, name: str) -> KeypointSet:
 
 
 def _same_units(keypoints0, keypoints1, sets):
-    """Whether the frames of both images have one unit. LightGlue gives scales in pixels of the image as it was
-    resized, usually to one longer side: those of images with different ones can't be compared.
+    """Whether the frames of both images have one unit.
+
+    LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
+    images with different longer sides can't be compared.
     """
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
@@ -275,10 +271,10 @@ def _same_units(keypoints0, keypoints1, sets):
 
 
 def _points(value: Any, name: str) -> np.ndarray:
-    xy = _one_pair(to_array(value, name), name, (2,))
+    xy = _one_pair(to_array(value, name), name, 2)
     if xy.size == 0:
         return np.empty((0, 2))
-    if xy.shape[1] != 2:
+    if xy.ndim != 2 or xy.shape[1] != 2:
         raise InputError(f"{name}: must have shape (n, 2), got {xy.shape}")
     return xy.astype(np.float64)
 

@@ -1,10 +1,10 @@
 """hloc's files: features.h5 with the keypoints of each image, matches.h5 with the partners of a pair's.
 
 A features file has a group for each image, under the name of its file, with `keypoints` (n, 2), perhaps
-`scales` and `oris` (degrees) and `image_size` (width, height). A matches file has a group name0/name1 for each
-pair, the names with - in place of /, in either order (older versions wrote name0_name1), with `matches0` (n0,),
-the partner of each keypoint of image 0 or -1, and `matching_scores0`. Dense matchers write `keypoints0`,
-`keypoints1` (n, 2), row by row, and `scores`.
+`scales` and `oris` (degrees) and `image_size` (width, height). A matches file has a group name0/name1 for
+each pair, the names with - in place of /, in either order (older versions wrote name0_name1), with `matches0`
+(n0,), the partner of each keypoint of image 0 or -1, and `matching_scores0`. Dense matchers write
+`keypoints0`, `keypoints1` (n, 2), row by row, and `scores`.
 
 (0, 0) is the centre of the top-left pixel, as here. hloc passes over the EXIF orientation of an image.
 """
@@ -71,11 +71,11 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, np.ndarray]]) -> bytes:
-    """The content of groups.h5: the matches file without the outliers of its pairs, and the groups of the rest.
+    """The content of groups.h5: the matches file without the outliers, and the groups of the other matches.
 
-    `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the group
-    of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have the rows
-    that are kept, and `groups` (n,) int32 their groups.
+    `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the
+    group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
+    the rows that are kept, and `groups` (n,) int32 their groups.
 
     Parameters
     ----------
@@ -200,7 +200,8 @@ def _dense_matches(source: str, item: Any, names: tuple[str, str]) -> PairMatche
     xy0, xy1 = (item[f"keypoints{k}"][()].astype(np.float64) for k in range(2))
     if xy0.shape != xy1.shape or xy0.shape[1:] != (2,):
         raise InputError(
-            f"{source}: keypoints0 and keypoints1 must both have shape (n, 2), got {xy0.shape} and {xy1.shape}"
+            f"{source}: keypoints0 and keypoints1 must both have shape (n, 2), got {xy0.shape}"
+            f" and {xy1.shape}"
         )
     score = score_from_confidence(item["scores"][()].ravel()) if "scores" in item else None
     return PairMatches(xy0, xy1, score=score, names=names, as_stored=True)

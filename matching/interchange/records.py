@@ -1,8 +1,8 @@
 """Matches between two images, as every reader gives them.
 
-Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel, as everywhere in this
-package. A frame is the (2, 2) linear part of the affine map from a region's own coordinates to its image: only
-frame1 @ inv(frame0) matters, so its unit is free as long as both images have the same.
+Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel, as everywhere in
+this package. A frame is the (2, 2) linear part of the affine map from a region's own coordinates to its
+image: only frame1 @ inv(frame0) matters, so its unit is free as long as both images have the same.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class PairMatches:
 
     def group(self, config: MatchConfig | None = None) -> MatchResult:
         """The objects that these matches show: `matching.group_matches` of them."""
-        from matching import MatchConfig, group_matches  # they load NumPy's company: only when needed
+        from matching import MatchConfig, group_matches
 
         return group_matches(
             self.xy0,

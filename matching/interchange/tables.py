@@ -40,10 +40,10 @@ def read_npz(path: Path) -> PairMatches:
 
 
 def read_text(path: Path) -> PairMatches:
-    """The matches of a .csv or .txt file, one a line: x0 y0 x1 y1 [score], of which the smaller is better.
+    """The matches of a .csv or .txt file, one a line: x0 y0 x1 y1 [score], smaller is better.
 
-    Fields are parted by commas, semicolons or white space; # starts a comment. With a line of names before the
-    numbers, columns may stand in any order and others are passed over.
+    Commas, semicolons or white space separate fields; # starts a comment. With a line of names before the
+    numbers, columns may stand in any order and others are ignored.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
