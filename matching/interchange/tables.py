@@ -22,10 +22,10 @@ def read_npz(path: Path) -> PairMatches:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            loaded = np.load(path, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return from_table(loaded, str(path))
-            with loaded:
+            with path.open("rb") as file:  # NumPy leaves it open where it is damaged
+                loaded = np.load(file, allow_pickle=False)
+                if isinstance(loaded, np.ndarray):
+                    return from_table(loaded, str(path))
                 arrays = {name: loaded[name] for name in loaded.files}
     except InputError:
         raise
