@@ -15,7 +15,7 @@ from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.local_maps import nearest_in_both, vote_for_maps
-from matching.objects import describe_object
+from matching.objects.description import describe_object
 from matching.pipeline import MatchResult
 from matching.threads import default_threads
 

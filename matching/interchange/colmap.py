@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from matching.errors import InputError
-from matching.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints
-from matching.objects import fit_transform
+from matching.objects.description import fit_transform
+from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 
 HALF_PIXEL = 0.5
 CACHED_IMAGES = 64  # whose keypoints are kept while the pairs are read, in the order of their images

@@ -13,7 +13,7 @@ from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
-from matching.names import exists, is_folder
+from matching.pictures.names import exists, is_folder
 
 KINDS = {
     ".npz": "npz",

@@ -88,7 +88,8 @@ class PairMatches:
 
     def group(self, config: MatchConfig | None = None) -> MatchResult:
         """The objects that these matches show: `matching.group_matches` of them."""
-        from matching import MatchConfig, group_matches
+        from matching.config import MatchConfig
+        from matching.given import group_matches
 
         return group_matches(
             self.xy0,

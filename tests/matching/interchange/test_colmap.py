@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from matching import InputError, read_matches
-from matching.exchange import SCHEMA
 from matching.interchange.files import match_file
-from matching.objects import apply_transform
+from matching.objects.description import apply_transform
+from matching.output.exchange import SCHEMA
 
 PAIR = 2147483647 + 2
 HOMOGRAPHY = np.array([[1.1, 0.2, 30], [-0.15, 0.9, 60], [4e-4, -2e-4, 1]])
