@@ -82,6 +82,7 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
         source.backup(copy)
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         for pair_id, (pair, cluster) in groups.items():
+            copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
             kept = pair.indices[cluster >= 0].astype("<u4")
             copy.execute(
@@ -95,12 +96,11 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
 
 
 def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
-    """Empty tables of geometries: that of all groups, and one for each number of a group."""
+    """Make an empty table of geometries for each number of a group."""
     named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
     for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
         database.execute(f"DROP TABLE {name}")
     ((_, schema),) = database.execute(named, (GEOMETRIES,))
-    database.execute(f"DELETE FROM {GEOMETRIES}")
     for k in range(n_groups):
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
+from matching.output.folders import Content
 from matching.pictures.names import exists, is_folder
 
 KINDS = {
@@ -28,8 +29,6 @@ KINDS = {
     ".sqlite3": "colmap",
 }
 MANY = ("hloc", "colmap")  # kinds that hold many pairs
-
-Content = bytes | Callable[[Path], None]  # of a file: bytes, or what writes them to a path
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,11 @@ class MatchFile:
         else:
             yield None, {"npz": read_npz, "text": read_text}[self.kind](self.path)
 
+    @property
+    def group_files(self) -> tuple[str, ...]:
+        """The names of the files that `groups` gives."""
+        return {"hloc": ("groups.h5",), "colmap": ("groups.db",)}.get(self.kind, ())
+
     def groups(self, labels: Mapping[Any, tuple[PairMatches, np.ndarray]]) -> dict[str, Content]:
         """The files with the groups in the form that the matches came in, file name -> content.
 
@@ -69,7 +73,7 @@ class MatchFile:
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels)}
         if self.kind == "colmap":
-            return {"database.db": lambda target: colmap.write_groups(self.path, target, labels)}
+            return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels)}
         return {}
 
 

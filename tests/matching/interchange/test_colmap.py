@@ -147,7 +147,7 @@ def test_groups_of_a_copy_replace_its_groups(tmp_path):
     target = written(tmp_path)
     file = match_file(target)
     labels = {key: (pair, np.where(np.arange(60) < 30, 0, -1)) for key, pair in file.pairs()}
-    file.groups(labels)["database.db"](tmp_path / "again.db")
+    file.groups(labels)["groups.db"](tmp_path / "again.db")
     with closing(sqlite3.connect(tmp_path / "again.db")) as again:
         names = [n for (n,) in again.execute("SELECT name FROM sqlite_master WHERE name GLOB 'two_view*'")]
         assert sorted(names) == ["two_view_geometries", "two_view_geometries_0"]
@@ -156,7 +156,7 @@ def test_groups_of_a_copy_replace_its_groups(tmp_path):
 def test_a_pair_without_groups_has_no_matches(tmp_path):
     file = match_file(database(tmp_path / "a.db"))
     labels = {key: (pair, np.full(90, -1)) for key, pair in file.pairs()}
-    file.groups(labels)["database.db"](tmp_path / "b.db")
+    file.groups(labels)["groups.db"](tmp_path / "b.db")
     with closing(sqlite3.connect(tmp_path / "b.db")) as again:
         assert again.execute("SELECT rows FROM matches").fetchall() == [(0,)]
         assert again.execute("SELECT rows, config FROM two_view_geometries").fetchall() == [(0, 1)]
