@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from matching.pipeline import MatchResult
 
 MARKERS = "osD^vP*Xp"  # one after another, so that neighbours in number differ in shape, too
-OUTLIER = "#b0b0b0"
+OUTLIER = "#a0a0a0"
+LEGEND = {"ncols": 6, "frameon": False, "fontsize": "small"}
+PANEL = 6  # inches that an image is wide in the figure
 LISTED = 24  # groups in the legend
 MARGIN = 0.04  # of the range of the points, around them where the size of the image is not known
 
@@ -34,11 +36,16 @@ def draw_points(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(12, 6.2), dpi=120, layout="constrained")
+    limits = [
+        _limits(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((result.xy0, result.xy1))
+    ]
+    tallest = max((bottom - top) / (right - left) for left, right, top, bottom in limits)
+    height = np.clip(tallest * PANEL, 0.4 * PANEL, 1.5 * PANEL) + 1
+    figure = Figure(figsize=(2 * PANEL, height), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
     for k, (axes, xy) in enumerate(zip(figure.subplots(1, 2), (result.xy0, result.xy1), strict=True)):
         _draw_panel(axes, xy, result)
-        left, right, top, bottom = _limits(xy, None if sizes is None else sizes[k])
+        left, right, top, bottom = limits[k]
         axes.set(
             title=names[k],
             xlabel=f"x in image {k} (pixels)",
@@ -47,20 +54,25 @@ def draw_points(
             ylim=(bottom, top),
             aspect="equal",
         )
+    if not result.objects:
+        figure.suptitle("no common object")
     handles, labels = axes.get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False, fontsize="small")
+        n = len(result.objects)
+        title = f"{LISTED} of {n} objects" if n > LISTED else None
+        figure.legend(handles, labels, title=title, loc="upper center", bbox_to_anchor=(0.5, 0), **LEGEND)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})  # equal results give equal bytes
+    no_version = {"Software": None}  # equal results give equal bytes
+    figure.savefig(buffer, format="png", bbox_inches="tight", metadata=no_version)
     return buffer.getvalue()
 
 
 def _draw_panel(axes, xy, result):
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # of a marker, in points squared
-    axes.scatter(
-        *xy[outliers].T, s=area / 3, c=OUTLIER, marker=".", lw=0, label=_told("outliers", outliers.sum())
-    )
+    if outliers.any():
+        told = _told("outliers", outliers.sum())
+        axes.scatter(*xy[outliers].T, s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
     for found in result.objects:
         own = xy[result.cluster == found.id]
         marker, tint = MARKERS[found.id % len(MARKERS)], np.array(colour(found.id)) / 255
