@@ -152,7 +152,7 @@ def _group_one(job):
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
         pictures = None if paths[0] is None else _read_pictures(paths)
-        key, pair, is_swapped = _chosen_pair(job.file, paths)
+        key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)})
     _write_pair(job, job.folder, shown, result, pictures, groups)
@@ -161,24 +161,6 @@ def _group_one(job):
     print(table(result))
     job.tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
-
-
-def _chosen_pair(file, paths):
-    """Key and matches of the pair of two pictures, and whether the file has them in the other order."""
-    if not file.holds_many:
-        [(key, pair)] = file.pairs()
-        return key, pair, False
-    for key, pair in file.pairs():
-        for is_swapped in (False, True):
-            names = pair.names[::-1] if is_swapped else pair.names
-            if all(_is_named(path, name) for path, name in zip(paths, names, strict=True)):
-                return key, pair, is_swapped
-    raise InputError(f"{file.path}: holds no pair of {paths[0]} and {paths[1]}")
-
-
-def _is_named(path, name):
-    """Whether a path ends with the name of an image, in which - may stand for /."""
-    return f"-{absolute(path)}".replace("\\", "/").replace("/", "-").endswith("-" + name.replace("/", "-"))
 
 
 def _group_many(job):

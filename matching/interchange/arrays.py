@@ -1,6 +1,6 @@
 """Matches that another program holds in memory: dictionaries, arrays, tensors, OpenCV's lists.
 
-Nothing is imported from PyTorch or OpenCV: tensors, `KeyPoint` and `DMatch` are known by their attributes.
+Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from matching.errors import InputError
+from matching.interchange.keypoints import keypoint_sets, one_pair, points, to_array
 from matching.interchange.records import (
     KeypointSet,
     PairMatches,
-    frames_from_angles,
     join_keypoints,
     score_from_confidence,
     useful_frames,
@@ -82,12 +82,12 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     if isinstance(matches, Mapping):
         return _from_mapping(matches, keypoints0, keypoints1)
     if isinstance(matches, Sequence) and _is_opencv(matches):
-        return _from_opencv(matches, _both(keypoints0, keypoints1, "matches"))
-    array = _one_pair(to_array(matches, "matches"), "matches", 2)
+        return _from_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
+    array = one_pair(to_array(matches, "matches"), "matches", 2)
     if keypoints0 is None and keypoints1 is None:
         return from_table(array, "matches")
     indices, _ = _indices(array, "matches")
-    return join_keypoints(_both(keypoints0, keypoints1, "matches"), indices, None, "matches")
+    return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
 
 
 def from_table(table: np.ndarray, source: str) -> PairMatches:
@@ -96,25 +96,6 @@ def from_table(table: np.ndarray, source: str) -> PairMatches:
         raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {table.shape}")
     table = table.astype(np.float64)
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
-
-
-def to_array(value: Any, name: str) -> np.ndarray:
-    """An array from an array, a nested list, or a tensor of PyTorch on any device."""
-    if isinstance(value, list | tuple) and any(hasattr(v, "detach") for v in value):
-        value = [to_array(v, name) for v in value]
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        try:
-            value = value.numpy()
-        except TypeError:  # bfloat16, which NumPy does not have
-            value = value.float().numpy()
-    try:
-        array = np.asarray(value)
-    except (ValueError, TypeError):
-        array = np.empty(0, object)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: must be an array of numbers, got {type(value).__name__}")
-    return array
 
 
 def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatches:
@@ -128,10 +109,10 @@ def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatch
         given if given is not None else found.get(f"keypoints{k}", found.get(f"image{k}"))
         for k, given in enumerate((keypoints0, keypoints1))
     )
-    array = _one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
+    array = one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
     indices, rows = _indices(array, name)
     score = _score(found, rows, len(array))
-    keypoints = _both(keypoints0, keypoints1, name)
+    keypoints = keypoint_sets(keypoints0, keypoints1, name)
     return join_keypoints(keypoints, indices, score, name)
 
 
@@ -143,7 +124,7 @@ def _from_points(found: Mapping) -> PairMatches:
             f"matches: needs `matches` or `matches0`, or the matched points of both images"
             f" ({', '.join(names[0] for names in POINTS)}), got {known}"
         )
-    xy0, xy1 = (_points(found[name], name) for name in names)
+    xy0, xy1 = (points(found[name], name) for name in names)
     if len(xy0) != len(xy1):
         raise InputError(
             f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
@@ -187,17 +168,6 @@ def _score(found: Mapping, rows: Any, n: int) -> np.ndarray | None:
     return None
 
 
-def _one_pair(array: np.ndarray, name: str, n_dimensions: int) -> np.ndarray:
-    """The array without a batch dimension."""
-    if array.ndim == n_dimensions + 1:
-        if len(array) != 1:
-            raise InputError(f"{name}: holds {len(array)} pairs; give one of them")
-        return array[0]
-    if array.ndim not in (1, n_dimensions):
-        raise InputError(f"{name}: must have {n_dimensions} dimensions, got {array.ndim}")
-    return array
-
-
 def _indices(array: np.ndarray, name: str) -> tuple[np.ndarray, Any]:
     """The pairs of indices (n, 2) of an array of them, or of one with the partner of each keypoint; and the
     rows they come from.
@@ -227,58 +197,6 @@ def partner_indices(partner: np.ndarray, name: str) -> tuple[np.ndarray, np.ndar
     return np.column_stack([rows, partner[rows]]), rows
 
 
-def _both(keypoints0: Any, keypoints1: Any, name: str) -> tuple[KeypointSet, KeypointSet]:
-    if keypoints0 is None or keypoints1 is None:
-        raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1 too")
-    sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
-    return sets if _same_units(keypoints0, keypoints1, sets) else tuple(replace(s, frames=None) for s in sets)
-
-
-def _keypoints(given: Any, name: str) -> KeypointSet:
-    """The KeypointSet of an array, of LightGlue's features, or of OpenCV's keypoints."""
-    if isinstance(given, Mapping):
-        if given.get("keypoints") is None:
-            raise InputError(f"{name}: a dictionary of features needs `keypoints`, got {', '.join(given)}")
-        return _features(given, name)
-    if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
-        return _opencv_keypoints(given)
-    return KeypointSet(_points(given, name))
-
-
-def _features(given: Mapping, name: str) -> KeypointSet:
-    xy = _points(given["keypoints"], name)
-    frames, size = None, None
-    if given.get("scales") is not None and given.get("oris") is not None:
-        scales, angles = (to_array(given[key], key).ravel() for key in ("scales", "oris"))
-        if len(scales) == len(angles) == len(xy):
-            frames = frames_from_angles(scales, angles)
-    if given.get("image_size") is not None:
-        width, height = to_array(given["image_size"], "image_size").ravel()
-        size = int(height), int(width)
-    return KeypointSet(xy, frames, size)
-
-
-def _same_units(keypoints0, keypoints1, sets):
-    """Whether the frames of both images have one unit.
-
-    LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
-    images with different longer sides can't be compared.
-    """
-    if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
-        return True
-    sizes = [set_.size for set_ in sets]
-    return None not in sizes and max(sizes[0]) == max(sizes[1])
-
-
-def _points(value: Any, name: str) -> np.ndarray:
-    xy = _one_pair(to_array(value, name), name, 2)
-    if xy.size == 0:
-        return np.empty((0, 2))
-    if xy.ndim != 2 or xy.shape[1] != 2:
-        raise InputError(f"{name}: must have shape (n, 2), got {xy.shape}")
-    return xy.astype(np.float64)
-
-
 def _is_opencv(matches: Sequence) -> bool:
     """Whether a list holds `DMatch`, or lists or tuples of them, some of which may be empty."""
     flat = chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches)
@@ -291,11 +209,3 @@ def _from_opencv(matches: Sequence, keypoints: tuple[KeypointSet, KeypointSet]) 
         raise InputError("matches: holds matches with several train images; give those with one")
     indices = np.array([(m.queryIdx, m.trainIdx) for m in flat], np.int64)
     return join_keypoints(keypoints, indices, np.array([m.distance for m in flat], np.float64), "matches")
-
-
-def _opencv_keypoints(keypoints: Sequence) -> KeypointSet:
-    xy = np.array([k.pt for k in keypoints], np.float64)
-    size, degrees = np.array([(k.size, k.angle) for k in keypoints], np.float64).T
-    if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: it has no orientation
-        return KeypointSet(xy)
-    return KeypointSet(xy, frames_from_angles(size, np.radians(degrees)))

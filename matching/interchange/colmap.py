@@ -17,7 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from matching.errors import InputError
-from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints
+from matching.interchange.records import (
+    KeypointSet,
+    PairMatches,
+    frames_from_angles,
+    join_keypoints,
+    known_size,
+)
 from matching.objects.description import fit_transform
 from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 
@@ -37,7 +43,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
     """
     with _opened(path) as database:
         images = {
-            number: (name, (height, width))
+            number: (str(name), known_size(width or 0, height or 0))
             for number, name, height, width in database.execute(
                 "SELECT image_id, name, height, width FROM images JOIN cameras USING (camera_id)"
             )
@@ -120,7 +126,7 @@ def _insert_geometry(
     )
 
 
-def _keypoints(source: str, row: tuple | None, size: tuple[int, int]) -> KeypointSet:
+def _keypoints(source: str, row: tuple | None, size: tuple[int, int] | None) -> KeypointSet:
     if row is None:
         return KeypointSet(np.empty((0, 2)), None, size)
     table = _blob(source, row, np.float32, (2, 4, 6)).astype(np.float64)
@@ -135,6 +141,8 @@ def _keypoints(source: str, row: tuple | None, size: tuple[int, int]) -> Keypoin
 def _blob(source: str, row: tuple, kind: type, widths: tuple[int, ...]) -> np.ndarray:
     """The array (rows, cols) of a row of keypoints or matches."""
     n, width, data = row
+    if not (isinstance(n, int) and isinstance(width, int) and isinstance(data, bytes | None)):
+        raise InputError(f"{source}: is damaged (rows, cols and data are {row})"[:300])
     if width not in widths:
         raise InputError(f"{source}: must have {' or '.join(map(str, widths))} columns, got {width}")
     kind = np.dtype(kind).newbyteorder("<")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
 from matching.output.folders import Content
-from matching.pictures.names import exists, is_folder
+from matching.pictures.names import absolute, exists, is_folder
 
 KINDS = {
     ".npz": "npz",
@@ -60,6 +60,20 @@ class MatchFile:
         else:
             yield None, {"npz": read_npz, "text": read_text}[self.kind](self.path)
 
+    def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
+        """The key and the matches of the pair of two images, and whether they are in the other order there.
+
+        Raises InputError where there is none. Of a file with one pair, it is this one.
+        """
+        if not self.holds_many:
+            [(key, pair)] = self.pairs()
+            return key, pair, False
+        for key, pair in self.pairs():
+            for names in (pair.names, pair.names[::-1]):
+                if all(_is_named(path, name) for path, name in zip(images, names, strict=True)):
+                    return key, pair, names != pair.names
+        raise InputError(f"{self.path}: holds no pair of {images[0]} and {images[1]}")
+
     @property
     def group_files(self) -> tuple[str, ...]:
         """The names of the files that `groups` gives."""
@@ -75,6 +89,12 @@ class MatchFile:
         if self.kind == "colmap":
             return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels)}
         return {}
+
+
+def _is_named(path: Path, name: str) -> bool:
+    """Whether a path ends with the name of an image, in which - may stand for /, as hloc writes it."""
+    parts = f"-{absolute(path)}".replace("\\", "/").replace("/", "-")
+    return parts.endswith("-" + name.replace("/", "-"))
 
 
 def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:

@@ -28,6 +28,7 @@ from matching.interchange.records import (
     PairMatches,
     frames_from_angles,
     join_keypoints,
+    known_size,
     score_from_confidence,
 )
 
@@ -171,40 +172,54 @@ def _feature_names(path: Path, file: Any) -> dict[str, list[str]]:
 
 def _keypoints(path: Path, file: Any, name: str) -> KeypointSet:
     item, source = file[name], f"{path}: {name}"
-    xy = item["keypoints"][()]
+    xy = _array(item, "keypoints", source)
     if xy.ndim != 2 or (xy.shape[1] < 2 and len(xy)):
         raise InputError(f"{source}: keypoints must have shape (n, 2), got {xy.shape}")
     xy = xy[:, :2].astype(np.float64)
     frames, size = None, None
     if "scales" in item and "oris" in item:
-        scales, degrees = (item[key][()].ravel().astype(np.float64) for key in ("scales", "oris"))
+        scales, degrees = (_array(item, key, source).ravel().astype(np.float64) for key in ("scales", "oris"))
         if len(scales) == len(degrees) == len(xy):
             frames = frames_from_angles(scales, np.radians(degrees))
     if "image_size" in item:
-        width, height = item["image_size"][()].ravel()
-        size = int(height), int(width)
+        numbers = _array(item, "image_size", source).ravel()
+        size = known_size(*numbers) if len(numbers) == 2 else None
     return KeypointSet(xy, frames, size)
 
 
 def _sparse_matches(
     source: str, item: Any, keypoints: tuple[KeypointSet, KeypointSet], names: tuple[str, str]
 ) -> PairMatches:
-    indices, rows = partner_indices(item["matches0"][()].ravel(), f"{source}: matches0")
+    indices, rows = partner_indices(_array(item, "matches0", source).ravel(), f"{source}: matches0")
     score = None
     if "matching_scores0" in item:
-        score = score_from_confidence(item["matching_scores0"][()].ravel()[rows])
+        scores = _array(item, "matching_scores0", source).ravel()
+        if len(scores) <= rows.max(initial=-1):
+            raise InputError(
+                f"{source}: matching_scores0 must be as long as matches0, got {len(scores)} scores"
+            )
+        score = score_from_confidence(scores[rows])
     return replace(join_keypoints(keypoints, indices, score, source), names=names, as_stored=True)
 
 
 def _dense_matches(source: str, item: Any, names: tuple[str, str]) -> PairMatches:
-    xy0, xy1 = (item[f"keypoints{k}"][()].astype(np.float64) for k in range(2))
+    xy0, xy1 = (_array(item, f"keypoints{k}", source).astype(np.float64) for k in range(2))
     if xy0.shape != xy1.shape or xy0.shape[1:] != (2,):
         raise InputError(
             f"{source}: keypoints0 and keypoints1 must both have shape (n, 2), got {xy0.shape}"
             f" and {xy1.shape}"
         )
-    score = score_from_confidence(item["scores"][()].ravel()) if "scores" in item else None
+    score = None
+    if "scores" in item:
+        score = score_from_confidence(_array(item, "scores", source).ravel())
     return PairMatches(xy0, xy1, score=score, names=names, as_stored=True)
+
+
+def _array(item: Any, key: str, source: str) -> np.ndarray:
+    data = item[key]
+    if not hasattr(data, "dtype") or data.dtype.kind not in "biuf":
+        raise InputError(f"{source}: {key} must be an array of numbers")
+    return np.asarray(data[()])
 
 
 @contextmanager
@@ -220,7 +235,7 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with file:
             yield file
-    except OSError as error:  # of HDF5: blocks that are not there
+    except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
 
 

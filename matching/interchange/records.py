@@ -102,6 +102,11 @@ class PairMatches:
         )
 
 
+def known_size(width: float, height: float) -> tuple[int, int] | None:
+    """(height, width) of an image, or None where the numbers can't be a size: some programs write zeros."""
+    return (int(height), int(width)) if width >= 1 and height >= 1 else None
+
+
 def join_keypoints(
     keypoints: tuple[KeypointSet, KeypointSet], indices: np.ndarray, score: np.ndarray | None, source: str
 ) -> PairMatches:

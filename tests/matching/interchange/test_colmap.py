@@ -171,6 +171,7 @@ def test_a_pair_without_groups_has_no_matches(tmp_path):
             "names keypoint 89 of image 1, which has 9",
         ),
         ("UPDATE keypoints SET cols = 3", "folder/1.png: must have 2 or 4 or 6 columns, got 3"),
+        ("UPDATE keypoints SET data = 'text'", "folder/1.png: is damaged"),
         ("DELETE FROM matches", "a.db: holds no matches"),
         ("DELETE FROM images WHERE image_id = 2", "a.db: pair 1, 2: there is no image 2"),
         ("DROP TABLE matches", "a.db: is no database of COLMAP: it has no table matches"),
@@ -184,6 +185,14 @@ def test_what_cannot_be_read_is_told(tmp_path, change, message):
     with pytest.raises(InputError, match=message) as raised:
         read_matches(path)
     assert "\n" not in str(raised.value)
+
+
+def test_a_camera_without_a_size(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE cameras SET width = 0")
+        file.commit()
+    assert read_matches(path)[0].sizes is None
 
 
 def test_a_file_that_is_no_database(tmp_path):

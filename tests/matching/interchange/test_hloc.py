@@ -176,6 +176,27 @@ def test_what_cannot_be_read_is_told(tmp_path):
     )
 
 
+@pytest.mark.parametrize("key", ["matches0", "matching_scores0"])
+def test_what_is_no_array_of_numbers_is_told(tmp_path, key):
+    path = matches(tmp_path)
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png"][key]
+        file["db-left-1.png/query-2.png"][key] = "text"
+    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png"][key]
+        file["db-left-1.png/query-2.png"].create_group(key)
+    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
+
+
+def test_scores_of_another_length_are_told(tmp_path):
+    path = matches(tmp_path)
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png/matching_scores0"]
+        file["db-left-1.png/query-2.png/matching_scores0"] = SCORES[:9]
+    told("matching_scores0 must be as long as matches0, got 9 scores", path, features=features(tmp_path))
+
+
 def test_names_that_hloc_can_not_tell_apart(tmp_path):
     both = {f"{name}/keypoints": KEYPOINTS[0] for name in ("a/1.png", "a-1.png", "b.png")}
     path = matches(tmp_path, "a-1.png/b.png")
