@@ -43,7 +43,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
     """
     with _opened(path) as database:
         images = {
-            number: (str(name), known_size(width or 0, height or 0))
+            number: (str(name), known_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
             for number, name, height, width in database.execute(
                 "SELECT image_id, name, height, width FROM images JOIN cameras USING (camera_id)"
             )
@@ -59,6 +59,8 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         if not ids:
             raise InputError(f"{path}: holds no matches")
         for pair_id in ids:
+            if not isinstance(pair_id, int):
+                raise InputError(f"{path}: is damaged: a pair's id is {pair_id!r}")
             numbers = divmod(pair_id, MAX_IMAGES)
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
@@ -162,5 +164,6 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
                 raise InputError(f"{path}: is no database of COLMAP: it has no table {min(missing)}")
             yield database
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: can't be read as COLMAP's database ({error})") from None
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path}: can't be read as COLMAP's database ({reason})") from None

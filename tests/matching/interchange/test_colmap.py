@@ -172,6 +172,10 @@ def test_a_pair_without_groups_has_no_matches(tmp_path):
         ),
         ("UPDATE keypoints SET cols = 3", "folder/1.png: must have 2 or 4 or 6 columns, got 3"),
         ("UPDATE keypoints SET data = 'text'", "folder/1.png: is damaged"),
+        (
+            "UPDATE images SET name = CAST(x'ff' AS TEXT) WHERE image_id = 1",
+            "a.db: can't be read as COLMAP's database",
+        ),
         ("DELETE FROM matches", "a.db: holds no matches"),
         ("DELETE FROM images WHERE image_id = 2", "a.db: pair 1, 2: there is no image 2"),
         ("DROP TABLE matches", "a.db: is no database of COLMAP: it has no table matches"),
@@ -187,10 +191,11 @@ def test_what_cannot_be_read_is_told(tmp_path, change, message):
     assert "\n" not in str(raised.value)
 
 
-def test_a_camera_without_a_size(tmp_path):
+@pytest.mark.parametrize("width", ["0", "x'ff'"])
+def test_a_camera_without_a_size(tmp_path, width):
     path = database(tmp_path / "a.db")
     with closing(sqlite3.connect(path)) as file:
-        file.execute("UPDATE cameras SET width = 0")
+        file.execute(f"UPDATE cameras SET width = {width}")
         file.commit()
     assert read_matches(path)[0].sizes is None
 
