@@ -13,7 +13,7 @@ from matching.cli.arguments import LineParser, add_settings, config_of, whole_nu
 from matching.cli.collection import address, cache_of, printable
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
-from matching.pictures.names import absolute, is_folder
+from matching.pictures.names import absolute, exists, is_folder
 
 COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
@@ -135,6 +135,8 @@ def _pictures(arguments, may_be_empty=False):
 
     paths = []
     for path in arguments.pictures:
+        if not exists(path):
+            raise InputError(f"{path}: no such file or folder")
         try:
             paths += pictures_in(path, getattr(arguments, "recursive", False))
         except InputError:

@@ -152,6 +152,8 @@ def test_other_features_and_no_index_are_refused(tmp_path, capsys):
         open_index(tmp_path / "i", MatchConfig()),
     ):
         pass
+    assert main(["query", "x.png", "--index", str(tmp_path / "i")]) == 2
+    assert "x.png: no such file or folder" in capsys.readouterr().err
     assert main(["query", "x.png"]) == 2
     assert "--index" in capsys.readouterr().err
 
