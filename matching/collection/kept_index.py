@@ -11,11 +11,11 @@ from pathlib import Path
 
 from matching.collection.backends import Lost, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.kept_store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
-from matching.collection.retrieval.kept import Counts, Indexed, open_index
 from matching.collection.run import check_origin, match_collection
-from matching.collection.shortlist import batched, forget_segments, rankings
+from matching.collection.shards import batched, forget_segments, rankings
 from matching.collection.work import INTERNAL, Settings, Source, described
 from matching.config import MatchConfig
 from matching.errors import InputError

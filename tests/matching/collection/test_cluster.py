@@ -17,6 +17,7 @@ from matching.collection import (
     match_collection,
     plan_of_folder,
     plan_of_list,
+    shards,
     shortlist,
 )
 from matching.collection.kept_index import add_pictures, find_candidates
@@ -99,7 +100,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
     monkeypatch.setattr(shortlist, "SHARDS", 99)
     monkeypatch.setattr(shortlist, "SMALLEST", 1)
-    monkeypatch.setattr(shortlist, "TOGETHER", 1)
+    monkeypatch.setattr(shards, "TOGETHER", 1)
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
     there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))

@@ -16,13 +16,12 @@ from PIL import Image
 from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
-from matching.collection import kept_index
+from matching.collection import kept_index, kept_merging, kept_store
 from matching.collection.index_command import main
 from matching.collection.kept_index import add_pictures, find_candidates
+from matching.collection.kept_store import Indexed, open_index
 from matching.collection.plan import pictures_in
-from matching.collection.retrieval import kept
 from matching.collection.retrieval.codes import encode
-from matching.collection.retrieval.kept import Indexed, open_index
 
 
 @pytest.fixture(scope="module")
@@ -174,10 +173,11 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
             numbers = [number for number, _ in index.pending()]
             index.add(records_of(rng, numbers))
             index.update([], gone=paths[1:])
-        assert len(index.shards()) < kept.FANOUT
+        assert len(index.shards()) < kept_merging.FANOUT
         assert index.counts().indexed == 20
         entries = sum(
-            len(kept.open_segment(tmp_path / name)) for (name,) in index.rows("SELECT name FROM segments")
+            len(kept_store.open_segment(tmp_path / name))
+            for (name,) in index.rows("SELECT name FROM segments")
         )
         assert 20 * 30 <= entries < 40 * 30
         assert len(list(tmp_path.glob("*.seg"))) == len(index.shards())
@@ -228,7 +228,7 @@ def test_a_full_disk_leaves_the_index_as_it_was(pictures, cache, tmp_path, monke
 
     index = tmp_path / "i"
     with monkeypatch.context() as patch:
-        patch.setattr(kept, "write_segment", full)
+        patch.setattr(kept_store, "write_segment", full)
         with pytest.raises(InputError, match=r"can't be written .No space left on device"):
             add(index, pictures, cache)
     assert {row[1] for row in table(index)} == {"pending"}
@@ -239,14 +239,13 @@ def test_a_full_disk_leaves_the_index_as_it_was(pictures, cache, tmp_path, monke
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from matching.collection import FeatureCache, kept_index
+from matching.collection import FeatureCache, kept_index, kept_store
 from matching.collection.plan import pictures_in
-from matching.collection.retrieval import kept
 
 index, pictures, cache, moment = sys.argv[1:]
 kept_index.TOGETHER = 2
 written = []
-def dying(path, segment, write=kept.write_segment):
+def dying(path, segment, write=kept_store.write_segment):
     if len(written) == int(moment) // 2:
         if int(moment) % 2:
             write(path, segment)
@@ -254,7 +253,7 @@ def dying(path, segment, write=kept.write_segment):
         os.kill(os.getpid(), signal.SIGKILL)
     written.append(path)
     write(path, segment)
-kept.write_segment = dying
+kept_store.write_segment = dying
 kept_index.add_pictures(Path(index), pictures_in(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """
 
@@ -272,7 +271,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path
     for name in ("coffee.png", "astronaut.png"):
         query = pictures / name
         assert best(index, query, cache) == best(tmp_path / "undisturbed", query, cache)
-    past = time.time() - 2 * kept.ABANDONED
+    past = time.time() - 2 * kept_store.ABANDONED
     for path in index.glob("*.seg"):
         os.utime(path, (past, past))
     with open_index(index, MatchConfig()) as opened:

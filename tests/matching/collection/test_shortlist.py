@@ -10,6 +10,7 @@ from matching.collection import (
     plan_of_folder,
     plan_of_gallery,
     run,
+    shards,
     shortlist,
     work,
 )
@@ -48,7 +49,7 @@ def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch
     plan = plan_of_gallery(folder, folder)
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
     monkeypatch.setattr(shortlist, "SMALLEST", smallest)
-    monkeypatch.setattr(shortlist, "TOGETHER", 2)
+    monkeypatch.setattr(shards, "TOGETHER", 2)
     match_collection(plan, tmp_path / "cut.db", cache=cache, jobs=1, shortlist=2)
     assert content(tmp_path / "cut.db") == content(tmp_path / "whole.db")
     assert not any((cache.folder / "shards").iterdir())
@@ -61,7 +62,7 @@ def test_shards_that_can_not_be_written_are_kept_in_memory(folder, cache, tmp_pa
     monkeypatch.setattr(run, "_match", lambda *_: 0)
     plan = plan_of_gallery(folder, folder)
     match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)
-    monkeypatch.setattr(shortlist, "write_segment", full)
+    monkeypatch.setattr(shards, "write_segment", full)
     match_collection(plan, tmp_path / "b.db", cache=cache, jobs=1, shortlist=1)
     assert content(tmp_path / "a.db") == content(tmp_path / "b.db")
 
@@ -77,7 +78,7 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
     def losing(items, desc, **_):
         if desc == "index":
             work._described.cache_clear()
-            shortlist._query.cache_clear()
+            shards._query.cache_clear()
             lost.unlink() if change == "vanish" else shutil.copy(folder / "a first.png", lost)
         return items
 
@@ -92,5 +93,5 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
 
 
 def test_batches_hold_everything_in_order():
-    assert list(shortlist.batched(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
-    assert list(itertools.chain(*shortlist.batched([], 2))) == []
+    assert list(shards.batched(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
+    assert list(itertools.chain(*shards.batched([], 2))) == []

@@ -12,20 +12,19 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
 from uuid import uuid4
 
-import numpy as np
-
 import matching
 from matching.collection.cache import content_digest
+from matching.collection.kept_merging import merge_small_segments
 from matching.collection.retrieval.codes import Codes, codebook
-from matching.collection.retrieval.segments import merge_segments, open_segment, segment_of, write_segment
-from matching.collection.shortlist import Shard
+from matching.collection.retrieval.segments import open_segment, segment_of, write_segment
+from matching.collection.shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import Origin
@@ -34,8 +33,6 @@ from matching.pictures.names import is_file
 FORMAT = "1"
 DATABASE = "index.db"
 BUSY = 60  # seconds to wait for another writer
-FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
-SMALL = 256  # pictures: smaller segments count as of one size
 ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 
 
@@ -117,7 +114,7 @@ def _prepare(connection, folder, config, create):
     connection.execute("BEGIN IMMEDIATE" if create else "BEGIN")
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and create:
-            for statement in files(__package__).joinpath("kept.sql").read_text("utf-8").split(";\n"):
+            for statement in files(__package__).joinpath("kept_store.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
             connection.executemany("INSERT INTO settings VALUES (?, ?)", settings_of(config).items())
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
@@ -140,10 +137,11 @@ class KeptIndex:
         self._db = connection
 
     @contextmanager
-    def _transaction(self):
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for changes that are made together or not at all."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            yield self._db
             self._db.execute("COMMIT")
         except BaseException:
             self._db.rollback()
@@ -169,7 +167,7 @@ class KeptIndex:
         query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
         known = ((path, *row) for path in paths for row in self.rows(query, (path,)))
         changed = [number for path, number, *row in known if _is_another(path, *row)]
-        with self._transaction():
+        with self.transaction():
             self._forget([*changed, *(number for path in gone for number, *_ in self.rows(query, (path,)))])
             self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
@@ -205,9 +203,9 @@ class KeptIndex:
         Raises InputError where the disk is full or can't be written: the index is as it was before.
         """
         good = sorted((r for r in records if r.error is None), key=lambda r: r.id)
-        name = self._write(lambda path: write_segment(path, segment_of((r.id, r.codes) for r in good)))
+        name = self.new_file(lambda path: write_segment(path, segment_of((r.id, r.codes) for r in good)))
         digest = content_digest(self.folder / name)
-        with self._transaction():
+        with self.transaction():
             row = name, digest, len(good)
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", row)
             for record in records:
@@ -218,7 +216,7 @@ class KeptIndex:
                 )
                 if record.error is None and not ended.rowcount:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
-        self._merge()
+        merge_small_segments(self)
 
     def shards(self) -> list[Shard]:
         """The segments, with their dead pictures, for a search."""
@@ -255,7 +253,7 @@ class KeptIndex:
         return self._drop(broken)
 
     def _drop(self, broken):
-        with self._transaction():
+        with self.transaction():
             lost = self._db.executemany(
                 "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
                 broken,
@@ -268,58 +266,8 @@ class KeptIndex:
                     path.unlink()
         return max(lost, 0)
 
-    def _merge(self):
-        """Merge FANOUT segments of about one size, as long as there are as many."""
-        while True:
-            sizes: dict[int, list[str]] = {}
-            for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
-                sizes.setdefault((max(n // SMALL, 1).bit_length() - 1) // 3, []).append(name)
-            several = next((names for names in sizes.values() if len(names) >= FANOUT), None)
-            if several is None:
-                return
-            if not self._merge_these(several):
-                return
-
-    def _merge_these(self, names):
-        """Whether they could be merged; not where one is damaged or another process has done it."""
-        marks = ",".join("?" * len(names))
-        dead = {name: [] for name in names}
-        for name, picture in self.rows(
-            f"SELECT * FROM dead WHERE segment IN ({marks}) ORDER BY picture", names
-        ):
-            dead[name].append(picture)
-        try:
-            segments = [open_segment(self.folder / name) for name in names]
-        except (OSError, ValueError):
-            return False
-        merged = self._write(
-            lambda path: merge_segments(path, segments, [np.array(dead[n], np.int64) for n in names])
-        )
-        digest = content_digest(self.folder / merged)
-        with self._transaction():
-            there = self.rows(f"SELECT count(*) FROM segments WHERE name IN ({marks})", names)[0][0]
-            if there < len(names):
-                (self.folder / merged).unlink()
-                return False
-            self._db.execute("INSERT INTO segments VALUES (?, ?, 0)", (merged, digest))
-            self._db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
-            # those that another process has removed since
-            later = [(n, p) for n, p in self.rows(f"SELECT * FROM dead WHERE segment IN ({marks})", names)]
-            rows = [(merged, p) for n, p in later if p not in set(dead[n])]
-            self._db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", rows)
-            self._db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
-            self._db.execute(
-                "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
-                " WHERE name = ?",
-                (merged,),
-            )
-        for name in names:
-            with suppress(OSError):
-                (self.folder / name).unlink()
-        return True
-
-    def _write(self, write):
-        """The name of a new file in the folder, whole and on the disk."""
+    def new_file(self, write: Callable[[Path], None]) -> str:
+        """The name of a new file in the folder, written by `write`, whole and on the disk."""
         name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
         try:
             try:
