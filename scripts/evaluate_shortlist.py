@@ -19,6 +19,7 @@ from matching.collection.retrieval.codes import encode, query_of
 from matching.collection.retrieval.search import PROBES, find_neighbours, rank
 from matching.collection.retrieval.segments import segment_of
 from matching.collection.settings import config_of_store
+from matching.collection.shards import PER_PICTURE
 from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 
@@ -43,7 +44,9 @@ def measure(arguments):
     sources = {number: Source(path, content) for number, path, content in images}
     gallery = sorted({row[1] for row in rows})
     start = time.perf_counter()
-    segment = segment_of((number, encode(features(sources[number], settings))) for number in gallery)
+    segment = segment_of(
+        (number, encode(features(sources[number], settings), PER_PICTURE)) for number in gallery
+    )
     built = time.perf_counter() - start
     wanted = defaultdict(dict)  # query -> gallery picture -> score, of pairs with objects
     for query, picture, n_objects, score in rows:

@@ -24,6 +24,7 @@ from matching.output.provenance import Origin, origin
 from matching.threads import limited_threads
 
 TOGETHER = 32  # queries a task
+PER_PICTURE = 2000  # entries of a shard that does not stay: 82 kB
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,6 @@ def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]
 def _encoded(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]) -> Iterator:
     for number, source in pictures:
         try:
-            yield number, codes.encode(described(source, settings).described.features)
+            yield number, codes.encode(described(source, settings).described.features, PER_PICTURE)
         except InputError:
             lost.append(number)

@@ -18,7 +18,7 @@ from uuid import uuid4
 from matching.collection.shards import Shard, batched, check_found, forget_segments, make_shard, rankings
 from matching.collection.work import Settings, Source
 
-SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (41 kB a picture)
+SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (82 kB a picture)
 ABANDONED = 86400  # seconds after which the shards of a run that was killed go
 
 

@@ -21,8 +21,8 @@ from matching.features.extraction import Features
 from matching.features.thinning import strongest_everywhere
 from matching.threads import in_ranges
 
-PER_PICTURE = 1000  # entries: 41 kB
-PER_QUERY = 1500  # descriptors that a query looks up
+PER_PICTURE = 1300  # entries: 53 kB
+PER_QUERY = 8000  # descriptors that a query looks up: in a scene of many objects each has few of them
 FIRST = 16  # of the centres a, the nearest ones whose cells are considered for a descriptor
 SCALE_STEPS = 4  # of a shape, an octave
 
