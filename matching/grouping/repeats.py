@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching.correspondences.correspondences import Correspondences
 from matching.errors import check_at_least
-from matching.grouping.correspondences import Correspondences
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.suppression import covered_share
 
