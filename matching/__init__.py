@@ -14,14 +14,18 @@ if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
+    from matching.objects.things import Thing
     from matching.pipeline import MatchResult, match
+    from matching.repeats import find_repeats
 
 __all__ = [
     "InputError",
     "MatchConfig",
     "MatchResult",
     "MatchedObject",
+    "Thing",
     "__version__",
+    "find_repeats",
     "match",
     "object_deformation",
 ]
@@ -29,6 +33,8 @@ _MODULES = {
     "MatchConfig": "matching.config",
     "MatchResult": "matching.pipeline",
     "MatchedObject": "matching.objects.description",
+    "Thing": "matching.objects.things",
+    "find_repeats": "matching.repeats",
     "match": "matching.pipeline",
     "object_deformation": "matching.objects.deformation",
 }

@@ -10,6 +10,7 @@ from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -38,6 +39,7 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    repeats: RepeatsConfig = RepeatsConfig()
 
     def __post_init__(self):
         for field in fields(self):

@@ -15,6 +15,7 @@ from matching.features.extraction import Features, extract_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
 from matching.objects.description import MatchedObject, describe_object, with_things
+from matching.objects.things import Thing, things_of_pair
 from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.threads import default_threads
 
@@ -31,6 +32,7 @@ class MatchResult:
     score : (m,) float64 descriptor distance, smaller is better
     objects : one MatchedObject for each cluster
     timings : seconds of each stage
+    things : one Thing for each number that objects have as their `thing`
     """
 
     xy0: np.ndarray
@@ -39,6 +41,7 @@ class MatchResult:
     score: np.ndarray
     objects: tuple[MatchedObject, ...]
     timings: dict[str, float] = field(default_factory=dict)
+    things: tuple[Thing, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
         `config` is no MatchConfig.
     """
     check_config(config)
-    clock = _Clock()
+    clock = Clock()
     pictures = [
         with_mask(picture_of(image, f"image{k}"), mask, f"mask{k}")
         for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
@@ -93,7 +96,7 @@ def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=No
     """`match` for pictures already read. find_clusters(candidates, config) -> Groups may replace the
     grouping.
     """
-    clock = clock or _Clock()
+    clock = clock or Clock()
     # one after the other, on all threads: the regions of both at a time would take twice the memory
     described0, described1 = (describe_picture(p, config, default_threads()) for p in (picture0, picture1))
     clock.lap("features")
@@ -109,7 +112,7 @@ def describe_picture(picture, config=MatchConfig(), n_threads=1):
 
 def match_described(described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None):
     """`match` for pictures already described, with the same features and max_pixels in the config."""
-    clock = clock or _Clock()
+    clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
@@ -125,15 +128,22 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
+    objects = describe_objects(xy0, xy1, groups, tolerance, described0.box)
+    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    objects = with_things(objects, things)
+    clock.lap("objects")
+    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, things)
+
+
+def describe_objects(xy0, xy1, groups, tolerance, box):
+    """A MatchedObject of each group of matches xy0, xy1 (m, 2), picture 0 being the box (2, 2)."""
 
     def describe(k):
         own = groups.labels == k
-        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, described0.box)
+        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, box)
 
     with ThreadPoolExecutor(default_threads()) as pool:
-        objects = with_things(list(pool.map(describe, range(len(groups.scores)))))
-    clock.lap("objects")
-    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds)
+        return list(pool.map(describe, range(len(groups.scores))))
 
 
 def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
@@ -177,7 +187,7 @@ def _digest(image):
     return digest.digest()
 
 
-class _Clock:
+class Clock:
     """Seconds of the stages, one lap after another."""
 
     def __init__(self):

@@ -28,6 +28,7 @@ LAYERS = {  # a folder or module imports from those before it
         "objects",
         "config",
         "pipeline",
+        "repeats",
         "output",
         "collection serve",
         "cli",

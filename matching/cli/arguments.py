@@ -48,7 +48,13 @@ def parser(rivals=()):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument("image0", nargs="?", type=Path, metavar="IMAGE0", help="a picture")
-    result.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="another picture")
+    result.add_argument(
+        "image1",
+        nargs="?",
+        type=Path,
+        metavar="IMAGE1",
+        help="another picture; without: what repeats in IMAGE0",
+    )
     result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
     _add_input_and_output(result.add_argument_group("input and output"))
     add_settings(result.add_argument_group("settings"), rivals)

@@ -46,7 +46,7 @@ class Inputs:
 
 def _match(arguments, rivals):
     """Everything before the files: the Inputs, the settings and the result."""
-    _check_usage(arguments)
+    _check_usage(arguments, rivals)
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
     _check_folder(folder, arguments, inputs)
@@ -56,13 +56,18 @@ def _match(arguments, rivals):
             file=sys.stderr,
         )
     tell = _teller(arguments)
-    for picture in inputs.pictures:
+    for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
     with _warnings_in_a_line():
-        result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
+        if _is_single(arguments):
+            from matching.repeats import repeats_in_picture
+
+            result = repeats_in_picture(inputs.pictures[0], config)
+        else:
+            result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
@@ -84,7 +89,8 @@ def _write(arguments, inputs, config, result):
         inputs=inputs.paths,
         others=inputs.others,
     )
-    print((folder / "matches.json").read_text() if arguments.json else table(result))
+    told = repeats_table if _is_single(arguments) else table
+    print((folder / "matches.json").read_text() if arguments.json else told(result))
     _teller(arguments)(f"written to {folder}")
     return FOUND if result.objects else NONE_FOUND
 
@@ -93,15 +99,30 @@ def _teller(arguments):
     return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _check_usage(arguments):
+def _check_usage(arguments, rivals):
     if arguments.demo:
         if arguments.image0 is not None:
             raise InputError(f"--demo takes no pictures, got {arguments.image0}")
-    elif arguments.image1 is None:
-        raise InputError("two pictures are needed, or --demo; see gdl-match --help")
+    elif arguments.image0 is None:
+        raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
+    elif _is_single(arguments):
+        wrong = {
+            "--mask1": arguments.mask1 is not None,
+            "--export": bool(arguments.export),
+            f"--method {arguments.method}": arguments.method in rivals,
+        }
+        for option in (name for name, is_given in wrong.items() if is_given):
+            raise InputError(f"{option} takes two pictures, got {arguments.image0} alone")
+
+
+def _is_single(arguments):
+    """Whether one picture is given, of which repeats are asked for."""
+    return arguments.image0 is not None and arguments.image1 is None
 
 
 def _inputs(arguments):
+    if _is_single(arguments):
+        return Inputs(_pictures(arguments, [arguments.image0]) * 2, (absolute(arguments.image0),))
     if arguments.image0 is not None:
         paths = arguments.image0, arguments.image1
         return Inputs(_pictures(arguments, paths), tuple(map(absolute, paths)))
@@ -121,6 +142,8 @@ def _base(arguments):
         return arguments.out
     if arguments.image0 is None:
         return Path("demo-match")
+    if _is_single(arguments):
+        return Path(f"{arguments.image0.stem}-repeats")
     return Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match")
 
 
@@ -166,8 +189,22 @@ def table(result):
     return "\n".join(lines)
 
 
+def repeats_table(result):
+    """The things, one a line."""
+    if not result.things:
+        return "nothing stands there twice"
+    lines = [f"{'thing':>5}  {'places':>6}  {'objects':>7}  {'matches':>7}"]
+    for thing in result.things:
+        matches = sum(o.n_matches for o in result.objects if o.thing == thing.number)
+        texture = "  periodic texture" if thing.periodic else ""
+        lines.append(
+            f"{thing.number:>5}  {len(thing.places):>6}  {len(thing.objects):>7}  {matches:>7}{texture}"
+        )
+    return "\n".join(lines)
+
+
 def _pictures(arguments, images):
-    """The two pictures with their masks, once it is clear that they can be exported as asked.
+    """The pictures with their masks, once it is clear that they can be exported as asked.
 
     images : paths or Pictures
     """
@@ -175,7 +212,7 @@ def _pictures(arguments, images):
 
     masks = arguments.mask0, arguments.mask1
     with _silent_decoders():
-        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=True)]
+        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=False)]
     if arguments.export:
         from matching.output.exchange import check_formats
 

@@ -22,6 +22,7 @@ from matching.threads import in_ranges
 KINDS = ("mser", "sift")
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
+DESCRIBED = 0.8  # of a window that descriptors are of
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
 

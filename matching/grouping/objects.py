@@ -113,7 +113,8 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
-    kept = suppression.drop_covered(correspondences.xy0, correspondences.xy1, both, config.suppression.share)
+    places, how = (correspondences.xy0, correspondences.xy1), config.suppression
+    kept = suppression.drop_covered(*places, both, how.share, how.by_one)
     objects = [members for members in kept if not any(members is other for other in known)]
     inside = [np.flatnonzero(np.isin(rows, members)) for members in objects]
     scores = clustering.cluster_scores(graph, inside, knn.n_neighbors)

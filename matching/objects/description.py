@@ -10,7 +10,7 @@ from scipy.spatial import Delaunay, QhullError
 
 from matching import _opencv
 from matching.objects.frames import Motion, fit_frame, motion_of
-from matching.objects.things import number_things
+from matching.objects.things import Thing
 
 OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
 NOTCH, SPUR = 1 / 40, 1 / 100  # of that: half the width of notches to fill, of spurs to cut off
@@ -63,10 +63,10 @@ def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None):
     )  # fmt: skip
 
 
-def with_things(objects: Sequence[MatchedObject]) -> tuple[MatchedObject, ...]:
-    """The objects of one pair with the numbers of their things."""
-    numbers = number_things([found.outline0 for found in objects])
-    return tuple(replace(found, thing=int(n)) for found, n in zip(objects, numbers, strict=True))
+def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
+    """The objects with the numbers of their things."""
+    number = {k: thing.number for thing in things for k in thing.objects}
+    return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
 def apply_transform(transform, xy):

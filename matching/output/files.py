@@ -202,6 +202,15 @@ def summary(pictures, result, config, deformations=None):
             }
             for o in result.objects
         ],
+        "things": [
+            {
+                "thing": thing.number,
+                "objects": list(thing.objects),
+                "places": [np.round(place, 2).tolist() for place in thing.places],
+                "periodic": thing.periodic,
+            }
+            for thing in result.things
+        ],
     }
 
 

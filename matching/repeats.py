@@ -1,0 +1,125 @@
+"""What stands in one picture more than once: its features are matched with each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from matching.config import MatchConfig, check_config
+from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.features.extraction import DESCRIBED, FeatureConfig, Features
+from matching.grouping import group, group_by_paper
+from matching.grouping.repeats import Repeats, both_ways, repeats_of
+from matching.objects.description import MatchedObject, with_things
+from matching.objects.frames import fit_frame
+from matching.objects.things import things_of_repeats
+from matching.pictures.images import Picture, picture_of, to_picture, with_mask
+from matching.pipeline import Clock, DescribedPicture, MatchResult, describe_objects, describe_picture, listed
+from matching.threads import default_threads
+
+
+def find_repeats(image, config: MatchConfig = MatchConfig(), *, mask=None) -> MatchResult:
+    """Find what stands in a picture more than once.
+
+    Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
+    place further left comes first (of two at the same x, the upper one). `things` says which places show the
+    same thing: one that stands there three times is one thing with three places, joined by two or three
+    objects. A fine periodic texture is a thing that is `periodic`, with one object, that shifts it onto
+    itself.
+
+    Parameters
+    ----------
+    image : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+    config : MatchConfig
+    mask : path, Pillow image, or array of the image's size, optional
+        White where features may lie.
+
+    Returns
+    -------
+    MatchResult
+        A candidate is a pair of features, which stands there once. `frame1` of an object is the box around
+        its first place, as it lies in the second one.
+
+    Raises
+    ------
+    InputError
+        A ValueError: the file or array can't be used, or the mask has another size.
+    TypeError
+        `config` is no MatchConfig.
+    """
+    check_config(config)
+    clock = Clock()
+    picture = with_mask(picture_of(image), mask, "mask")
+    clock.lap("read")
+    return repeats_in_picture(picture, config, clock=clock)
+
+
+def repeats_in_picture(picture: Picture, config: MatchConfig = MatchConfig(), *, clock=None) -> MatchResult:
+    """`find_repeats` for a picture already read."""
+    clock = clock or Clock()
+    described = describe_picture(picture, config, default_threads())
+    clock.lap("features")
+    return repeats_in_described(described, config, clock=clock)
+
+
+def repeats_in_described(
+    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock=None
+) -> MatchResult:
+    """`find_repeats` for a picture already described, with the same features and max_pixels in the config."""
+    clock = clock or Clock()
+    clearance = feature_clearance(described.features, config.features, config.repeats.clearance)
+    best, reserve = match_within(described.features, clearance, config.candidates, default_threads())
+    clock.lap("candidates")
+    candidates, repeats = _grouped(best, reserve[np.argsort(reserve.score, kind="stable")], config)
+    candidates, rows = listed(candidates, repeats.groups, len(best))
+    clock.lap("grouping")
+    xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
+    tolerance = config.graph.scale * float(described.step.max())
+    objects = [
+        _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
+        for found in describe_objects(xy0, xy1, rows, tolerance, described.box)
+    ]
+    outlines = [[getattr(found, name) for found in objects] for name in ("outline0", "outline1")]
+    things = things_of_repeats(*outlines, repeats.periodic)
+    clock.lap("objects")
+    found = with_things(objects, things)
+    return MatchResult(xy0, xy1, rows.labels, candidates.score, found, clock.seconds, things)
+
+
+def feature_clearance(features: Features, config: FeatureConfig, least: float) -> np.ndarray:
+    """(n,) pixels: half the side of the square that a feature's descriptor is of, and at least so many."""
+    window = np.array([config.mser_window, config.sift_window])[features.kind]
+    return np.maximum(np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least)
+
+
+def _grouped(best: Candidates, reserve: Candidates, config: MatchConfig) -> tuple[Candidates, Repeats]:
+    """All candidates, each in the direction of its object, and the Repeats among them."""
+    candidates, n, n_best = join_candidates([best, reserve]), len(best) + len(reserve), len(best)
+    correspondences = both_ways(candidates.xy0, candidates.xy1, candidates.maps)
+    # grouping wants the best first: those of both directions before the reserve of both
+    first, last = np.split(np.arange(n), [n_best])
+    order = np.concatenate([first, first + n, last, last + n])
+    config = replace(config, suppression=replace(config.suppression, by_one=True))
+    how = {"default": group, "paper": group_by_paper}[config.grouping]
+    groups = how(correspondences[order], 2 * n_best, config, default_threads())
+    labels = np.empty(2 * n, np.int64)
+    labels[order] = groups.labels
+    repeats = repeats_of(correspondences, replace(groups, labels=labels), config.repeats, config.objects)
+    return _turned(candidates, repeats.reversed), repeats
+
+
+def _turned(candidates, turn):
+    """The candidates, those chosen the other way."""
+    pairs = ((candidates.xy0, candidates.xy1), (candidates.frames0, candidates.frames1))
+    (xy0, xy1), (frames0, frames1) = (
+        (np.where(chosen, b, a), np.where(chosen, a, b))
+        for (a, b), chosen in zip(pairs, (turn[:, None], turn[:, None, None]), strict=True)
+    )
+    return replace(candidates, xy0=xy0, xy1=xy1, frames0=frames0, frames1=frames1)
+
+
+def _with_frame(found: MatchedObject, xy0: np.ndarray, xy1: np.ndarray) -> MatchedObject:
+    """An object whose frame is that of its first place."""
+    box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
+    return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))
