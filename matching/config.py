@@ -28,10 +28,14 @@ class MatchConfig:
     grouping : str
         How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
+    mirrored : bool
+        Whether objects are also found that are turned over left to right in one of the pictures. There are
+        twice as many candidates then: of mirrored features as many again.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
+    mirrored: bool = False
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()

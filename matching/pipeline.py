@@ -11,8 +11,9 @@ import numpy as np
 
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import join_candidates, match_with_reserve
-from matching.features.extraction import Features, extract_features
+from matching.features.extraction import Features, extract_features, mirrored_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
+from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
 from matching.objects.description import MatchedObject, describe_object, with_things
 from matching.objects.things import Thing, things_of_pair
@@ -116,12 +117,12 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
-    candidates, reserve = match_with_reserve(
-        first.features, second.features, config.candidates, default_threads()
-    )
+    candidates, reserve = candidates_of(first.features, second.features, config)
     clock.lap("candidates")
     if find_clusters is None:
-        candidates, groups = listed(*find_objects(candidates, reserve, config), len(candidates))
+        both = first.features, second.features
+        found = without_textures(*both, *find_objects(candidates, reserve, config), config)
+        candidates, groups = listed(*found, len(candidates))
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
@@ -156,6 +157,29 @@ def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
     n_listed = len(candidates) - len(pool)
     how = {"default": group, "paper": group_by_paper}[config.grouping]
     return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
+
+
+def candidates_of(features0, features1, config):
+    """The candidates between two pictures and the next best, of mirrored features as many again if asked
+    for.
+    """
+    parts = [match_with_reserve(features0, features1, config.candidates, default_threads())]
+    if config.mirrored:
+        turned = mirrored_features(features1)
+        parts.append(match_with_reserve(features0, turned, config.candidates, default_threads()))
+    best, reserve = zip(*parts, strict=True)
+    return join_candidates(best), join_candidates(reserve)
+
+
+def without_textures(features0, features1, candidates, groups, config):
+    """The candidates and the Groups that are no fine periodic texture; all as the paper has it."""
+    if config.grouping == "paper":
+        return candidates, groups
+    n = len(groups.scores)
+    members = [candidates[groups.labels == k] for k in range(n)]
+    kept = np.array([not is_periodic(features0, features1, own) for own in members], bool)
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    return candidates, Groups(number[groups.labels], groups.scores[kept])
 
 
 def listed(candidates, groups, n_best):

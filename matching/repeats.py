@@ -10,6 +10,7 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
+from matching.grouping.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, both_ways, repeats_of
 from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
@@ -69,9 +70,14 @@ def repeats_in_described(
     """`find_repeats` for a picture already described, with the same features and max_pixels in the config."""
     clock = clock or Clock()
     clearance = feature_clearance(described.features, config.features, config.repeats.clearance)
-    best, reserve = match_within(described.features, clearance, config.candidates, default_threads())
+    parts = [
+        match_within(described.features, clearance, config.candidates, default_threads(), mirrored)
+        for mirrored in ((False, True) if config.mirrored else (False,))
+    ]
+    best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
     clock.lap("candidates")
-    candidates, repeats = _grouped(best, reserve[np.argsort(reserve.score, kind="stable")], config)
+    reserve = reserve[np.argsort(reserve.score, kind="stable")]
+    candidates, repeats = _grouped(best, reserve, described.features, config)
     candidates, rows = listed(candidates, repeats.groups, len(best))
     clock.lap("grouping")
     xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
@@ -93,7 +99,9 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
     return np.maximum(np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least)
 
 
-def _grouped(best: Candidates, reserve: Candidates, config: MatchConfig) -> tuple[Candidates, Repeats]:
+def _grouped(
+    best: Candidates, reserve: Candidates, features: Features, config: MatchConfig
+) -> tuple[Candidates, Repeats]:
     """All candidates, each in the direction of its object, and the Repeats among them."""
     candidates, n, n_best = join_candidates([best, reserve]), len(best) + len(reserve), len(best)
     correspondences = both_ways(candidates.xy0, candidates.xy1, candidates.maps)
@@ -105,18 +113,23 @@ def _grouped(best: Candidates, reserve: Candidates, config: MatchConfig) -> tupl
     groups = how(correspondences[order], 2 * n_best, config, default_threads())
     labels = np.empty(2 * n, np.int64)
     labels[order] = groups.labels
-    repeats = repeats_of(correspondences, replace(groups, labels=labels), config.repeats, config.objects)
+    groups = replace(groups, labels=labels)
+
+    def is_texture(members):
+        return is_periodic(features, features, candidates[members % n])
+
+    repeats = repeats_of(correspondences, groups, config.repeats, config.objects, is_texture)
     return _turned(candidates, repeats.reversed), repeats
 
 
 def _turned(candidates, turn):
     """The candidates, those chosen the other way."""
-    pairs = ((candidates.xy0, candidates.xy1), (candidates.frames0, candidates.frames1))
-    (xy0, xy1), (frames0, frames1) = (
-        (np.where(chosen, b, a), np.where(chosen, a, b))
-        for (a, b), chosen in zip(pairs, (turn[:, None], turn[:, None, None]), strict=True)
-    )
-    return replace(candidates, xy0=xy0, xy1=xy1, frames0=frames0, frames1=frames1)
+    ends = {}
+    for name in ("xy", "frames", "row"):
+        a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
+        chosen = turn.reshape(-1, *[1] * (a.ndim - 1))
+        ends |= {f"{name}0": np.where(chosen, b, a), f"{name}1": np.where(chosen, a, b)}
+    return replace(candidates, **ends)
 
 
 def _with_frame(found: MatchedObject, xy0: np.ndarray, xy1: np.ndarray) -> MatchedObject:

@@ -121,6 +121,9 @@ def add_settings(group, rivals=()):
         help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
     )
     group.add_argument(
+        "--mirrored", action="store_true", help="also find objects that are turned over left to right"
+    )
+    group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
     )
 
@@ -141,6 +144,7 @@ def config_of(arguments):
     )
     return replace(
         config,
+        mirrored=arguments.mirrored,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=clustering,

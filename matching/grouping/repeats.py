@@ -10,6 +10,7 @@ Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,12 +85,30 @@ def both_ways(xy0: np.ndarray, xy1: np.ndarray, maps: np.ndarray) -> Corresponde
 
 
 def repeats_of(
-    correspondences: Correspondences, groups: Groups, config: RepeatsConfig, objects: ObjectsConfig
+    correspondences: Correspondences,
+    groups: Groups,
+    config: RepeatsConfig,
+    objects: ObjectsConfig,
+    is_texture: Callable[[np.ndarray], bool] = lambda members: False,
 ) -> Repeats:
-    """The Repeats among n matches, from the groups of their 2 n directed correspondences."""
+    """The Repeats among n matches.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        2 n, see `both_ways`.
+    groups : Groups
+        Of all 2 n.
+    config : RepeatsConfig
+    objects : ObjectsConfig
+    is_texture : callable
+        Tells of rows of correspondences, an object, whether they are confusable.
+    """
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
-    found = _separated(correspondences, _folded(correspondences, groups, objects), config, objects)
+    found = _separated(
+        correspondences, _folded(correspondences, groups, objects), config, objects, is_texture
+    )
     for k, item in enumerate(found):
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n
     scores, periodic = (np.array([getattr(item, name) for item in found]) for name in ("score", "periodic"))
@@ -105,17 +124,18 @@ class _Joined:
     periodic: bool = False
 
 
-def _separated(correspondences, folded, config, objects):
+def _separated(correspondences, folded, config, objects, is_texture):
     """The objects, each of which joins two places or shifts a periodic texture onto itself."""
     found, textures = [], []
     for item in folded:
-        is_row = item.score >= config.row_score
+        is_even = is_texture(item.members)
+        is_row = item.score >= config.row_score and not is_even
         parts = _places_apart(correspondences, item.members, objects) if is_row else [item.members]
         for part in parts:
             first, second = _places(correspondences, part)
-            if any(min(amid(place, area).mean() for place in (first, second)) >= MOST for area in textures):
+            if textures and _is_amid((first, second), np.concatenate(textures)):
                 continue  # another shift of the same texture
-            if not _overlap(first, second, config):
+            if not is_even and not _overlap(first, second, config):
                 found.append(replace(item, members=part))
             elif is_row and (steps := _steps(correspondences, part, config, objects)):
                 found += [replace(item, members=step) for step in steps]
@@ -123,6 +143,10 @@ def _separated(correspondences, folded, config, objects):
                 found.append(replace(item, members=part, periodic=True))
                 textures.append(np.concatenate([first, second]))
     return [part for item in found for part in _copies_apart(correspondences, item, found, objects)]
+
+
+def _is_amid(places, area):
+    return min(amid(place, area).mean() for place in places) >= MOST
 
 
 def _overlap(first, second, config):

@@ -86,7 +86,7 @@ def things_of_repeats(
         objects = np.flatnonzero(number == k)
         places = np.unique(place[np.concatenate([objects, objects + n])])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
-        is_periodic = any(periodic[i] for i in objects)
+        is_periodic = bool(np.mean([periodic[i] for i in objects]) > 0.5)
         things.append(Thing(k, tuple(objects.tolist()), tuple(largest), is_periodic))
     return tuple(things)
 
