@@ -129,19 +129,19 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
-    objects = describe_objects(xy0, xy1, groups, tolerance, described0.box)
+    objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
     things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     objects = with_things(objects, things)
     clock.lap("objects")
     return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, things)
 
 
-def describe_objects(xy0, xy1, groups, tolerance, box):
-    """A MatchedObject of each group of matches xy0, xy1 (m, 2), picture 0 being the box (2, 2)."""
+def describe_objects(xy0, xy1, groups, tolerance, boxes):
+    """A MatchedObject of each group of matches xy0, xy1 (m, 2); the pictures are boxes (2, 2)."""
 
     def describe(k):
         own = groups.labels == k
-        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, box)
+        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
 
     with ThreadPoolExecutor(default_threads()) as pool:
         return list(pool.map(describe, range(len(groups.scores))))

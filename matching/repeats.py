@@ -84,7 +84,7 @@ def repeats_in_described(
     tolerance = config.graph.scale * float(described.step.max())
     objects = [
         _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, described.box)
+        for found in describe_objects(xy0, xy1, rows, tolerance, [described.box] * 2)
     ]
     outlines = [[getattr(found, name) for found in objects] for name in ("outline0", "outline1")]
     things = things_of_repeats(*outlines, repeats.periodic)

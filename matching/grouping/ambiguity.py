@@ -40,7 +40,7 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     if there < PERIODIC:
         return False
     back = _confusable(features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own)
-    return back >= PERIODIC
+    return bool(back >= PERIODIC)
 
 
 def _confusable(source, matched, place, features, candidates):

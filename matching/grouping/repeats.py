@@ -46,7 +46,7 @@ class RepeatsConfig:
     """
 
     clearance: float = 25.0
-    overlap: float = 0.2
+    overlap: float = 0.35
     most_steps: int = 8
     row_score: float = 0.4
 
@@ -130,7 +130,9 @@ def _separated(correspondences, folded, config, objects, is_texture):
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= config.row_score and not is_even
-        parts = _places_apart(correspondences, item.members, objects) if is_row else [item.members]
+        parts = [item.members]
+        if is_row:
+            parts = _places_apart(correspondences, item.members, config.clearance, objects)
         for part in parts:
             first, second = _places(correspondences, part)
             if textures and _is_amid((first, second), np.concatenate(textures)):
@@ -153,12 +155,12 @@ def _overlap(first, second, config):
     return min(amid(first, second).mean(), amid(second, first).mean()) >= config.overlap
 
 
-def _places_apart(correspondences, members, objects):
-    """The parts of an object whose points in the first place are more than half the shift apart: of things
-    that stand twice side by side, A A B B, the second A is between the first one and B.
+def _places_apart(correspondences, members, least, objects):
+    """The parts of an object whose points in the first place are more than half the shift apart, and more
+    than `least`: of things that stand twice side by side, A A B B, the second A is between the first and B.
     """
     first, second = _places(correspondences, members)
-    reach = np.median(np.linalg.norm(second - first, axis=1)) / 2
+    reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, least)
     near = cKDTree(first).query_pairs(reach, output_type="ndarray")
     joined = coo_array((np.ones(len(near)), near.T), shape=(len(first), len(first)))
     label = connected_components(joined, directed=False)[1]

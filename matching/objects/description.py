@@ -47,19 +47,29 @@ class MatchedObject:
     motion: Motion | None = None
     thing: int = 0
 
+    @property
+    def rank(self) -> float:
+        """What pairs are ranked by: the score times the share that the object covers of the picture of which
+        it covers more. A logo alone covers little of a product's picture, however well it matches.
+        """
+        return self.score * max(self.motion.share, self.motion.share1) if self.motion else self.score
 
-def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None):
+
+def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None):
     """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1.
 
-    box : (2, 2) least and greatest x and y of picture 0; None: of the correspondences
+    box, box1 : (2, 2) least and greatest x and y of picture 0 and 1; None: of the correspondences
     """
     outline0, outline1 = outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
-    box = np.array([xy0.min(axis=0), xy0.max(axis=0)]) if box is None else box
+    box, box1 = (
+        np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
+        for xy, given in ((xy0, box), (xy1, box1))
+    )
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, error,
-        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box),
+        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box, box1),
     )  # fmt: skip
 
 

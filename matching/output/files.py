@@ -224,6 +224,7 @@ def _motion_summary(motion):
         "scale": round(motion.scale, 4),
         "mirrored": motion.mirrored,
         "share": round(motion.share, 4),
+        "share1": round(motion.share1, 4),
     }
 
 
