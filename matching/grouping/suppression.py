@@ -40,14 +40,15 @@ class SuppressionConfig:
         check_at_least(self, share=0)
 
 
-def drop_covered(xy0, xy1, parts, share, by_one=False):
-    """The parts that have a place of their own, in the order given.
+def find_uncovered(xy0, xy1, parts, share, by_one=False):
+    """The numbers of the parts that have a place of their own, rising.
 
-    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least
-        `share` of its points are covered by matches of stronger parts that stay, of one of them if `by_one`.
+    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
+        least `share` of its points are covered by matches of stronger parts that have one, of one of them if
+        `by_one`.
     """
     kept, places = [], ([], [])
-    for part in parts:
+    for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
         coverings = [([a], [b]) for a, b in zip(*places, strict=True)] if by_one else [places]
         if any(
@@ -55,10 +56,10 @@ def drop_covered(xy0, xy1, parts, share, by_one=False):
             for covering in coverings
         ):
             continue
-        kept.append(part)
+        kept.append(k)
         for there, xy in zip(places, points, strict=True):
             there.append(_Place(xy))
-    return kept
+    return np.array(kept, np.int64)
 
 
 def amid(points: np.ndarray, others: np.ndarray) -> np.ndarray:
