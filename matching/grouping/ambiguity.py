@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
@@ -51,7 +52,7 @@ def _confusable(source, matched, place, features, candidates):
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM
-    gap = np.linalg.norm(inside.xy - matched.xy[:, None], axis=2)
+    gap = cdist(matched.xy, inside.xy)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
     close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))
