@@ -20,7 +20,8 @@ SAMPLE = 300  # matches of an object that are looked at
 APART = 8.0  # pixels from which another feature is at another place
 REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
-PERIODIC = 0.5  # share of confusable matches: textures have 0.54 and more, all else up to 0.43
+PERIODIC = 0.5  # share of confusable matches, and a standard deviation of it more: textures have 0.54 and
+# more, all else up to 0.43
 
 
 def is_periodic(features0: Features, features1: Features, candidates: Candidates) -> bool:
@@ -37,11 +38,12 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
+    least = PERIODIC + math.sqrt(PERIODIC * (1 - PERIODIC) / len(own))
     there = _confusable(features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own)
-    if there < PERIODIC:
+    if there < least:
         return False
     back = _confusable(features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own)
-    return bool(back >= PERIODIC)
+    return bool(back >= least)
 
 
 def _confusable(source, matched, place, features, candidates):
