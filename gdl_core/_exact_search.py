@@ -116,7 +116,7 @@ class SparseSearch:
                 *(rows[part], self.space.smallest, found[part], length[part]),
             )
 
-        _in_parts(search, len(rows), self.space.n_jobs)
+        in_parts(search, len(rows), self.space.n_jobs)
         return without_self(found, self.space.from_lengths(length), rows)
 
 
@@ -215,13 +215,13 @@ def candidate_lengths(x, rows, candidates, n_jobs=1):
 
     out = np.empty(candidates.shape)
     candidates = candidates.astype(np.int64)
-    _in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
+    in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
     return out
 
 
-def _in_parts(work, n_rows, n_jobs):
-    """``work(span)`` for spans that make up all rows, in threads."""
-    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // 256)
+def in_parts(work, n_rows, n_jobs, least=256):
+    """``work(span)`` for spans that make up all rows, in threads, each of about ``least`` rows or more."""
+    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // least)
     if n_parts == 1:
         work(slice(0, n_rows))
         return

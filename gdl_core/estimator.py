@@ -156,7 +156,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             asked = self.n_initial_neighbors
             initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
             merged = self._merge(initial)
-            among = None if issparse(X) else among_samples(X, self.metric)
+            given = issparse(X) or isinstance(X, tuple)
+            among = None if given else among_samples(X, self.metric)
             self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
@@ -212,6 +213,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         from sklearn.utils.validation import validate_data
 
         precomputed = self.metric == "precomputed"
+        if precomputed and isinstance(X, tuple):
+            self.n_features_in_ = len(X[0])
+            return X
         sparse = ["csr"] if precomputed else False
         X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32])
         if precomputed and X.shape[0] != X.shape[1]:
@@ -219,7 +223,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         return X
 
     def _neighbours(self, X):
-        n = X.shape[0]
+        n = len(X[0]) if isinstance(X, tuple) else X.shape[0]
         if n == 1:
             return None
         if self.n_neighbors > n - 1:

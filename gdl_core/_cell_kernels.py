@@ -1,0 +1,272 @@
+"""Compiled parts of the approximate search (`_cell_search`): partition, scan of cells, refinement.
+
+x (n, d) float32 holds the points, those of cell c in rows start[c] : start[c + 1]. found (n, m) int32 and
+value (n, m) float32 hold the nearest points found so far and their squared distances, nearest first; where
+fewer than m were found, the rest is -1 and infinity.
+
+Each row of ``found`` and ``value`` depends on the input alone: threads may work on ranges of rows.
+"""
+
+import numpy as np
+
+from ._jit import inner, njit
+
+SAMPLE = 128  # points that the direction of a split is computed from
+POWER_STEPS = 4  # enough to separate the leading direction from most others
+_ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be split into vector lanes
+
+
+@njit(fastmath=_ANY_ORDER)
+def split_in_halves(x, order, depth):
+    """Sort ``order`` (n,) so that 2**depth consecutive runs of equal length are cells of a tree.
+
+    Each node is halved at the median along the leading principal direction of a sample of its points.
+    """
+    n = len(order)
+    key = np.empty(n, np.float32)
+    for level in range(depth):
+        nodes = 1 << level
+        for node in range(nodes):
+            first, last = n * node // nodes, n * (node + 1) // nodes
+            direction = _principal_direction(x, order[first:last])
+            for r in range(first, last):
+                key[r] = _dot(x[order[r]], direction)
+            _select(key, order, first, last, n * (2 * node + 1) // (2 * nodes))
+
+
+@njit(fastmath=_ANY_ORDER)
+def nearest_centroids(x, start, centroids, near, first, last, label):
+    """label[i] = the nearest of the cells ``near[c]`` for the points i of the cells c from first to last.
+
+    near (n_cells, w) int32: cells near each cell, itself first; of equal distances the first counts.
+    """
+    for c in range(first, last):
+        for i in range(start[c], start[c + 1]):
+            best = np.float32(np.inf)
+            for p in range(near.shape[1]):
+                s = _squared(x[i], centroids[near[c, p]])
+                if s < best:
+                    best = s
+                    label[i] = near[c, p]
+
+
+@njit(fastmath=_ANY_ORDER)
+def scan_cells(x, start, centroids, near, n_probes, first, last, found, value):
+    """The nearest points of the cells c from first to last, among those of the ``n_probes`` cells of
+    ``near[c]`` whose centroids are nearest to each point.
+    """
+    d, widest = x.shape[1], np.diff(start).max()
+    columns = np.empty((d, widest), np.float32)  # the points of one cell, a feature a row
+    squares = np.empty(widest, np.float32)
+    distance = np.empty((widest, near.shape[1]), np.float32)
+    farthest = np.empty(widest, np.float32)
+    for c in range(first, last):
+        i0, i1 = start[c], start[c + 1]
+        for i in range(i0, i1):
+            found[i, :], value[i, :] = -1, np.inf
+            for p in range(near.shape[1]):
+                distance[i - i0, p] = _squared(x[i], centroids[near[c, p]])
+            farthest[i - i0] = np.sort(distance[i - i0])[n_probes - 1]
+        for p in range(near.shape[1]):
+            j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
+            for j in range(n_points):
+                for f in range(d):
+                    columns[f, j] = x[j0 + j, f]
+            for i in range(i0, i1):
+                if distance[i - i0, p] <= farthest[i - i0]:
+                    _squares_to_all(x[i], columns, n_points, squares)
+                    _take_nearest(squares, n_points, j0, i, found[i], value[i])
+
+
+@njit(fastmath=_ANY_ORDER)
+def rank_again(x, candidates, first, last, found, value):
+    """The nearest of the candidates (n, c) of the points from first to last, by their distances in x."""
+    for i in range(first, last):
+        found[i, :], value[i, :] = -1, np.inf
+        for k in range(candidates.shape[1]):
+            j = candidates[i, k]
+            if j >= 0:
+                s = _squared(x[i], x[j])
+                if s < value[i, -1]:
+                    _insert(j, s, found[i], value[i])
+
+
+@njit
+def reverse_neighbours(found, most):
+    """Up to ``most`` points that hold each point among their neighbours, (n, most) int32, then -1: first
+    those that hold it as their nearest, then those that hold it as their second, and so on.
+    """
+    n, m = found.shape
+    reverse, count = np.full((n, most), -1, np.int32), np.zeros(n, np.int32)
+    for k in range(m):
+        for i in range(n):
+            j = found[i, k]
+            if j >= 0 and count[j] < most:
+                reverse[j, count[j]] = i
+                count[j] += 1
+    return reverse
+
+
+@njit(fastmath=_ANY_ORDER)
+def refine(x, old, fresh, reverse, first, last, step, found, value, changed):
+    """Offer the points first, first + step, ... before last the neighbours of their neighbours; returns how
+    many were taken.
+
+    old (n, m) int32: the neighbours before, left as they are; found and value hold them too at the start.
+    fresh, changed (n, m) bool: which of ``old``, and in the end of ``found``, came in the last round; a
+    neighbour's neighbour is offered only when one of the two links is fresh. reverse (n, r): as from
+    `reverse_neighbours`; those of a point and of its neighbours are offered too.
+    """
+    n, m = old.shape
+    seen = np.full(n, -1, np.int32)
+    offers = np.empty((m + 1) * (m + reverse.shape[1]), np.int32)
+    n_taken = 0
+    for i in range(first, last, step):
+        n_offers = _offers(i, old, fresh, reverse, seen, offers)
+        changed[i, :] = False
+        farthest = value[i, -1]
+        for q in range(n_offers):
+            s = _squared(x[i], x[offers[q]])
+            if s < farthest:
+                k = _insert(offers[q], s, found[i], value[i])
+                changed[i, k + 1 :] = changed[i, k:-1].copy()
+                changed[i, k] = True
+                farthest = value[i, -1]
+                n_taken += 1
+    return n_taken
+
+
+@inner
+def _offers(i, old, fresh, reverse, seen, offers):
+    """Fill ``offers`` with the points that point i is offered, each once; returns how many there are."""
+    m, count = old.shape[1], 0
+    seen[i] = i
+    for k in range(m):
+        if old[i, k] >= 0:
+            seen[old[i, k]] = i
+    for k in range(-1, m):
+        j = old[i, k] if k >= 0 else i
+        if j < 0:
+            break
+        for q in range(m if k >= 0 else 0):
+            candidate = old[j, q]
+            if candidate >= 0 and (fresh[i, k] or fresh[j, q]) and seen[candidate] != i:
+                seen[candidate] = i
+                offers[count] = candidate
+                count += 1
+        for q in range(reverse.shape[1]):
+            candidate = reverse[j, q]
+            if candidate < 0:
+                break
+            if seen[candidate] != i:
+                seen[candidate] = i
+                offers[count] = candidate
+                count += 1
+    return count
+
+
+@inner
+def _insert(j, s, found, value):
+    """Put j, at squared distance s, in its place; the last drops out. Returns the place."""
+    k = len(value) - 1
+    while k > 0 and s < value[k - 1]:
+        found[k], value[k] = found[k - 1], value[k - 1]
+        k -= 1
+    found[k], value[k] = j, s
+    return k
+
+
+@inner
+def _take_nearest(squares, n_points, j0, i, found, value):
+    farthest = value[-1]
+    for j in range(n_points):
+        if squares[j] < farthest and j0 + j != i:
+            _insert(j0 + j, squares[j], found, value)
+            farthest = value[-1]
+
+
+@inner
+def _squares_to_all(point, columns, n_points, squares):
+    """squares[j] = |point - columns[:, j]|^2, four features at a time; the compiler vectorises the loop."""
+    d = len(point)
+    whole = d - d % 4
+    squares[:n_points] = 0
+    for f in range(0, whole, 4):
+        x0, x1, x2, x3 = point[f], point[f + 1], point[f + 2], point[f + 3]
+        c0, c1, c2, c3 = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
+        for j in range(n_points):
+            t0, t1, t2, t3 = x0 - c0[j], x1 - c1[j], x2 - c2[j], x3 - c3[j]
+            squares[j] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
+    for f in range(whole, d):
+        for j in range(n_points):
+            t0 = point[f] - columns[f, j]
+            squares[j] += t0 * t0
+
+
+@inner
+def _squared(a, b):
+    s = np.float32(0)
+    for f in range(len(a)):
+        t = a[f] - b[f]
+        s += t * t
+    return s
+
+
+@inner
+def _dot(a, b):
+    s = np.float32(0)
+    for f in range(len(a)):
+        s += a[f] * b[f]
+    return s
+
+
+@inner
+def _principal_direction(x, order):
+    """The leading principal direction of a sample of the points ``order``, by power iteration."""
+    d, m = x.shape[1], min(SAMPLE, len(order))
+    points, mean = np.empty((m, d), np.float32), np.zeros(d, np.float32)
+    for r in range(m):
+        points[r] = x[order[r * len(order) // m]]
+        mean += points[r]
+    mean /= m
+    farthest, most = 0, np.float32(-1)
+    for r in range(m):
+        points[r] -= mean
+        s = _dot(points[r], points[r])
+        if s > most:
+            farthest, most = r, s
+    direction = points[farthest].copy()
+    for _ in range(POWER_STEPS):
+        product = np.zeros(d, np.float32)
+        for r in range(m):
+            product += _dot(points[r], direction) * points[r]
+        length = np.sqrt(_dot(product, product))
+        if not length > 0:
+            break
+        direction = product / length
+    return direction
+
+
+@inner
+def _select(key, order, first, last, middle):
+    """Rearrange both so that no key before ``middle`` is above any from there on (Hoare's selection)."""
+    a, b = first, last - 1
+    while a < b:
+        pivot = key[(a + b) >> 1]
+        i, j = a, b
+        while i <= j:
+            while key[i] < pivot:
+                i += 1
+            while key[j] > pivot:
+                j -= 1
+            if i <= j:
+                key[i], key[j] = key[j], key[i]
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            b = j
+        elif middle >= i:
+            a = i
+        else:
+            break
