@@ -23,12 +23,13 @@ def split_in_halves(x, order, depth):
     Each node is halved at the median along the leading principal direction of a sample of its points.
     """
     n = len(order)
-    key = np.empty(n, np.float32)
+    key, direction = np.empty(n, np.float32), np.empty(x.shape[1], np.float32)
+    sample = np.empty((SAMPLE, x.shape[1]), np.float32)
     for level in range(depth):
         nodes = 1 << level
         for node in range(nodes):
             first, last = n * node // nodes, n * (node + 1) // nodes
-            direction = _principal_direction(x, order[first:last])
+            _principal_direction(x, order[first:last], sample, direction)
             for r in range(first, last):
                 key[r] = _dot(x[order[r]], direction)
             _select(key, order, first, last, n * (2 * node + 1) // (2 * nodes))
@@ -51,22 +52,23 @@ def nearest_centroids(x, start, centroids, near, first, last, label):
 
 
 @njit(fastmath=_ANY_ORDER)
-def scan_cells(x, start, centroids, near, n_probes, first, last, found, value):
+def scan_cells(x, start, widest, centroids, near, n_probes, first, last, found, value):
     """The nearest points of the cells c from first to last, among those of the ``n_probes`` cells of
-    ``near[c]`` whose centroids are nearest to each point.
+    ``near[c]`` whose centroids are nearest to each point. widest: the size of the largest cell.
     """
-    d, widest = x.shape[1], np.diff(start).max()
+    d = x.shape[1]
     columns = np.empty((d, widest), np.float32)  # the points of one cell, a feature a row
     squares = np.empty(widest, np.float32)
     distance = np.empty((widest, near.shape[1]), np.float32)
-    farthest = np.empty(widest, np.float32)
+    farthest = np.empty(widest, np.float32)  # of the centroids probed
+    smallest = np.empty(n_probes, np.float32)
     for c in range(first, last):
         i0, i1 = start[c], start[c + 1]
         for i in range(i0, i1):
-            found[i, :], value[i, :] = -1, np.inf
+            _clear(found[i], value[i])
             for p in range(near.shape[1]):
                 distance[i - i0, p] = _squared(x[i], centroids[near[c, p]])
-            farthest[i - i0] = np.sort(distance[i - i0])[n_probes - 1]
+            farthest[i - i0] = _last_of_smallest(distance[i - i0], smallest)
         for p in range(near.shape[1]):
             j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
             for j in range(n_points):
@@ -82,7 +84,7 @@ def scan_cells(x, start, centroids, near, n_probes, first, last, found, value):
 def rank_again(x, candidates, first, last, found, value):
     """The nearest of the candidates (n, c) of the points from first to last, by their distances in x."""
     for i in range(first, last):
-        found[i, :], value[i, :] = -1, np.inf
+        _clear(found[i], value[i])
         for k in range(candidates.shape[1]):
             j = candidates[i, k]
             if j >= 0:
@@ -123,13 +125,15 @@ def refine(x, old, fresh, reverse, first, last, step, found, value, changed):
     n_taken = 0
     for i in range(first, last, step):
         n_offers = _offers(i, old, fresh, reverse, seen, offers)
-        changed[i, :] = False
+        for k in range(m):
+            changed[i, k] = False
         farthest = value[i, -1]
         for q in range(n_offers):
             s = _squared(x[i], x[offers[q]])
             if s < farthest:
                 k = _insert(offers[q], s, found[i], value[i])
-                changed[i, k + 1 :] = changed[i, k:-1].copy()
+                for later in range(m - 1, k, -1):
+                    changed[i, later] = changed[i, later - 1]
                 changed[i, k] = True
                 farthest = value[i, -1]
                 n_taken += 1
@@ -177,6 +181,27 @@ def _insert(j, s, found, value):
 
 
 @inner
+def _clear(found, value):
+    for k in range(len(found)):
+        found[k], value[k] = -1, np.inf
+
+
+@inner
+def _last_of_smallest(values, smallest):
+    """Fill ``smallest`` with the smallest values in rising order; returns the last."""
+    for k in range(len(smallest)):
+        smallest[k] = np.inf
+    for value in values:
+        k = len(smallest) - 1
+        if value < smallest[k]:
+            while k > 0 and value < smallest[k - 1]:
+                smallest[k] = smallest[k - 1]
+                k -= 1
+            smallest[k] = value
+    return smallest[-1]
+
+
+@inner
 def _take_nearest(squares, n_points, j0, i, found, value):
     farthest = value[-1]
     for j in range(n_points):
@@ -190,7 +215,8 @@ def _squares_to_all(point, columns, n_points, squares):
     """squares[j] = |point - columns[:, j]|^2, four features at a time; the compiler vectorises the loop."""
     d = len(point)
     whole = d - d % 4
-    squares[:n_points] = 0
+    for j in range(n_points):
+        squares[j] = 0
     for f in range(0, whole, 4):
         x0, x1, x2, x3 = point[f], point[f + 1], point[f + 2], point[f + 3]
         c0, c1, c2, c3 = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
@@ -221,30 +247,39 @@ def _dot(a, b):
 
 
 @inner
-def _principal_direction(x, order):
-    """The leading principal direction of a sample of the points ``order``, by power iteration."""
-    d, m = x.shape[1], min(SAMPLE, len(order))
-    points, mean = np.empty((m, d), np.float32), np.zeros(d, np.float32)
+def _principal_direction(x, order, points, direction):
+    """The leading principal direction of a sample of the points ``order``, by power iteration.
+
+    points (SAMPLE, d) float32: room for the sample.
+    """
+    d, m = x.shape[1], min(len(points), len(order))
+    mean, product = np.zeros(d, np.float32), np.empty(d, np.float32)
     for r in range(m):
-        points[r] = x[order[r * len(order) // m]]
-        mean += points[r]
-    mean /= m
+        i = order[r * len(order) // m]
+        for f in range(d):
+            points[r, f] = x[i, f]
+            mean[f] += x[i, f] / m
     farthest, most = 0, np.float32(-1)
     for r in range(m):
-        points[r] -= mean
+        for f in range(d):
+            points[r, f] -= mean[f]
         s = _dot(points[r], points[r])
         if s > most:
             farthest, most = r, s
-    direction = points[farthest].copy()
+    for f in range(d):
+        direction[f] = points[farthest, f]
     for _ in range(POWER_STEPS):
-        product = np.zeros(d, np.float32)
+        for f in range(d):
+            product[f] = 0
         for r in range(m):
-            product += _dot(points[r], direction) * points[r]
+            s = _dot(points[r], direction)
+            for f in range(d):
+                product[f] += s * points[r, f]
         length = np.sqrt(_dot(product, product))
         if not length > 0:
             break
-        direction = product / length
-    return direction
+        for f in range(d):
+            direction[f] = product[f] / length
 
 
 @inner

@@ -95,8 +95,9 @@ def approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None =
 def _scan(points: Floats, cells: Cells, lists: tuple[Indices, Floats], part: slice) -> None:
     from ._cell_kernels import scan_cells
 
-    n_probes = min(N_PROBES, cells.near.shape[1])
-    scan_cells(points, cells.start, cells.centroids, cells.near, n_probes, part.start, part.stop, *lists)
+    n_probes, widest = min(N_PROBES, cells.near.shape[1]), int(np.diff(cells.start).max())
+    near = cells.centroids, cells.near, n_probes
+    scan_cells(points, cells.start, widest, *near, part.start, part.stop, *lists)
 
 
 def _lists(n: int, m: int) -> tuple[Indices, Floats]:

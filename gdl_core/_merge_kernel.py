@@ -107,7 +107,7 @@ def _merge(n_initial, n_target, k_nearest, label, w, room, children, affinities,
     queue = pairs, table, heap, counts
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
-    t = 0
+    t = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled again
     while n_initial - t > n_target and progress[1] == 0:
         if counts[HEAPED] == 0 and k_nearest:
             all_nearest(clusters, pairs, heap, counts, sets, chosen, found)
