@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import acc_neighbors
 from matching.errors import check_at_least
 from matching.grouping import _kernels
-from matching.grouping.correspondences import Correspondences
-from matching.grouping.distances import acc_neighbors
 
 LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted one may have, and at most 16
 

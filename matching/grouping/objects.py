@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
-from matching.grouping.correspondences import Correspondences
-from matching.grouping.distances import within_reach
 from matching.grouping.graph import build_graph
 
 
