@@ -3,6 +3,8 @@
 Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms are numbered as there.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .completion import complete_by_distance
 from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clusters, initial_clusters
 from .merging import agdl, gdl, gdl_u
@@ -10,6 +12,9 @@ from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
 from .selection import Selection, give_to_neighbours, largest_drop, select_clusters
 from .tree import MergeTree
+
+if TYPE_CHECKING:
+    from .estimator import GraphDegreeLinkage
 
 __all__ = [
     "AffinityGraph",
@@ -33,7 +38,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # The estimator alone needs scikit-learn, which takes longer to import than everything else here.
     if name == "GraphDegreeLinkage":
         from .estimator import GraphDegreeLinkage

@@ -10,6 +10,7 @@ Each row of ``found`` and ``value`` depends on the input alone: threads may work
 import numpy as np
 
 from ._jit import inner, njit
+from ._types import Array, Scalar
 
 SAMPLE = 128  # points that the direction of a split is computed from
 POWER_STEPS = 4  # enough to separate the leading direction from most others
@@ -17,7 +18,7 @@ _ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be split into vector lan
 
 
 @njit(fastmath=_ANY_ORDER)
-def split_in_halves(x, order, depth):
+def split_in_halves(x: Array, order: Array, depth: int) -> None:
     """Sort ``order`` (n,) so that 2**depth consecutive runs of equal length are cells of a tree.
 
     Each node is halved at the median along the leading principal direction of a sample of its points.
@@ -36,7 +37,9 @@ def split_in_halves(x, order, depth):
 
 
 @njit(fastmath=_ANY_ORDER)
-def nearest_centroids(x, start, centroids, near, first, last, label):
+def nearest_centroids(
+    x: Array, start: Array, centroids: Array, near: Array, first: int, last: int, label: Array
+) -> None:
     """label[i] = the nearest of the cells ``near[c]`` for the points i of the cells c from first to last.
 
     near (n_cells, w) int32: cells near each cell, itself first; of equal distances the first counts.
@@ -52,7 +55,18 @@ def nearest_centroids(x, start, centroids, near, first, last, label):
 
 
 @njit(fastmath=_ANY_ORDER)
-def scan_cells(x, start, widest, centroids, near, n_probes, first, last, found, value):
+def scan_cells(
+    x: Array,
+    start: Array,
+    widest: int,
+    centroids: Array,
+    near: Array,
+    n_probes: int,
+    first: int,
+    last: int,
+    found: Array,
+    value: Array,
+) -> None:
     """The nearest points of the cells c from first to last, among those of the ``n_probes`` cells of
     ``near[c]`` whose centroids are nearest to each point. widest: the size of the largest cell.
     """
@@ -81,7 +95,7 @@ def scan_cells(x, start, widest, centroids, near, n_probes, first, last, found, 
 
 
 @njit(fastmath=_ANY_ORDER)
-def rank_again(x, candidates, first, last, found, value):
+def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array, value: Array) -> None:
     """The nearest of the candidates (n, c) of the points from first to last, by their distances in x."""
     for i in range(first, last):
         _clear(found[i], value[i])
@@ -94,7 +108,7 @@ def rank_again(x, candidates, first, last, found, value):
 
 
 @njit
-def reverse_neighbours(found, most):
+def reverse_neighbours(found: Array, most: int) -> Array:
     """Up to ``most`` points that hold each point among their neighbours, (n, most) int32, then -1: first
     those that hold it as their nearest, then those that hold it as their second, and so on.
     """
@@ -110,7 +124,18 @@ def reverse_neighbours(found, most):
 
 
 @njit(fastmath=_ANY_ORDER)
-def refine(x, old, fresh, reverse, first, last, step, found, value, changed):
+def refine(
+    x: Array,
+    old: Array,
+    fresh: Array,
+    reverse: Array,
+    first: int,
+    last: int,
+    step: int,
+    found: Array,
+    value: Array,
+    changed: Array,
+) -> Scalar:
     """Offer the points first, first + step, ... before last the neighbours of their neighbours; returns how
     many were taken.
 
@@ -141,7 +166,7 @@ def refine(x, old, fresh, reverse, first, last, step, found, value, changed):
 
 
 @inner
-def _offers(i, old, fresh, reverse, seen, offers):
+def _offers(i: int, old: Array, fresh: Array, reverse: Array, seen: Array, offers: Array) -> Scalar:
     """Fill ``offers`` with the points that point i is offered, each once; returns how many there are."""
     m, count = old.shape[1], 0
     seen[i] = i
@@ -170,7 +195,7 @@ def _offers(i, old, fresh, reverse, seen, offers):
 
 
 @inner
-def _insert(j, s, found, value):
+def _insert(j: int, s: float, found: Array, value: Array) -> Scalar:
     """Put j, at squared distance s, in its place; the last drops out. Returns the place."""
     k = len(value) - 1
     while k > 0 and s < value[k - 1]:
@@ -181,13 +206,13 @@ def _insert(j, s, found, value):
 
 
 @inner
-def _clear(found, value):
+def _clear(found: Array, value: Array) -> None:
     for k in range(len(found)):
         found[k], value[k] = -1, np.inf
 
 
 @inner
-def _last_of_smallest(values, smallest):
+def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
     """Fill ``smallest`` with the smallest values in rising order; returns the last."""
     for k in range(len(smallest)):
         smallest[k] = np.inf
@@ -202,7 +227,7 @@ def _last_of_smallest(values, smallest):
 
 
 @inner
-def _take_nearest(squares, n_points, j0, i, found, value):
+def _take_nearest(squares: Array, n_points: int, j0: int, i: int, found: Array, value: Array) -> None:
     farthest = value[-1]
     for j in range(n_points):
         if squares[j] < farthest and j0 + j != i:
@@ -211,7 +236,7 @@ def _take_nearest(squares, n_points, j0, i, found, value):
 
 
 @inner
-def _squares_to_all(point, columns, n_points, squares):
+def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array) -> None:
     """squares[j] = |point - columns[:, j]|^2, four features at a time; the compiler vectorises the loop."""
     d = len(point)
     whole = d - d % 4
@@ -230,7 +255,7 @@ def _squares_to_all(point, columns, n_points, squares):
 
 
 @inner
-def _squared(a, b):
+def _squared(a: Array, b: Array) -> Scalar:
     s = np.float32(0)
     for f in range(len(a)):
         t = a[f] - b[f]
@@ -239,7 +264,7 @@ def _squared(a, b):
 
 
 @inner
-def _dot(a, b):
+def _dot(a: Array, b: Array) -> Scalar:
     s = np.float32(0)
     for f in range(len(a)):
         s += a[f] * b[f]
@@ -247,7 +272,7 @@ def _dot(a, b):
 
 
 @inner
-def _principal_direction(x, order, points, direction):
+def _principal_direction(x: Array, order: Array, points: Array, direction: Array) -> None:
     """The leading principal direction of a sample of the points ``order``, by power iteration.
 
     points (SAMPLE, d) float32: room for the sample.
@@ -283,7 +308,7 @@ def _principal_direction(x, order, points, direction):
 
 
 @inner
-def _select(key, order, first, last, middle):
+def _select(key: Array, order: Array, first: int, last: int, middle: int) -> None:
     """Rearrange both so that no key before ``middle`` is above any from there on (Hoare's selection)."""
     a, b = first, last - 1
     while a < b:

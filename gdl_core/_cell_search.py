@@ -11,6 +11,7 @@ of threads. Products of matrices are computed on one thread, because their round
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +156,7 @@ def _divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     return cells
 
 
-def _assign(data: tuple, label: Indices, part: slice) -> None:
+def _assign(data: tuple[Any, ...], label: Indices, part: slice) -> None:
     from ._cell_kernels import nearest_centroids
 
     nearest_centroids(*data, part.start, part.stop, label)
@@ -198,7 +199,7 @@ def _refined(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> In
     return found
 
 
-def _refine_part(x: Floats, links: tuple, lists: tuple, part: slice) -> None:
+def _refine_part(x: Floats, links: tuple[Any, ...], lists: tuple[Any, ...], part: slice) -> None:
     from ._cell_kernels import refine
 
     refine(x, *links, part.start, part.stop, 1, *lists)

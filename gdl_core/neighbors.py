@@ -95,7 +95,9 @@ def knn_graph(
     if isinstance(x, tuple):
         if metric != "precomputed":
             raise ValueError('a pair (indices, distances) needs metric="precomputed"')
-        return from_arrays(*x, n_neighbors)
+        if len(x) != 2:
+            raise ValueError(f"X must be a pair (indices, distances), got {len(x)} arrays")
+        return from_arrays(x[0], x[1], n_neighbors)
     x = _checked(x, metric)
     check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
@@ -169,7 +171,8 @@ def _progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
         return blocks
     from tqdm import tqdm
 
-    return tqdm(blocks, desc="neighbours", unit="block")
+    bar: Iterable[int] = tqdm(blocks, desc="neighbours", unit="block")
+    return bar
 
 
 def _approximate(
@@ -183,7 +186,7 @@ def _approximate(
     if space is None:
         found, value = _by_descent(x, k, metric, random_state, verbose)
     else:
-        found, value = approximate_neighbours(space.points, k, n_jobs), None
+        found = approximate_neighbours(space.points, k, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
@@ -203,4 +206,5 @@ def _by_descent(x: Array, k: int, metric: Metric, random_state: int, verbose: in
     from pynndescent import NNDescent
 
     options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
-    return NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
+    found, distances = NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
+    return found, distances

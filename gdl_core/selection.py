@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._checks import integer, integer_at_least, labels_of
+from ._types import Ints
+from .graph import AffinityGraph, number_by_first
+from .tree import MergeTree
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +26,16 @@ class Selection:
         The size used, smaller than the one asked for where no cut has enough clusters that large.
     """
 
-    labels: np.ndarray
+    labels: Ints
     n_merges: int
     min_cluster_size: int
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> int:
         return int(self.labels.max(initial=-1)) + 1
 
 
-def select_clusters(tree, n_clusters, min_cluster_size=1):
+def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1) -> Selection:
     """Cut where exactly ``n_clusters`` clusters have at least ``min_cluster_size`` members.
 
     A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
@@ -69,7 +73,7 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
     return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
 
 
-def _cut_at(tree, counts, n_clusters):
+def _cut_at(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
     """Merges before the cut where ``counts`` (m + 1,), which somewhere is ``n_clusters``, is: the last one
     before affinity runs out, if there is one, otherwise the first after.
     """
@@ -78,22 +82,21 @@ def _cut_at(tree, counts, n_clusters):
     return int(by_affinity[-1] if len(by_affinity) else cuts[0])
 
 
-def large_clusters(tree, sizes, min_cluster_size):
+def large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
     """How many clusters have that many members before the first merge and after each. (m + 1,) int64."""
     large = sizes >= min_cluster_size
     start = large[: tree.n_initial].sum()
     steps = large[tree.n_initial :].astype(np.int64) - large[tree.children].sum(axis=1)
-    return start + np.concatenate([[0], np.cumsum(steps)])
+    counts: Ints = start + np.concatenate([[0], np.cumsum(steps)])
+    return counts
 
 
-def _without_small(labels, min_cluster_size):
-    from .graph import number_by_first
-
+def _without_small(labels: Ints, min_cluster_size: int) -> Ints:
     small = np.bincount(labels) < min_cluster_size
     return number_by_first(np.where(small[labels], -1, labels))
 
 
-def give_to_neighbours(graph, labels):
+def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     """Place samples labelled -1 in the cluster that they are joined to most strongly.
 
     In each round every such sample i with placed neighbours takes the cluster C with the largest
@@ -130,7 +133,11 @@ def give_to_neighbours(graph, labels):
         labels[sample[best]] = cluster[best]
 
 
-def largest_drop(tree, max_clusters=None, min_cluster_size=1):
+def largest_drop(
+    tree: MergeTree,
+    max_clusters: int | None = None,
+    min_cluster_size: int = 1,
+) -> int:
     """The number of clusters at which the affinity of the next merge drops most.
 
     Each number of clusters is cut where `select_clusters` cuts it. The running minimum of the affinities,

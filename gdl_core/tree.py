@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ._checks import integer
+from ._types import Floats, Ints
 from .graph import number_by_first
 
 
@@ -25,15 +26,15 @@ class MergeTree:
         Their affinity (Eq. 4). It is not monotone; 0 for a merge that joins clusters without any.
     """
 
-    initial_labels: np.ndarray
-    children: np.ndarray
-    affinities: np.ndarray
+    initial_labels: Ints
+    children: Ints
+    affinities: Floats
 
     @cached_property
-    def n_initial(self):
+    def n_initial(self) -> int:
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
-    def cut(self, n_clusters, *, min_affinity=0.0):
+    def cut(self, n_clusters: int, *, min_affinity: float = 0.0) -> Ints:
         """The partition into ``n_clusters`` clusters, or the nearest number that the merges reach.
 
         Parameters
@@ -55,11 +56,11 @@ class MergeTree:
         small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
         return self.after(int(small[0]) if len(small) else n_merges)
 
-    def after(self, n_merges):
+    def after(self, n_merges: int) -> Ints:
         """The partition after the first ``n_merges`` merges, labelled as in `cut`."""
         return number_by_first(self.nodes_after(n_merges))
 
-    def nodes_after(self, n_merges):
+    def nodes_after(self, n_merges: int) -> Ints:
         """The node of each sample after the first ``n_merges`` merges. (n,) int64."""
         n = self.n_initial
         root = np.arange(n + n_merges)
@@ -67,7 +68,7 @@ class MergeTree:
             root[self.children[t]] = root[n + t]
         return root[self.initial_labels]
 
-    def node_sizes(self):
+    def node_sizes(self) -> Ints:
         """Members of each node, initial clusters first. (n_initial + m,) int64."""
         n = self.n_initial
         sizes = np.concatenate(
@@ -77,13 +78,13 @@ class MergeTree:
             sizes[n + t] = sizes[a] + sizes[b]
         return sizes
 
-    def roots(self):
+    def roots(self) -> Ints:
         """The nodes that no merge has joined, in rising order."""
         joined = np.zeros(self.n_initial + len(self.children), bool)
         joined[self.children] = True
         return np.flatnonzero(~joined)
 
-    def heights(self):
+    def heights(self) -> Floats:
         """A rising height for each merge, for drawing. (m,) float64.
 
         1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, their running minimum
@@ -96,7 +97,7 @@ class MergeTree:
         heights[~positive] = heights[positive].max(initial=0) + 1
         return heights
 
-    def linkage(self):
+    def linkage(self) -> Floats:
         """The hierarchy as SciPy's linkage matrix over the samples, (n - 1, 4) float64.
 
         Members of an initial cluster are joined first, one after the other at height 0; then come the merges
@@ -104,10 +105,11 @@ class MergeTree:
         ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
         """
         n, heights = len(self.initial_labels), self.heights()
-        rows, node = [], {}  # of each node of the tree its number in the linkage
+        rows: list[tuple[int, int, float, int]] = []
+        node: dict[int, int] = {}  # of each node of the tree its number in the linkage
         size = np.ones(max(2 * n - 1, 0), np.int64)
 
-        def join(a, b, height):
+        def join(a: int, b: int, height: float) -> int:
             new = n + len(rows)
             size[new] = size[a] + size[b]
             rows.append((min(a, b), max(a, b), height, size[new]))
