@@ -131,8 +131,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        X : array or sparse matrix
-            (n, d) samples, or distances where metric="precomputed".
+        X : array, sparse matrix or pair of arrays
+            (n, d) samples. With metric="precomputed" distances, dense or sparse, or a pair of arrays (indices,
+            distances) of neighbours found elsewhere (see `knn_graph`).
         y : ignored
 
         Returns
@@ -184,7 +185,12 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         return self._labels(integer_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self) -> Floats:
-        """The hierarchy as SciPy's linkage matrix (`MergeTree.linkage`). (n - 1, 4) float64."""
+        """The hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
+
+        Returns
+        -------
+        (n - 1, 4) float64
+        """
         check_is_fitted(self)
         return self.tree_.linkage()
 

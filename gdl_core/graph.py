@@ -25,7 +25,7 @@ MOST_DISTANCE = 1e150  # so do sums of squares
 class KnnGraph:
     """The K nearest neighbours of each sample, nearest first.
 
-    Attributes
+    Parameters
     ----------
     indices : (n, K) int32
         ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index).
@@ -71,14 +71,26 @@ class KnnGraph:
 
     @property
     def n_samples(self) -> int:
+        """The number of samples, n."""
         return len(self.indices)
 
     @property
-    def n_neighbors(self) -> int:  # K
+    def n_neighbors(self) -> int:
+        """The number of neighbours of each sample, K."""
         return int(self.indices.shape[1])
 
     def first(self, k: int) -> "KnnGraph":
-        """The graph of the ``k`` nearest neighbours alone."""
+        """The graph of the nearest neighbours alone.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most K.
+
+        Returns
+        -------
+        KnnGraph
+        """
         if not 0 <= integer("k", k) <= self.n_neighbors:
             raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
@@ -88,7 +100,7 @@ class KnnGraph:
 class AffinityGraph:
     """The weighted directed graph, W in compressed rows.
 
-    Attributes
+    Parameters
     ----------
     indptr : (n + 1,) int64
         The edges of vertex i are ``indptr[i]:indptr[i + 1]``.
@@ -134,8 +146,17 @@ class AffinityGraph:
 
     @classmethod
     def from_csr(cls, matrix: Any) -> "AffinityGraph":
-        """Any square sparse matrix of weights from 0 to 1e100 as a graph: of entries given twice the sum; the
-        diagonal is dropped.
+        """A matrix of weights as a graph.
+
+        Parameters
+        ----------
+        matrix : array or sparse matrix
+            (n, n) weights from 0 to 1e100. Entries that are stored twice are added up; the diagonal is
+            dropped.
+
+        Returns
+        -------
+        AffinityGraph
         """
         matrix = csr_matrix(matrix, dtype=np.float64, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
@@ -148,10 +169,16 @@ class AffinityGraph:
 
     @property
     def n_samples(self) -> int:
+        """The number of samples, n."""
         return len(self.indptr) - 1
 
     def to_csr(self) -> Any:
-        """W as a SciPy matrix, (n, n) float64."""
+        """W as a SciPy matrix.
+
+        Returns
+        -------
+        (n, n) csr_matrix of float64
+        """
         n = self.n_samples
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
 

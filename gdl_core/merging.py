@@ -74,10 +74,18 @@ def agdl(
 
     Parameters
     ----------
-    graph, initial_labels, n_clusters, n_jobs, verbose
-        As in `gdl_u`.
+    graph : AffinityGraph
+        n vertices.
+    initial_labels : (n,) array of int
+        Clusters to start from, 0, 1, ... without gaps.
+    n_clusters : int
+        n_T, as in `gdl_u`.
     n_neighbor_clusters : int
         K^c.
+    n_jobs : int, optional
+        Threads, as in `gdl_u`.
+    verbose : int
+        1 shows a progress bar.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from .tree import MergeTree
 class Selection:
     """A partition with the clusters that count.
 
-    Attributes
+    Parameters
     ----------
     labels : (n,) int64
         0, 1, ... in the order of the clusters' smallest members; -1 for samples of clusters that do not
@@ -32,6 +32,7 @@ class Selection:
 
     @property
     def n_clusters(self) -> int:
+        """The number of clusters that count."""
         return int(self.labels.max(initial=-1)) + 1
 
 

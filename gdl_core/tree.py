@@ -16,7 +16,7 @@ class MergeTree:
 
     Node numbers: 0 .. n_initial - 1 are the initial clusters, n_initial + t is what merge t made.
 
-    Attributes
+    Parameters
     ----------
     initial_labels : (n,) int64
         The initial cluster of each sample.
@@ -32,6 +32,7 @@ class MergeTree:
 
     @cached_property
     def n_initial(self) -> int:
+        """The number of initial clusters."""
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
     def cut(self, n_clusters: int, *, min_affinity: float = 0.0) -> Ints:
@@ -57,11 +58,32 @@ class MergeTree:
         return self.after(int(small[0]) if len(small) else n_merges)
 
     def after(self, n_merges: int) -> Ints:
-        """The partition after the first ``n_merges`` merges, labelled as in `cut`."""
+        """The partition after the first merges.
+
+        Parameters
+        ----------
+        n_merges : int
+            How many.
+
+        Returns
+        -------
+        (n,) int64
+            Labels as those of `cut`.
+        """
         return number_by_first(self.nodes_after(n_merges))
 
     def nodes_after(self, n_merges: int) -> Ints:
-        """The node of each sample after the first ``n_merges`` merges. (n,) int64."""
+        """The node of each sample after the first merges.
+
+        Parameters
+        ----------
+        n_merges : int
+            How many.
+
+        Returns
+        -------
+        (n,) int64
+        """
         n = self.n_initial
         root = np.arange(n + n_merges)
         for t in range(n_merges - 1, -1, -1):  # a parent comes after its children
@@ -69,7 +91,13 @@ class MergeTree:
         return root[self.initial_labels]
 
     def node_sizes(self) -> Ints:
-        """Members of each node, initial clusters first. (n_initial + m,) int64."""
+        """The number of samples in each node.
+
+        Returns
+        -------
+        (n_initial + m,) int64
+            Initial clusters first.
+        """
         n = self.n_initial
         sizes = np.concatenate(
             [np.bincount(self.initial_labels, minlength=n), np.zeros(len(self.children), np.int64)]
@@ -79,16 +107,26 @@ class MergeTree:
         return sizes
 
     def roots(self) -> Ints:
-        """The nodes that no merge has joined, in rising order."""
+        """The nodes that no merge has joined.
+
+        Returns
+        -------
+        (r,) int64
+            In rising order.
+        """
         joined = np.zeros(self.n_initial + len(self.children), bool)
         joined[self.children] = True
         return np.flatnonzero(~joined)
 
     def heights(self) -> Floats:
-        """A rising height for each merge, for drawing. (m,) float64.
+        """A rising height for each merge, for drawing.
 
         1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, their running minimum
-        does not rise. One unit is a factor of ten. Merges without affinity stand one unit above all others.
+        does not rise. One unit is a factor of ten. Merges without affinity are one unit above all others.
+
+        Returns
+        -------
+        (m,) float64
         """
         lowest = np.minimum.accumulate(self.affinities)
         positive = lowest > 0
@@ -98,11 +136,15 @@ class MergeTree:
         return heights
 
     def linkage(self) -> Floats:
-        """The hierarchy as SciPy's linkage matrix over the samples, (n - 1, 4) float64.
+        """The hierarchy as SciPy's linkage matrix over the samples.
 
         Members of an initial cluster are joined first, one after the other at height 0; then come the merges
         at their `heights`; what is left after the last merge is joined one unit above it. Made for
         ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
+
+        Returns
+        -------
+        (n - 1, 4) float64
         """
         n, heights = len(self.initial_labels), self.heights()
         rows: list[tuple[int, int, float, int]] = []
