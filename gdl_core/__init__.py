@@ -10,7 +10,8 @@ from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clust
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .selection import Selection, give_to_neighbours, largest_drop, select_clusters
+from .selection import Selection, give_to_neighbours, select_clusters
+from .separation import count_separate_clusters
 from .tree import MergeTree
 
 if TYPE_CHECKING:
@@ -26,13 +27,13 @@ __all__ = [
     "agdl",
     "complete_by_distance",
     "connectivity_scores",
+    "count_separate_clusters",
     "enough_initial_clusters",
     "gdl",
     "gdl_u",
     "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
-    "largest_drop",
     "select_clusters",
     "split_at_largest_gap",
 ]

@@ -16,7 +16,8 @@ from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .selection import Selection, give_to_neighbours, largest_drop, select_clusters
+from .selection import Selection, give_to_neighbours, select_clusters
+from .separation import count_separate_clusters
 from .tree import MergeTree
 
 
@@ -29,8 +30,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
     Parameters
     ----------
     n_clusters : int or None, default=8
-        n_T. None: cut where the affinity of the next merge drops most, among 2 to sqrt(n) clusters
-        (`largest_drop`).
+        n_T. None: as many as are separate, joined to others by less than 2 % of their edge weight
+        (`count_separate_clusters`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int, default=20
@@ -44,8 +45,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         K^c, for "agdl".
     min_cluster_size : int, default=1
         n_clusters counts only clusters of at least this many samples (`select_clusters`); samples of the
-        others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 1 is the
-        paper's rule; 5 is recommended.
+        others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 5 is
+        recommended; the default is the rule of the paper, so that its results and those of the authors'
+        program are had without a setting.
     metric : str or callable, default="euclidean"
         Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
         distances or a sparse matrix with those of at least K others a row. Distances need not be symmetric:
@@ -132,8 +134,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         Parameters
         ----------
         X : array, sparse matrix or pair of arrays
-            (n, d) samples. With metric="precomputed" distances, dense or sparse, or a pair of arrays (indices,
-            distances) of neighbours found elsewhere (see `knn_graph`).
+            (n, d) samples. With metric="precomputed" distances, dense or sparse, or a pair of arrays
+            (indices, distances) of neighbours found elsewhere (see `knn_graph`).
         y : ignored
 
         Returns
@@ -159,7 +161,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = largest_drop(self.tree_, min_cluster_size=self.min_cluster_size)
+            n_clusters = count_separate_clusters(self.tree_, self.graph_, self.min_cluster_size)
         self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         return self

@@ -1,11 +1,11 @@
-"""Where to cut the hierarchy: counting only clusters of some size, and choosing the number of clusters."""
+"""Where to cut the hierarchy: counting only clusters of some size."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import integer, integer_at_least, labels_of
+from ._checks import integer, labels_of
 from ._types import Ints
 from .graph import AffinityGraph, number_by_first
 from .tree import MergeTree
@@ -132,41 +132,3 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
         order = np.lexsort((-cluster, strength, sample))  # the best of each sample comes last
         best = order[np.append(np.diff(sample[order]) > 0, True)]
         labels[sample[best]] = cluster[best]
-
-
-def largest_drop(
-    tree: MergeTree,
-    max_clusters: int | None = None,
-    min_cluster_size: int = 1,
-) -> int:
-    """The number of clusters at which the affinity of the next merge drops most.
-
-    Each number of clusters is cut where `select_clusters` cuts it. The running minimum of the affinities,
-    a_1 >= a_2 >= ..., is what the best merge was worth at the worst moment so far. The cut is before the
-    merge t with the largest a_{t-1} / a_t; a merge without any affinity, or the end of merges before a single
-    cluster is left, is the largest drop of all.
-
-    Parameters
-    ----------
-    tree : MergeTree
-    max_clusters : int, optional
-        Only cuts into 2 to this many clusters are compared, by default floor(sqrt(n)), but at least 2.
-    min_cluster_size : int
-        Clusters smaller than this are not counted, as in `select_clusters`.
-
-    Returns
-    -------
-    int
-        1 where there is nothing to compare.
-    """
-    integer_at_least("min_cluster_size", min_cluster_size, 1)
-    if max_clusters is None:
-        max_clusters = max(2, int(np.sqrt(len(tree.initial_labels))))
-    integer_at_least("max_clusters", max_clusters, 1)
-    counts = large_clusters(tree, tree.node_sizes(), min_cluster_size)
-    lowest = np.minimum.accumulate(np.concatenate([[np.inf], tree.affinities, [0.0]]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drop = np.nan_to_num(lowest[:-1] / lowest[1:], nan=0.0, posinf=np.finfo(float).max)
-    numbers = [c for c in np.unique(counts) if 2 <= c <= max_clusters]
-    cuts = np.sort([cut for c in numbers if (cut := _cut_at(tree, counts, c)) > 0])
-    return int(counts[cuts[np.argmax(drop[cuts])]]) if len(cuts) else 1
