@@ -161,6 +161,13 @@ def test_votes_by_hand():
     )
 
 
+def test_samples_placed_in_one_round_do_not_vote_in_it():
+    w = np.zeros((4, 4))
+    w[2, 0], w[3, 1], w[2, 3] = 0.3, 0.3, 0.9  # 2 and 3 are joined most strongly to each other
+    labels = give_to_neighbours(AffinityGraph.from_csr(w), [0, 1, -1, -1])
+    np.testing.assert_array_equal(labels, [0, 1, 0, 1])
+
+
 def test_samples_that_no_edge_reaches_stay_unplaced():
     w = np.zeros((4, 4))
     w[0, 1] = w[2, 3] = 1
