@@ -61,7 +61,7 @@ def _match(arguments, rivals):
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
-    with _warnings_in_a_line():
+    with warnings_in_a_line():
         result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
@@ -174,7 +174,7 @@ def _pictures(arguments, images):
     from matching.pictures.images import picture_of, with_mask
 
     masks = arguments.mask0, arguments.mask1
-    with _silent_decoders():
+    with silent_decoders():
         pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=True)]
     if arguments.export:
         from matching.output.exchange import check_formats
@@ -184,7 +184,7 @@ def _pictures(arguments, images):
 
 
 @contextmanager
-def _warnings_in_a_line():
+def warnings_in_a_line():
     """Prints warnings as errors are printed, without the place in the sources."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
@@ -192,7 +192,7 @@ def _warnings_in_a_line():
 
 
 @contextmanager
-def _silent_decoders():
+def silent_decoders():
     """Keeps what libtiff tells of damage off standard error: it writes there by itself, several lines."""
     try:
         kept = os.dup(2)

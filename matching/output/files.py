@@ -19,7 +19,7 @@ from matching import _opencv
 from matching._version import __version__
 from matching.errors import InputError
 from matching.output.drawing import draw_matches
-from matching.output.folders import write_files
+from matching.output.folders import Content, write_files
 from matching.output.provenance import machine, programs
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def write_results(
     html: bool = False,
     exports: tuple[str, ...] = (),
     inputs: Sequence[str] | None = None,
-    others: Mapping[str, bytes] | None = None,
+    others: Mapping[str, Content] | None = None,
 ) -> None:
     """Write the results of a run into a folder, made if missing: all files, or none where it fails.
 

@@ -619,7 +619,7 @@ def test_a_broken_installation_is_no_answer(tmp_path, script):
 def test_an_interrupt_is_told_while_decoders_are_kept_silent(tmp_path):
     program = (
         "import signal; from matching.cli import exits, match as cli\n"
-        "with exits.ended_by_interrupt('gdl-match'), cli._silent_decoders():\n"
+        "with exits.ended_by_interrupt('gdl-match'), cli.silent_decoders():\n"
         "    signal.raise_signal(signal.SIGINT)"
     )
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
