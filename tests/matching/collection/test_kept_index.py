@@ -16,8 +16,8 @@ from PIL import Image
 from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
+from matching.cli.index import main
 from matching.collection import kept_index
-from matching.collection.index_command import main
 from matching.collection.kept_index import add_pictures, find_candidates
 from matching.collection.plan import pictures_in
 from matching.collection.retrieval import kept
