@@ -105,6 +105,16 @@ def test_sparse_rows_of_different_length_and_unsorted():
     np.testing.assert_array_equal(knn.distances, distances)
 
 
+def test_sparse_rows_whose_columns_do_not_rise():
+    indices, distances = [2, 1, 3, 3, 0, 2, 0, 1, 3, 2, 0, 1], [1.0, 1, 1] * 4  # ties go to the smaller index
+    graph = csr_matrix((distances, indices, [0, 3, 6, 9, 12]), (4, 4))
+    knn = knn_graph(graph, 2, metric="precomputed")
+    np.testing.assert_array_equal(knn.indices, [[1, 2], [0, 2], [0, 1], [0, 1]])
+    assert not graph.has_sorted_indices  # the caller's matrix is left as it was
+    rows = csr_matrix((distances[:11], [3, 1, 2, *indices[3:11]], [0, 3, 6, 9, 11]), (4, 4))  # unlike lengths
+    np.testing.assert_array_equal(knn_graph(rows, 2, metric="precomputed").indices[:3], knn.indices[:3])
+
+
 def test_stored_zeros_between_duplicates_are_neighbours():
     x = np.repeat(np.arange(10.0), 4)[:, None]
     graph = KNeighborsTransformer(n_neighbors=5).fit_transform(x)

@@ -43,6 +43,7 @@ def test_count_by_hand():
     assert count_separate_clusters(tree, graph, 2, max_conductance=0.2 / 4.2 - 1e-9) == 2
     assert count_separate_clusters(tree, graph, 3, max_conductance=1) == 1  # the other root has two samples
     assert count_separate_clusters(tree, graph, 7) == 1
+    assert count_separate_clusters(tree, graph, 2, max_conductance=0) == 2  # the merge itself has some
 
 
 def test_clusters_without_edges_are_separate():

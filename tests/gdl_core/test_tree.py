@@ -50,6 +50,25 @@ def test_cut_by_hand():
         tree.cut(0)
 
 
+def test_cut_above_an_affinity():
+    tree = tree_of([0, 1, 2, 3], [[0, 1], [2, 4], [3, 5]], [1.0, 0.5, 0.8])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=0.5), [0, 0, 0, 0])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=0.6), [0, 0, 1, 2])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=2), [0, 1, 2, 3])
+
+
+def test_no_samples():
+    tree = tree_of(np.empty(0, np.int64), [])
+    assert tree.n_initial == 0
+    assert tree.cut(1).shape == (0,)
+    assert tree.linkage().shape == (0, 4)
+
+
+def test_a_tree_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        tree_of([0, 1], [[0, 1]]).children = None
+
+
 @given(st.one_of(knn_problems(), any_problems()))
 @settings(max_examples=40, deadline=None)
 def test_every_cut_has_the_number_asked_for_and_refines_the_next(problem):
