@@ -14,7 +14,7 @@ from matching.correspondences.candidates import join_candidates, match_with_rese
 from matching.features.extraction import Features, extract_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
-from matching.objects.description import MatchedObject, describe_object
+from matching.objects.description import MatchedObject, describe_object, with_things
 from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.threads import default_threads
 
@@ -48,11 +48,13 @@ class DescribedPicture:
     features : in working pixels
     step : (2,) float64, pixels of the picture a working pixel, in x and y
     digest : SHA-256 of what the features come from: working pixels and mask
+    box : (2, 2) float64, least and greatest x and y of the picture, or of what its mask shows
     """
 
     features: Features
     step: np.ndarray
     digest: bytes
+    box: np.ndarray
 
 
 def match(image0, image1, config=MatchConfig(), *, mask0=None, mask1=None):
@@ -102,7 +104,7 @@ def describe_picture(picture, config=MatchConfig(), n_threads=1):
     """The DescribedPicture of a Picture: the part of a match that has nothing to do with the other one."""
     image = working_image(picture, config.max_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
-    return DescribedPicture(features, image.step, _digest(image))
+    return DescribedPicture(features, image.step, _digest(image), picture.box)
 
 
 def match_described(described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None):
@@ -126,10 +128,10 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
 
     def describe(k):
         own = groups.labels == k
-        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance)
+        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, described0.box)
 
     with ThreadPoolExecutor(default_threads()) as pool:
-        objects = tuple(pool.map(describe, range(len(groups.scores))))
+        objects = with_things(list(pool.map(describe, range(len(groups.scores)))))
     clock.lap("objects")
     return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds)
 

@@ -78,6 +78,7 @@ def _add_input_and_output(group):
     )
     add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
     add("--no-figure", action="store_true", help="don't draw matches.png")
+    add("--json", action="store_true", help="print matches.json on standard output, and nothing else there")
     add("--quiet", action="store_true", help="no progress on standard error")
 
 

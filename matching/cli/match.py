@@ -84,7 +84,7 @@ def _write(arguments, inputs, config, result):
         inputs=inputs.paths,
         others=inputs.others,
     )
-    print(table(result))
+    print((folder / "matches.json").read_text() if arguments.json else table(result))
     _teller(arguments)(f"written to {folder}")
     return FOUND if result.objects else NONE_FOUND
 

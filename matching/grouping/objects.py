@@ -111,7 +111,7 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     objects = [rows[members] for members in _members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
-    objects = [members for members in objects if _is_object(correspondences, members, config.objects)]
+    objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
     kept = suppression.drop_covered(correspondences.xy0, correspondences.xy1, both, config.suppression.share)
     objects = [members for members in kept if not any(members is other for other in known)]
@@ -160,7 +160,8 @@ def _by_falling_size(parts):
     return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
-def _is_object(correspondences, members, config):
+def is_object(correspondences: Correspondences, members: np.ndarray, config: ObjectsConfig) -> bool:
+    """Whether the members, an array of rows, are enough and spread out in both pictures."""
     return len(members) >= config.min_matches and all(
         _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
     )

@@ -195,10 +195,26 @@ def summary(pictures, result, config, deformations=None):
                 "transform_error": round(o.transform_error, 4),
                 "outline0": np.round(o.outline0, 2).tolist(),
                 "outline1": np.round(o.outline1, 2).tolist(),
+                "frame1": None if o.frame1 is None else np.round(o.frame1, 2).tolist(),
+                "motion": _motion_summary(o.motion),
+                "thing": o.thing,
                 **_deformation_summary((deformations or {}).get(o.id)),
             }
             for o in result.objects
         ],
+    }
+
+
+def _motion_summary(motion):
+    if motion is None:
+        return None
+    return {
+        "words": motion.words,
+        "centre": np.round(motion.centre, 2).tolist(),
+        "turn": round(motion.turn, 2),
+        "scale": round(motion.scale, 4),
+        "mirrored": motion.mirrored,
+        "share": round(motion.share, 4),
     }
 
 

@@ -46,6 +46,15 @@ class Picture:
         return grey
 
     @property
+    def box(self):
+        """(2, 2) float64: least and greatest x and y of what the mask shows, outer edges of pixels."""
+        low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
+        if self.mask is not None and self.mask.any():
+            shown = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
+            low, high = np.array([(at[0], at[-1] + 1) for at in shown], np.float64).T
+        return np.array([low, high]) - 0.5
+
+    @property
     def width(self):
         return self.rgb.shape[1]
 

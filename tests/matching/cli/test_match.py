@@ -220,6 +220,17 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
     return call
 
 
+def test_json_is_all_that_is_printed(gdl_match, tmp_path):
+    status, output, _ = gdl_match("first.png", "second.png", "--json", "--no-figure", "--out", "told")
+    assert status == 0
+    told = json.loads(output)
+    assert told == json.loads((tmp_path / "told" / "matches.json").read_text())
+    for item in told["objects"]:
+        assert np.shape(item["frame1"]) == (4, 2)
+        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share"}
+    assert [item["thing"] for item in told["objects"]] == [0, 1]
+
+
 HOSTILE_FILES = {
     "missing.png": "no such file",
     "empty.png": "empty",
