@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
-    from matching.pipeline import MatchResult, match
+    from matching.pipeline import match
+    from matching.result import MatchResult
 
 __all__ = [
     "InputError",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
-    "MatchResult": "matching.pipeline",
+    "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
     "match": "matching.pipeline",
     "object_deformation": "matching.objects.deformation",

@@ -25,7 +25,7 @@ from matching.output.provenance import machine, programs
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.pictures.images import Picture
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
