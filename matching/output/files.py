@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import tempfile
 import zipfile
@@ -18,8 +17,10 @@ import numpy as np
 from matching import _opencv
 from matching._version import __version__
 from matching.errors import InputError
+from matching.output.crops import crop_files
 from matching.output.drawing import draw_matches
 from matching.output.folders import write_files
+from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 
 if TYPE_CHECKING:
@@ -61,10 +62,11 @@ def write_results(
     folder: Path,
     pictures: Sequence[Picture],
     result: MatchResult,
-    config: MatchConfig,
+    config: MatchConfig | None,
     *,
     figure: bool = True,
     warp: bool = False,
+    crops: bool = False,
     html: bool = False,
     exports: tuple[str, ...] = (),
     inputs: Sequence[str] | None = None,
@@ -82,6 +84,8 @@ def write_results(
         Whether to draw matches.png.
     warp : bool
         Whether to draw each object's matches, and the object warped onto the other picture.
+    crops : bool
+        Whether to cut each object out of both pictures.
     html : bool
         Whether to write the report matches.html.
     exports : of `matching.output.exchange.FORMATS`
@@ -99,7 +103,7 @@ def write_results(
     def files():
         yield "matches.npz", npz_bytes(result)
         yield from (others or {}).items()
-        yield from _optional(pictures, result, deformations, figure, warp, exports)
+        yield from _optional(pictures, result, deformations, figure, warp, crops, exports)
         if html:
             from matching.output.html import pair_report
 
@@ -107,13 +111,14 @@ def write_results(
 
     def manifest(digests):
         told = summary(pictures, result, config, deformations)
+        parameters = {"parameters": told.pop("parameters")}
         told |= {} if inputs is None else {"inputs": list(inputs)}
-        return json.dumps(told | {"files": digests}, indent=1).encode()
+        return json_text(told | {"files": digests} | parameters).encode()
 
     write_files(folder, files(), manifest)
 
 
-def _optional(pictures, result, deformations, figure, warp, exports):
+def _optional(pictures, result, deformations, figure, warp, crops, exports):
     """File name and content of what is asked for, one after another: all together they are large."""
     if figure:
         # the drawing is no longer needed once it is a file
@@ -123,6 +128,8 @@ def _optional(pictures, result, deformations, figure, warp, exports):
 
         for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
             yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+    if crops:
+        yield from crop_files(pictures, result.objects)
     for name in exports:
         from matching.output.exchange import exported
 
@@ -172,7 +179,10 @@ def npz_bytes(result):
 
 
 def summary(pictures, result, config, deformations=None):
-    """What matches.json holds, as a dictionary; tells deformations (object's id -> Deformation) if given."""
+    """What matches.json holds, as a dictionary, settings last.
+
+    deformations : object's id -> Deformation, told where given
+    """
     return {
         "version": __version__,
         "images": [
@@ -180,16 +190,13 @@ def summary(pictures, result, config, deformations=None):
             for p in pictures
         ],
         "coordinates": COORDINATES,
-        "parameters": asdict(config),
-        "programs": programs(),
-        "machine": machine(),
-        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "candidates": len(result.cluster),
         "objects": [
             {
                 "id": o.id,
                 "matches": o.n_matches,
                 "score": round(o.score, 4),
+                "confidence": o.confidence,
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
                 "transform_error": round(o.transform_error, 4),
@@ -202,6 +209,10 @@ def summary(pictures, result, config, deformations=None):
             }
             for o in result.objects
         ],
+        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
+        "programs": programs(),
+        "machine": machine(),
+        "parameters": None if config is None else asdict(config),
     }
 
 

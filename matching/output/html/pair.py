@@ -6,6 +6,7 @@ from pathlib import Path
 
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embedded, objects_data, render
+from matching.output.words import stem_of, told, told_things
 
 LONGEST = 1600  # pixels of an embedded picture
 
@@ -35,15 +36,6 @@ def pair_report(pictures, result):
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     return render("pair.html", data, pair=pair, told=told(result), facts=_facts(result))
-
-
-def told(result):
-    """What was found, in a few words."""
-    n = len(result.objects)
-    if not n:
-        return "no common object"
-    kept = int((result.cluster >= 0).sum())
-    return f"{n} object{'s' if n > 1 else ''} in both, {kept} matches of {len(result.cluster)} candidates"
 
 
 def _facts(result):
