@@ -9,15 +9,15 @@ from __future__ import annotations
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
 SURE_SCORE, SURE_MATCHES = 0.4, 20
-LIKELY_SCORE, LIKELY_MATCHES = 0.25, 12
+LIKELY_SCORE = 0.3
 
 
 def confidence(score: float, n_matches: int) -> str:
     """One of WORDS for an object with this score and so many matches.
 
-    >>> confidence(0.71, 212), confidence(0.3, 200), confidence(0.19, 13)
+    >>> confidence(0.71, 212), confidence(0.71, 12), confidence(0.19, 200)
     ('sure', 'likely', 'look at it')
     """
     if score >= SURE_SCORE and n_matches >= SURE_MATCHES:
         return SURE
-    return LIKELY if score >= LIKELY_SCORE and n_matches >= LIKELY_MATCHES else DOUBTFUL
+    return LIKELY if score >= LIKELY_SCORE else DOUBTFUL

@@ -200,7 +200,7 @@ def highlighted(rgb, outlines: Iterable[np.ndarray], strength: float = FADE):
 
 
 def _side_by_side(pictures, shift, outlines):
-    """A canvas with both pictures, each faded outside its outlines, the second `shift` pixels to the right."""
+    """A canvas with both pictures, faded outside their outlines, the second `shift` pixels to the right."""
     rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
     for rgb, x, own in zip(pictures, (0, shift), outlines, strict=True):

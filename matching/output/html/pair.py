@@ -23,7 +23,7 @@ def pair_report(pictures, result):
     result : MatchResult
     """
     shown = [
-        {"src": embedded(p.rgb, LONGEST), "name": _name(p, k), "width": p.width, "height": p.height}
+        {"src": embedded(p.displayed, LONGEST), "name": _name(p, k), "width": p.width, "height": p.height}
         for k, p in enumerate(pictures)
     ]
     candidates, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score)
@@ -35,7 +35,8 @@ def pair_report(pictures, result):
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    return render("pair.html", data, pair=pair, told=told(result), facts=_facts(result))
+    things = told_things(result.things, stem_of(pictures[0].path))
+    return render("pair.html", data, pair=pair, told=told(result), things=things, facts=_facts(result))
 
 
 def _facts(result):
