@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-LEAST, MOST = 9.0, 200.0  # pixels of a font
+LEAST, MOST = 9.0, 60.0  # pixels of a font
 LINE = 1.5  # height of a line, in sizes of the font
 
 
