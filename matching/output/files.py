@@ -103,11 +103,25 @@ def write_results(
     def files():
         yield "matches.npz", npz_bytes(result)
         yield from (others or {}).items()
-        yield from _optional(pictures, result, deformations, figure, warp, crops, exports)
+        if figure:
+            # the drawing is no longer needed once it is a file
+            yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
+        warps = {}
+        for number, drawings in _warps(pictures, result, deformations):
+            if html:
+                from matching.output.html.pair import embedded_warps
+
+                warps[number] = embedded_warps(drawings)
+            for name, rgb in drawings.items():
+                yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+        if crops:
+            yield from crop_files(pictures, result.objects)
+        yield from _exported(pictures, result, exports)
         if html:
             from matching.output.html import pair_report
 
-            yield "matches.html", pair_report(pictures, result).encode("utf-8", "backslashreplace")
+            text = pair_report(pictures, result, warps)
+            yield "matches.html", text.encode("utf-8", "backslashreplace")
 
     def manifest(digests):
         told = summary(pictures, result, config, deformations)
@@ -118,18 +132,16 @@ def write_results(
     write_files(folder, files(), manifest)
 
 
-def _optional(pictures, result, deformations, figure, warp, crops, exports):
-    """File name and content of what is asked for, one after another: all together they are large."""
-    if figure:
-        # the drawing is no longer needed once it is a file
-        yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
-    for found in result.objects if warp else ():
+def _warps(pictures, result, deformations):
+    """Number and drawings of one object after another: all together they are large."""
+    for number, deformation in deformations.items():
         from matching.output.warping import draw_object
 
-        for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
-            yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
-    if crops:
-        yield from crop_files(pictures, result.objects)
+        found = next(found for found in result.objects if found.id == number)
+        yield number, draw_object(*pictures, result, found, deformation)
+
+
+def _exported(pictures, result, exports):
     for name in exports:
         from matching.output.exchange import exported
 

@@ -28,14 +28,18 @@ def draw_object(picture0, picture1, result, found, deformation):
     objectK-warp01: it in image 1; in its place the object of image 0, warped by the smooth deformation; and
     both in turn, as a checkerboard. objectK-warp10: the same from image 1 to image 0.
     """
+    name = f"object{found.id}"
+    picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
+    return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
+
+
+def draw_warps(picture0, picture1, found, deformation):
+    """Those of `draw_object` that show the object warped, objectK-warp01 and objectK-warp10."""
     name, tint = f"object{found.id}", colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
-    there = rgb0, rgb1, deformation.backward, found.outline1
-    back = rgb1, rgb0, deformation.forward, found.outline0
     return {
-        f"{name}-picks": draw_picks(rgb0, rgb1, result, found),
-        f"{name}-warp01": draw_warp(*there, tint),
-        f"{name}-warp10": draw_warp(*back, tint),
+        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
+        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, tint),
     }
 
 
