@@ -8,8 +8,8 @@ from __future__ import annotations
 
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
-SURE_SCORE, SURE_MATCHES = 0.4, 20
-LIKELY_SCORE = 0.3
+SURE_SCORE, SURE_MATCHES = 0.45, 20
+LIKELY_SCORE = 0.35
 
 
 def confidence(score: float, n_matches: int) -> str:
