@@ -102,7 +102,7 @@ def test_table_has_an_object_a_line(found):
         assert row["sure"] == "sure"
         assert row["turn"] == "0°"
         assert row["scale"] == "1.00"
-        assert 30 < int(row["seen"]) < 50
+        assert 15 < int(row["seen"]) < 50
         assert min(abs(int(row["x"]) - 110), abs(int(row["x"]) - 330)) < 25
 
 
