@@ -12,6 +12,10 @@ from matching.errors import InputError
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
+    from matching.given import group_matches
+    from matching.interchange.arrays import matches_from
+    from matching.interchange.files import read_matches
+    from matching.interchange.records import PairMatches
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
     from matching.pipeline import match
@@ -22,15 +26,23 @@ __all__ = [
     "MatchConfig",
     "MatchResult",
     "MatchedObject",
+    "PairMatches",
     "__version__",
+    "group_matches",
     "match",
+    "matches_from",
     "object_deformation",
+    "read_matches",
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
     "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
+    "PairMatches": "matching.interchange.records",
+    "group_matches": "matching.given",
     "match": "matching.pipeline",
+    "matches_from": "matching.interchange.arrays",
     "object_deformation": "matching.objects.deformation",
+    "read_matches": "matching.interchange.files",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -30,6 +30,8 @@ LAYERS = {  # a folder or module imports from those before it
         "output",
         "result",
         "pipeline",
+        "given",
+        "interchange",
         "collection serve",
         "cli",
     ),

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from matching._version import __version__
+from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
 
@@ -24,7 +25,7 @@ Exit status: 0 objects found (in any picture), 1 no common object (the files are
 2 bad input or usage, 3 an error of the program itself.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
 outlines, parameters), matches.png (both pictures, each object in its own colour).
-Many pictures: gdl-match-collection --help. A web page on this machine: gdl-match serve --help."""
+"""
 
 
 class LineParser(argparse.ArgumentParser):
@@ -46,7 +47,7 @@ def parser(rivals=()):
     result = LineParser(
         prog="gdl-match",
         description=DESCRIPTION,
-        epilog=EPILOG,
+        epilog=f"{EPILOG}{subcommands()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     result.add_argument(
@@ -90,30 +91,11 @@ def _add_input_and_output(group):
 
 def add_settings(group, rivals=()):
     """Add the options that `config_of` reads; `rivals` are names of further methods."""
-    for option, kind, symbol, default, text in (
-        ("--max-matches", whole_number, "N", 3000, "candidate correspondences, best first"),
-        ("--n-neighbors", whole_number, "K", 35, "neighbours of a correspondence, K"),
-        ("--n-initial-neighbors", whole_number, "K0", 2, "for initial clusters, K0"),
-        ("--bandwidth", _positive, "a", 10.0, "a of Eq. 1, of use only with --paper"),
-        ("--n-neighbor-clusters", whole_number, "Kc", 10, "neighbour clusters, Kc"),
-    ):
-        text = f"{text} (default: {default:g})"
-        group.add_argument(option, type=kind, metavar=symbol, default=default, help=text)
-    group.add_argument(
-        "--n-clusters",
-        type=whole_number,
-        metavar="N",
-        help="clusters at which merging stops, n_T (default: 50 with --paper, else merging stops by"
-        " affinity)",
-    )
-    methods = ("agdl", "gdl-u", "gdl", *rivals)
-    group.add_argument(
-        "--method",
-        choices=methods,
-        metavar="NAME",
-        default="agdl",
-        help=f"{', '.join(methods)} (default: agdl)",
-    )
+    text = "candidate correspondences, best first (default: 3000)"
+    group.add_argument("--max-matches", type=whole_number, metavar="N", default=3000, help=text)
+    add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
+    text = "a of Eq. 1, of use only with --paper (default: 10)"
+    group.add_argument("--bandwidth", type=_positive, metavar="a", default=10.0, help=text)
     group.add_argument(
         "--regions",
         type=_regions,
@@ -125,25 +107,56 @@ def add_settings(group, rivals=()):
     )
 
 
+def add_clustering(group, rivals=(), n_clusters="merging stops by affinity"):
+    """Add the options that `clustering_of` reads.
+
+    rivals : names of further methods; n_clusters : what holds without --n-clusters
+    """
+    for option, symbol, default, text in (
+        ("--n-neighbors", "K", 35, "neighbours of a correspondence, K"),
+        ("--n-initial-neighbors", "K0", 2, "for initial clusters, K0"),
+        ("--n-neighbor-clusters", "Kc", 10, "neighbour clusters, Kc"),
+    ):
+        text = f"{text} (default: {default})"
+        group.add_argument(option, type=whole_number, metavar=symbol, default=default, help=text)
+    group.add_argument(
+        "--n-clusters",
+        type=whole_number,
+        metavar="N",
+        help=f"clusters at which merging stops, n_T (default: {n_clusters})",
+    )
+    methods = ("agdl", "gdl-u", "gdl", *rivals)
+    group.add_argument(
+        "--method",
+        choices=methods,
+        metavar="NAME",
+        default="agdl",
+        help=f"{', '.join(methods)} (default: agdl)",
+    )
+
+
 def config_of(arguments):
     """The MatchConfig of parsed arguments."""
     from matching.config import MatchConfig
 
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
-    clustering = replace(
-        config.clustering,
-        method=arguments.method,
-        n_clusters=arguments.n_clusters or config.clustering.n_clusters,
-        n_neighbors=arguments.n_neighbors,
-        n_initial_neighbors=arguments.n_initial_neighbors,
-        bandwidth=arguments.bandwidth,
-        n_neighbor_clusters=arguments.n_neighbor_clusters,
-    )
     return replace(
         config,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
-        clustering=clustering,
+        clustering=replace(clustering_of(arguments, config.clustering), bandwidth=arguments.bandwidth),
+    )
+
+
+def clustering_of(arguments, clustering):
+    """The settings of the clustering, of parsed arguments; what they leave open is as in `clustering`."""
+    return replace(
+        clustering,
+        method=arguments.method,
+        n_clusters=arguments.n_clusters or clustering.n_clusters,
+        n_neighbors=arguments.n_neighbors,
+        n_initial_neighbors=arguments.n_initial_neighbors,
+        n_neighbor_clusters=arguments.n_neighbor_clusters,
     )
 
 

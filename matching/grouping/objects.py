@@ -4,10 +4,10 @@
     clusters       graph degree linkage; members of small degree leave      clustering.py
     smooth map     members that it does not explain leave, others join      smooth_map.py
     suppression    what lies amid a larger object in both images is part of its texture    suppression.py
+    merging        graph degree linkage again, over the gaps between parts of one object
     largest gap    clusters below the largest gap of the scores are outliers
 
-What the objects leave over, and the next candidates with it, is grouped again. In the end, objects that
-have affinity in the graph of their own matches are merged.
+What the objects leave over, and the next candidates with it, is grouped again.
 """
 
 from __future__ import annotations
@@ -86,19 +86,23 @@ def group(
     cluster : callable
         Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
     """
-    objects, scores = [], []
+    objects, scores = [], np.empty(0)
     for _ in range(config.objects.rounds):
         rows = _left_over(correspondences, objects, n_listed, config.objects.reach)
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
         if not found:
             break
-        objects, scores = [*objects, *found], [*scores, *own]
-    objects, scores = _merge(correspondences, objects, np.array(scores), config, n_threads, cluster)
+        parts, scores = [*objects, *found], np.append(scores, own)
+        labels = _merge(correspondences, parts, config, n_threads, cluster)
+        n_before = sum(map(len, objects))
+        objects, scores = _choose(parts, scores, labels, len(objects), config.clustering.min_score)
+        if sum(map(len, objects)) == n_before:  # the next round would find the same
+            break
     return _numbered_by_score(len(correspondences), objects, scores)
 
 
 def _find_objects(correspondences, rows, known, config, n_threads, cluster):
-    """Objects, arrays of rows, and their scores: clusters of the chosen rows and what joins them.
+    """Parts of objects, arrays of rows, and their scores: clusters of the chosen rows and what joins them.
 
     known : objects found before, whose matches are not to be had
     """
@@ -110,31 +114,49 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     labels = clustering.drop_outliers(graph, labels, least)
     objects = [rows[members] for members in _members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
+    polished = _polish(correspondences, objects, free, known, config)
+    if len(polished) < len(objects):  # what is free now may join the others
+        polished = _polish(correspondences, polished, free, known, config)
+    inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
+    return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
+
+
+def _polish(correspondences, objects, free, known, config):
+    """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
-    kept = suppression.drop_covered(correspondences.xy0, correspondences.xy1, both, config.suppression.share)
-    objects = [members for members in kept if not any(members is other for other in known)]
-    inside = [np.flatnonzero(np.isin(rows, members)) for members in objects]
-    scores = clustering.cluster_scores(graph, inside, knn.n_neighbors)
-    kept = clustering.above_largest_gap(scores, config.clustering.min_score)
-    return [members for members, keep in zip(objects, kept, strict=True) if keep], scores[kept]
+    kept = suppression.find_uncovered(
+        correspondences.xy0, correspondences.xy1, both, config.suppression.share
+    )
+    return [both[k] for k in kept if k >= len(known)]
 
 
-def _merge(correspondences, objects, scores, config, n_threads, cluster):
-    """The objects merged further, by their affinity in the graph of their matches alone, whose edges lead to
-    the K nearest matches of other objects: in the first graph, the K nearest of a match in a dense part are
-    all of this part, and none reaches over the gap to the next. Scores are means over matches.
+def _merge(correspondences, parts, config, n_threads, cluster):
+    """(n_parts,) int: the object of each part, merged further by their affinity in the graph of their matches
+    alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
+    match in a dense part are all of this part, and none reaches over the gap to the next.
     """
-    if len(objects) < 2:
-        return objects, scores
-    rows, initial = np.concatenate(objects), np.repeat(np.arange(len(objects)), [len(o) for o in objects])
-    k, reach = config.clustering.n_neighbors, config.smooth_map.reach
+    if len(parts) < 2:
+        return np.zeros(len(parts), int)
+    rows, initial = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    k, reach = config.clustering.n_neighbors, 2 * config.smooth_map.reach  # both reach out
     knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=reach)
     labels = cluster(correspondences[rows], knn, graph, initial, config.clustering)
-    clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
-    scores = np.array([scores[initial[members]].mean() for members in clusters])
-    return [np.sort(rows[members]) for members in clusters], scores
+    return labels[np.unique(initial, return_index=True)[1]]
+
+
+def _choose(parts, scores, labels, n_known, min_score):
+    """The merged parts that are objects, arrays of rows, and their scores, means over matches.
+
+    The first n_known parts are objects. Of the others, those below the largest gap of their scores go.
+    """
+    merged = [np.flatnonzero(labels == k) for k in np.unique(labels)]
+    scores = np.array([np.average(scores[m], weights=[len(parts[k]) for k in m]) for m in merged])
+    kept = np.array([members[0] < n_known for members in merged])
+    kept[~kept] = clustering.above_largest_gap(scores[~kept], min_score)
+    chosen = [merged[n] for n in np.flatnonzero(kept)]
+    return [np.sort(np.concatenate([parts[k] for k in members])) for members in chosen], scores[kept]
 
 
 def _numbered_by_score(m, objects, scores):

@@ -57,7 +57,7 @@ class SmoothMapConfig:
     tolerance: float = 3.0
     spread: float = 4.0
     most_bend: float = 0.06
-    reach: float = 60.0
+    reach: float = 45.0
     agreeing: float = 0.25
     rounds: int = 3
 

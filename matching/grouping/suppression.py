@@ -36,21 +36,21 @@ class SuppressionConfig:
         check_at_least(self, share=0)
 
 
-def drop_covered(xy0, xy1, parts, share):
-    """The parts that have a place of their own, in the order given.
+def find_uncovered(xy0, xy1, parts, share):
+    """The numbers of the parts that have a place of their own, rising.
 
-    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least
-        `share` of its points are covered by matches of stronger parts that stay.
+    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
+        least `share` of its points are covered by matches of stronger parts that have one.
     """
     kept, places = [], ([], [])
-    for part in parts:
+    for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
         if all(_covered(there, xy).mean() >= share for there, xy in zip(places, points, strict=True)):
             continue
-        kept.append(part)
+        kept.append(k)
         for there, xy in zip(places, points, strict=True):
             there.append(_Place(xy))
-    return kept
+    return np.array(kept, np.int64)
 
 
 def covered_share(points: np.ndarray, others: np.ndarray) -> float:

@@ -168,24 +168,32 @@ def _database(images, result):
 
 
 def _two_view_geometry(images, result):
-    """COLMAP's configuration, and the matrices F and H (blobs or None) between its pixels.
-
-    One object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated;
-    several, or a bent one, are multiple geometries.
-    """
-    if not result.objects:
-        return DEGENERATE, None, None
-    if len(result.objects) > 1:
-        return MULTIPLE, None, None
+    """`two_view_geometry` of a result; several objects are multiple geometries."""
+    if len(result.objects) != 1:
+        return (MULTIPLE if result.objects else DEGENERATE), None, None
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
-    residual = np.linalg.norm(apply_transform(turned, images[0].keypoints) - images[1].keypoints, axis=1)
+    half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
+    points = (image.keypoints + 0.5 for image in images)
+    return two_view_geometry(*points, half @ turned @ np.linalg.inv(half))
+
+
+def two_view_geometry(
+    xy0: np.ndarray, xy1: np.ndarray, transform: np.ndarray
+) -> tuple[int, bytes | None, bytes | None]:
+    """COLMAP's configuration of the matches of one object, and its matrices F and H (blobs or None).
+
+    An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
+    bent one is several geometries.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64, COLMAP's pixels
+    transform : (3, 3), from image 0 to image 1
+    """
+    residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
-        half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
-        homography = half @ turned @ np.linalg.inv(half)
-        return PLANAR, None, (homography / homography[2, 2]).tobytes()
-    fundamental, explained = _opencv.fit_fundamental(
-        images[0].keypoints + 0.5, images[1].keypoints + 0.5, MAX_ERROR
-    )
+        return PLANAR, None, (transform / transform[2, 2]).tobytes()
+    fundamental, explained = _opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if explained >= MOST:
         return UNCALIBRATED, fundamental.tobytes(), None
     return MULTIPLE, None, None

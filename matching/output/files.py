@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -19,7 +19,7 @@ from matching._version import __version__
 from matching.errors import InputError
 from matching.output.crops import crop_files
 from matching.output.drawing import draw_matches
-from matching.output.folders import write_files
+from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 
@@ -70,7 +70,7 @@ def write_results(
     html: bool = False,
     exports: tuple[str, ...] = (),
     inputs: Sequence[str] | None = None,
-    others: Mapping[str, bytes] | None = None,
+    others: Mapping[str, Content] | None = None,
 ) -> None:
     """Write the results of a run into a folder, made if missing: all files, or none where it fails.
 
@@ -125,11 +125,16 @@ def write_results(
 
     def manifest(digests):
         told = summary(pictures, result, config, deformations)
-        parameters = {"parameters": told.pop("parameters")}
         told |= {} if inputs is None else {"inputs": list(inputs)}
-        return json_text(told | {"files": digests} | parameters).encode()
+        return manifest_bytes(told, digests)
 
     write_files(folder, files(), manifest)
+
+
+def manifest_bytes(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
+    """The content of matches.json: what is told, then the files, and the parameters last."""
+    others = {name: entry for name, entry in told.items() if name != "parameters"}
+    return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
 
 def _warps(pictures, result, deformations):

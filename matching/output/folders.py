@@ -21,6 +21,7 @@ from uuid import uuid4
 from matching.errors import InputError
 
 MANIFEST = "matches.json"
+Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that writes it to a path
 
 
 def results_in(folder: Path) -> dict | None:
@@ -90,7 +91,7 @@ def check_folder(path: Path) -> Path:
 
 
 def write_files(
-    folder: Path, files: Iterable[tuple[str, bytes]], manifest: Callable[[dict[str, str]], bytes]
+    folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, str]], bytes]
 ) -> None:
     """Write the files of a run into a folder, made if missing, in place of those of an earlier run: all of
     them, or none where it fails or is interrupted.
@@ -104,8 +105,7 @@ def write_files(
     try:
         with part_of(folder) as part:
             for name, content in files:
-                (part / name).write_bytes(content)
-                digests[name] = hashlib.sha256(content).hexdigest()
+                digests[name] = _write(part / name, content)
             (part / MANIFEST).write_bytes(manifest(digests))
             with uninterrupted():
                 _move(part, folder, {*digests, MANIFEST})
@@ -113,6 +113,15 @@ def write_files(
         place = error.filename2 or error.filename or folder
         place = folder / Path(place).name if Path(place).name in {*digests, MANIFEST} else folder
         raise InputError(f"{place}: can't be written ({error.strerror or error})") from None
+
+
+def _write(path: Path, content: Content) -> str | None:
+    """Write a file; returns its SHA-256."""
+    if callable(content):
+        content(path)
+        return _digest(path)
+    path.write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def _move(part: Path, folder: Path, names: set[str]) -> None:

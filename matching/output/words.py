@@ -21,7 +21,7 @@ UNKNOWN = "-"
 NOTHING = "no common object"
 
 
-def table(result: MatchResult, name: str) -> str:
+def table(result: MatchResult, name: str = "picture 0") -> str:
     """The objects, one a line, and what stands in several places.
 
     Parameters

@@ -96,7 +96,7 @@ def test_a_gap_inside_an_object_is_merged_over():
     )
     labels = grouped(c).labels
     assert majority(labels, left) == majority(labels, right) != majority(labels, far)
-    apart = grouped(c, config=replace(DEFAULT, smooth_map=replace(DEFAULT.smooth_map, reach=30.0)))
+    apart = grouped(c, config=replace(DEFAULT, smooth_map=replace(DEFAULT.smooth_map, reach=15.0)))
     assert len(apart.scores) == 3
 
 

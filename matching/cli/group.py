@@ -1,0 +1,262 @@
+"""`gdl-match group FILE`: the matches that another program found, grouped into objects."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matching._version import __version__
+from matching.cli.arguments import LineParser, add_clustering, clustering_of
+from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt, exit_status
+from matching.errors import InputError
+from matching.pictures.names import absolute
+
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.interchange.files import MatchFile
+
+DESCRIPTION = """\
+Group the matches that another program found between two pictures into the objects that both show.
+
+FILE  .npz  arrays as LightGlue, LoFTR or vismatch name them, or xy0, xy1
+      .csv, .txt  x0 y0 x1 y1 [score] a line, the smaller score is the better one
+      .h5   matches of hloc, with --features; all pairs of the file
+      .db   database of COLMAP; all pairs of the file"""
+EPILOG = """\
+Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an error of the program itself.
+Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
+matches.png shows the points. Of a file with many pairs, a folder for each, and the groups in the form of the
+file: groups.h5 (matches of hloc without outliers, and groups0, the group of each), groups.db (a copy of
+COLMAP's database without outliers, and tables two_view_geometries_0, _1, ... of single groups)."""
+LONGEST_NAME = 100  # letters of a folder's name
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
+
+
+def _parser():
+    parser = LineParser(
+        prog="gdl-match group",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="matches")
+    add = parser.add_argument_group("input and output").add_argument
+    add("--features", type=Path, metavar="FILE", help="the keypoints of hloc's matches")
+    for k in range(2):
+        add(
+            f"--image{k}", type=Path, metavar="FILE", help=f"picture {k}; of a file with many pairs, its pair"
+        )
+    add("--images", type=Path, metavar="DIR", help="the pictures of a file with many pairs, by their names")
+    add("--out", type=Path, metavar="DIR", help="folder for results (default: <stem>-groups)")
+    add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
+    add("--warp", action="store_true", help="draw each object warped onto the other picture; needs them, too")
+    add("--no-figure", action="store_true", help="don't draw matches.png")
+    add("--quiet", action="store_true", help="no progress on standard error")
+    add_clustering(parser.add_argument_group("settings"))
+    parser.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+    return parser
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of the command.
+
+    Attributes
+    ----------
+    file : MatchFile
+    folder : where the results go
+    config : MatchConfig
+    arguments : parsed
+    guard : context in which Ctrl-C ends the process at once, for what leaves nothing behind
+    """
+
+    file: MatchFile
+    folder: Path
+    config: MatchConfig
+    arguments: argparse.Namespace
+    guard: Callable[[], AbstractContextManager]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Absolute paths of what is read."""
+        given = (self.file.path, self.file.features, *_image_options(self.arguments))
+        return tuple(absolute(path) for path in given if path is not None)
+
+    def tell(self, text: str) -> None:
+        """Print progress."""
+        if not self.arguments.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _run(argv):
+    arguments = _parser().parse_args(argv)
+    guard = partial(ended_by_interrupt, "gdl-match group") if argv is None else nullcontext
+    with guard():
+        job = _job(arguments, guard)
+        import matching.given  # noqa: F401 - all that is slow to load
+    is_one = not job.file.holds_many or arguments.image0 is not None
+    return _group_one(job) if is_one else _group_many(job)
+
+
+def _job(arguments, guard):
+    from matching.config import MatchConfig
+    from matching.interchange.files import match_file
+    from matching.output.folders import check_folder, check_replaceable, folder_for, own_files
+
+    _check_usage(arguments)
+    file = match_file(arguments.file, arguments.features)
+    if arguments.images is not None and not file.holds_many:
+        raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
+    config = MatchConfig()
+    config = replace(config, clustering=clustering_of(arguments, config.clustering))
+    job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
+    folder = arguments.out if arguments.out is not None else folder_for(job.folder, job.inputs)
+    check_folder(folder)
+    names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
+    replaced = names | (own_files(folder) if folder.exists() else set())
+    for path in map(Path, job.inputs):
+        if path.name in replaced and folder.exists() and path.parent.samefile(folder):
+            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
+    check_replaceable(folder, names)
+    return replace(job, folder=folder)
+
+
+def _image_options(arguments):
+    return arguments.image0, arguments.image1, arguments.images
+
+
+def _check_usage(arguments):
+    if (arguments.image0 is None) != (arguments.image1 is None):
+        raise InputError("--image0 and --image1 go together")
+    if arguments.image0 is not None and arguments.images is not None:
+        raise InputError("give --image0 and --image1, or --images")
+    if all(option is None for option in _image_options(arguments)):
+        for name in ("html", "warp"):
+            if getattr(arguments, name):
+                raise InputError(f"--{name} needs the pictures: --image0 and --image1")
+
+
+def _group_one(job):
+    """Group one pair: the only one, or that of the pictures given."""
+    paths = (job.arguments.image0, job.arguments.image1)
+    with job.guard():
+        pictures = None if paths[0] is None else _read_pictures(paths)
+        key, pair, is_swapped = job.file.pair_of(paths)
+        shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
+        groups = job.file.groups({key: (pair, result.cluster)})
+    _write_pair(job, job.folder, shown, result, pictures, groups)
+    from matching.cli.match import table
+
+    print(table(result))
+    job.tell(f"written to {job.folder}")
+    return FOUND if result.objects else NONE_FOUND
+
+
+def _group_many(job):
+    """Group all pairs of a file, each into a folder of its own."""
+    from tqdm import tqdm
+
+    from matching.interchange.results import summary_of_pair, write_pairs
+
+    labels, told, taken = {}, [], set()
+    quiet = True if job.arguments.quiet else None
+    for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
+        with job.guard():
+            pictures = _pictures_in(job.arguments.images, pair.names)
+            shown, result = _group(job, pair, pictures)
+        name = _folder_name(pair.names, taken)
+        _write_pair(job, job.folder / name, shown, result, pictures, {})
+        labels[key] = pair, result.cluster
+        told.append(summary_of_pair(name, pair, result))
+    write_pairs(job.folder, job.file.groups(labels), told, job.config, job.inputs)
+    _print_pairs(told)
+    job.tell(f"written to {job.folder}")
+    return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
+
+
+def _group(job, pair, pictures):
+    """The matches as displayed, and their groups."""
+    from matching.cli.match import warnings_in_a_line
+    from matching.interchange.orientation import displayed
+
+    shown = pair if pictures is None else displayed(pair, pictures)
+    source = f"{job.file.path}: " + ("" if not job.file.holds_many else f"{' and '.join(pair.names)}: ")
+    try:
+        with warnings_in_a_line():
+            result = shown.group(job.config)
+    except InputError as error:
+        raise InputError(f"{source}{error}") from None
+    for k, picture in enumerate(pictures or ()):
+        _warn_of_points_outside(source, (shown.xy0, shown.xy1)[k], picture)
+    return shown, result
+
+
+def _warn_of_points_outside(source, xy, picture):
+    outside = ((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum()
+    if outside:
+        print(
+            f"gdl-match group: warning: {source}{outside} of {len(xy)} matches lie outside {picture.path}"
+            f" ({picture.width} x {picture.height}): was it matched at another size?",
+            file=sys.stderr,
+        )
+
+
+def _read_pictures(paths):
+    from matching.cli.match import silent_decoders
+    from matching.pictures.images import read_picture
+
+    with silent_decoders():
+        return [read_picture(path) for path in paths]
+
+
+def _pictures_in(folder, names):
+    if folder is None:
+        return None
+    if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
+        raise InputError(f"{' and '.join(names)}: must be names of pictures in {folder}")
+    return _read_pictures([folder / name for name in names])
+
+
+def _folder_name(names, taken):
+    """A name for the folder of a pair that is not taken, by capitals or not; it is then."""
+    base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
+    name, number = base, 2
+    while name.casefold() in taken:
+        name, number = f"{base}-{number}", number + 1
+    taken.add(name.casefold())
+    return name
+
+
+def _write_pair(job, folder, pair, result, pictures, groups):
+    from matching.interchange.results import write_pair
+
+    write_pair(
+        folder,
+        pair,
+        result,
+        job.config,
+        pictures,
+        figure=not job.arguments.no_figure,
+        warp=job.arguments.warp,
+        html=job.arguments.html,
+        inputs=job.inputs,
+        others=groups,
+    )
+
+
+def _print_pairs(told):
+    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
+    for pair in told:
+        names = "  ".join("".join(c if c.isprintable() else "?" for c in name) for name in pair["images"])
+        print(f"{len(pair['objects']):>7}  {pair['kept']:>7}  {pair['matches']:>7}  {names}")

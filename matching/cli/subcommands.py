@@ -1,0 +1,19 @@
+"""The subcommands of `gdl-match`. Their modules load only when one is asked for."""
+
+from __future__ import annotations
+
+SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
+    "group": ("matching.cli.group", "FILE", "group the matches that another program found into objects"),
+    "collection": ("matching.cli.collection", "...", "match many pictures into one database"),
+    "index": ("matching.collection.index_command", "...", "keep an index of many pictures, and query it"),
+    "serve": ("matching.cli.serve", "", "run a web page on this machine"),
+}
+
+
+def subcommands() -> str:
+    """The subcommands for the help, one a line."""
+    lines = ["Subcommands, each with a --help of its own (a picture of the same name is ./group):"]
+    for name, (_, arguments, text) in SUBCOMMANDS.items():
+        usage = f"gdl-match {name} {arguments}".rstrip()
+        lines.append(f"  {usage:<25}  {text}")
+    return "\n".join(lines)

@@ -1,0 +1,54 @@
+"""Compiled loop that lets the neighbours of a match vote for a similarity map around it."""
+
+from gdl_core._jit import inner, njit
+
+
+@njit
+def voted_similarities(x0, x1, near, scale, slope, rounds, out):
+    """out (m, 2, 2): the similarity, among those that take a match and one of its neighbours near (m, k) in
+    picture 0 to picture 1, that explains most of the neighbours, fitted to these; where none stands apart
+    from its neighbours in both pictures, the identity.
+    """
+    k = near.shape[1]
+    for i in range(len(near)):
+        most, a, b = 0.0, 1.0, 0.0  # the map [[a, -b], [b, a]]
+        for h in range(k):
+            j = near[i, h]
+            ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
+            vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
+            square = ux * ux + uy * uy
+            if square == 0.0 or vx * vx + vy * vy == 0.0:
+                continue
+            c, s = (ux * vx + uy * vy) / square, (ux * vy - uy * vx) / square
+            votes = 0.0
+            for n in range(k):
+                votes += _vote(x0, x1, i, near[i, n], c, s, scale, slope)[0]
+            if votes > most:
+                most, a, b = votes, c, s
+        for _ in range(rounds):
+            weight, dot, cross = 0.0, 0.0, 0.0
+            for n in range(k):
+                j = near[i, n]
+                vote, variance = _vote(x0, x1, i, j, a, b, scale, slope)
+                w = vote * vote / variance
+                ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
+                vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
+                weight += w * (ux * ux + uy * uy)
+                dot += w * (ux * vx + uy * vy)
+                cross += w * (ux * vy - uy * vx)
+            if weight > 0.0 and dot * dot + cross * cross > 0.0:
+                a, b = dot / weight, cross / weight
+        out[i, 0, 0] = out[i, 1, 1] = a
+        out[i, 0, 1], out[i, 1, 0] = -b, b
+
+
+@inner
+def _vote(x0, x1, i, j, a, b, scale, slope):
+    """How well the map [[a, -b], [b, a]] around match i explains match j, 1 / (1 + r^2 / sigma^2), and
+    sigma^2 = scale^2 + (slope gap)^2.
+    """
+    ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
+    vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
+    p, q = vx - (a * ux - b * uy), vy - (b * ux + a * uy)
+    variance = scale * scale + slope * slope * max(ux * ux + uy * uy, vx * vx + vy * vy)
+    return 1.0 / (1.0 + (p * p + q * q) / variance), variance

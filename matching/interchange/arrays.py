@@ -1,0 +1,211 @@
+"""Matches that another program holds in memory: dictionaries, arrays, tensors, OpenCV's lists.
+
+Nothing is imported from OpenCV: `DMatch` is known by its attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.keypoints import keypoint_sets, one_pair, points, to_array
+from matching.interchange.records import (
+    KeypointSet,
+    PairMatches,
+    join_keypoints,
+    score_from_confidence,
+    useful_frames,
+)
+
+# Names of the matched points of both images, row by row; the first pair that is there counts.
+POINTS = (
+    ("matched_kpts0", "matched_kpts1"),  # vismatch
+    ("mkpts0_f", "mkpts1_f"),  # LoFTR
+    ("mkpts0", "mkpts1"),
+    ("xy0", "xy1"),  # our matches.npz
+    ("points0", "points1"),
+    ("kpts0", "kpts1"),
+    ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
+)
+DISTANCES = ("score", "distance", "distances")  # smaller is better
+CONFIDENCES = (  # larger is better
+    "scores",
+    "confidence",
+    "mconf",
+    "matching_scores",
+    "matched_confidences",
+    "certainty",
+)
+BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where several are matched at a time
+
+
+def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
+    """The matches between two images that another program has found.
+
+    Parameters
+    ----------
+    matches : one of
+
+        * a dictionary of LightGlue or SuperGlue: `matches` (n, 2) or `matches0` (n0,), -1 for none; with
+          `keypoints0`, `keypoints1` in it or as arguments;
+        * a dictionary of LoFTR, RoMa, vismatch or Transformers with the matched points of both images:
+          `keypoints0` and `keypoints1`, `mkpts0_f`, `mkpts0`, `matched_kpts0`, `xy0`, ...;
+        * an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, of which the smaller is better;
+        * an array (n, 2) of indices of keypoints, or (n0,), -1 for none;
+        * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
+
+        Arrays may be lists or tensors, and have a batch dimension of one pair.
+    keypoints0, keypoints1 : keypoints of image 0 and image 1, where `matches` has only their indices
+        An array (n, 2), LightGlue's or hloc's dictionary of features, or OpenCV's list of `KeyPoint`.
+
+    Returns
+    -------
+    PairMatches
+
+    Raises
+    ------
+    InputError
+        A ValueError: what is needed is missing, or shapes don't fit.
+
+    Examples
+    --------
+    >>> found = {"matches": [[0, 1], [2, 0]], "scores": [0.75, 0.5]}
+    >>> pair = matches_from(found, [[10, 20], [30, 40], [50, 60]], [[1, 2], [3, 4]])
+    >>> pair.xy0.tolist(), pair.xy1.tolist(), pair.score.tolist()
+    ([[10.0, 20.0], [50.0, 60.0]], [[3.0, 4.0], [1.0, 2.0]], [0.25, 0.5])
+    """
+    if isinstance(matches, Mapping):
+        return _from_mapping(matches, keypoints0, keypoints1)
+    if isinstance(matches, Sequence) and _is_opencv(matches):
+        return _from_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
+    array = one_pair(to_array(matches, "matches"), "matches", 2)
+    if keypoints0 is None and keypoints1 is None:
+        return from_table(array, "matches")
+    indices, _ = _indices(array, "matches")
+    return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
+
+
+def from_table(table: np.ndarray, source: str) -> PairMatches:
+    """The matches of an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, smaller is better."""
+    if table.ndim != 2 or table.shape[1] not in (4, 5):
+        raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {table.shape}")
+    table = table.astype(np.float64)
+    return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
+
+
+def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatches:
+    for name in BATCHES:
+        if name in found and len(np.unique(to_array(found[name], name))) > 1:
+            raise InputError(f"{name}: holds matches of several pairs; give those of one")
+    name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
+    if name is None:
+        return _from_points(found)
+    keypoints0, keypoints1 = (
+        given if given is not None else found.get(f"keypoints{k}", found.get(f"image{k}"))
+        for k, given in enumerate((keypoints0, keypoints1))
+    )
+    array = one_pair(to_array(found[name], name), name, 1 if name == "matches0" else 2)
+    indices, rows = _indices(array, name)
+    score = _score(found, rows, len(array))
+    keypoints = keypoint_sets(keypoints0, keypoints1, name)
+    return join_keypoints(keypoints, indices, score, name)
+
+
+def _from_points(found: Mapping) -> PairMatches:
+    names = next((p for p in POINTS if all(found.get(name) is not None for name in p)), None)
+    if names is None:
+        known = ", ".join(str(name) for name in found) or "nothing"
+        raise InputError(
+            f"matches: needs `matches` or `matches0`, or the matched points of both images"
+            f" ({', '.join(names[0] for names in POINTS)}), got {known}"
+        )
+    xy0, xy1 = (points(found[name], name) for name in names)
+    if len(xy0) != len(xy1):
+        raise InputError(
+            f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
+            " and no `matches`"
+        )
+    pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
+    if all(found.get(f"frames{k}") is not None for k in range(2)):
+        frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
+        return replace(pair, **dict(zip(("frames0", "frames1"), useful_frames(*frames), strict=True)))
+    return pair
+
+
+def _sizes(found):
+    if found.get("sizes") is None:
+        return None
+    sizes = to_array(found["sizes"], "sizes")
+    if sizes.shape != (2, 2):
+        raise InputError(f"sizes: must be ((height0, width0), (height1, width1)), got shape {sizes.shape}")
+    return tuple(tuple(int(n) for n in size) for size in sizes)
+
+
+def _frames(value, name, n):
+    frames = to_array(value, name)
+    if frames.shape != (n, 2, 2):
+        raise InputError(f"{name}: must have shape {(n, 2, 2)}, got {frames.shape}")
+    return frames.astype(np.float64)
+
+
+def _score(found: Mapping, rows: Any, n: int) -> np.ndarray | None:
+    """The scores of `rows` of n, smaller better; None where there are none of this length."""
+    names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
+    names.append(("matching_scores0", True))
+    for name, is_confidence in names:
+        if found.get(name) is None:
+            continue
+        values = to_array(found[name], name)
+        values = values[0] if values.ndim == 2 and len(values) == 1 else values
+        if values.shape == (n,):
+            values = values[rows].astype(np.float64)
+            return score_from_confidence(values) if is_confidence else values
+    return None
+
+
+def _indices(array: np.ndarray, name: str) -> tuple[np.ndarray, Any]:
+    """The pairs of indices (n, 2) of an array of them, or of one with the partner of each keypoint; and the
+    rows they come from.
+    """
+    if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
+        raise InputError(f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}")
+    if array.ndim == 2 and array.shape[1] == 2:
+        return array.astype(np.int64), slice(None)
+    if array.ndim == 2 and array.size:
+        raise InputError(f"{name}: must have shape (n, 2) or (n,), got {array.shape}")
+    return partner_indices(array.ravel(), name)
+
+
+def partner_indices(partner: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of indices (n, 2) of an array with the partner of each keypoint, -1 for none; and their rows.
+
+    >>> partner_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
+    [[1, 7], [2, 3]]
+    """
+    partner = partner.astype(np.int64)
+    if (partner < -1).any():
+        raise InputError(
+            f"{name}: must be -1 or the index of a keypoint, got {partner.min()}: was it written as 16 bits"
+            " although there are more than 32,767 keypoints?"
+        )
+    rows = np.flatnonzero(partner >= 0)
+    return np.column_stack([rows, partner[rows]]), rows
+
+
+def _is_opencv(matches: Sequence) -> bool:
+    """Whether a list holds `DMatch`, or lists or tuples of them, some of which may be empty."""
+    flat = chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches)
+    return hasattr(next(flat, None), "queryIdx")
+
+
+def _from_opencv(matches: Sequence, keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
+    flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
+    if len({m.imgIdx for m in flat}) > 1:
+        raise InputError("matches: holds matches with several train images; give those with one")
+    indices = np.array([(m.queryIdx, m.trainIdx) for m in flat], np.int64)
+    return join_keypoints(keypoints, indices, np.array([m.distance for m in flat], np.float64), "matches")

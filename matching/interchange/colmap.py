@@ -1,0 +1,169 @@
+"""COLMAP's database: the keypoints and matches of all pairs, and their groups as two-view geometries.
+
+The centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here. COLMAP passes over the EXIF
+orientation of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; keypoints are float32 rows of
+x, y; of x, y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.records import (
+    KeypointSet,
+    PairMatches,
+    frames_from_angles,
+    join_keypoints,
+    known_size,
+)
+from matching.objects.description import fit_transform
+from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
+
+HALF_PIXEL = 0.5
+CACHED_IMAGES = 64  # whose keypoints are kept while the pairs are read, in the order of their images
+GEOMETRIES = "two_view_geometries"
+
+
+def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
+    """The id and the matches of each pair in a database, in the order of their ids. Matches are those before
+    the geometric verification, which keeps one motion only.
+
+    Raises
+    ------
+    InputError
+        The file is no database of COLMAP, is damaged, or has no matches.
+    """
+    with _opened(path) as database:
+        images = {
+            number: (str(name), known_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
+            for number, name, height, width in database.execute(
+                "SELECT image_id, name, height, width FROM images JOIN cameras USING (camera_id)"
+            )
+        }
+
+        @lru_cache(CACHED_IMAGES)
+        def keypoints(number):
+            row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
+            return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
+
+        # one at a time: a cursor would be disturbed by what the caller does meanwhile
+        ids = [n for (n,) in database.execute("SELECT pair_id FROM matches WHERE rows > 0 ORDER BY pair_id")]
+        if not ids:
+            raise InputError(f"{path}: holds no matches")
+        for pair_id in ids:
+            if not isinstance(pair_id, int):
+                raise InputError(f"{path}: is damaged: a pair's id is {pair_id!r}")
+            numbers = divmod(pair_id, MAX_IMAGES)
+            source = f"{path}: pair {numbers[0]}, {numbers[1]}"
+            if unknown := [n for n in numbers if n not in images]:
+                raise InputError(f"{source}: there is no image {unknown[0]}")
+            row = database.execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", (pair_id,))
+            indices = _blob(source, row.fetchone(), np.uint32, (2,)).astype(np.int64)
+            names = tuple(images[n][0] for n in numbers)
+            pair = join_keypoints(
+                tuple(keypoints(n) for n in numbers), indices, None, " - ".join((str(path), *names))
+            )
+            yield pair_id, replace(pair, names=names, as_stored=True)
+
+
+def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, np.ndarray]]) -> None:
+    """Write a copy of the database at `path` to `target`, without the outliers of its pairs.
+
+    `matches` and `two_view_geometries` have the matches of all groups of a pair: those of a plane or of one
+    rigid motion with its matrix, several groups as multiple geometries. Tables `two_view_geometries_0`,
+    `two_view_geometries_1`, ... have those of the first, the second, ... group of each pair alone.
+
+    Parameters
+    ----------
+    path, target : the database, and a file that does not exist
+    groups : id of a pair -> its matches as `read_colmap` gave them, and the group of each, -1 for outliers
+    """
+    with _opened(path) as source, closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
+        _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
+        for pair_id, (pair, cluster) in groups.items():
+            copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
+            n_groups = int(cluster.max(initial=-1)) + 1
+            kept = pair.indices[cluster >= 0].astype("<u4")
+            copy.execute(
+                "UPDATE matches SET rows = ?, cols = 2, data = ? WHERE pair_id = ?",
+                (len(kept), kept.tobytes(), pair_id),
+            )
+            _insert_geometry(copy, GEOMETRIES, pair_id, pair, cluster >= 0, n_groups)
+            for k in range(n_groups):
+                _insert_geometry(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
+        copy.commit()
+
+
+def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
+    """Make an empty table of geometries for each number of a group."""
+    named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
+    for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
+        database.execute(f"DROP TABLE {name}")
+    ((_, schema),) = database.execute(named, (GEOMETRIES,))
+    for k in range(n_groups):
+        database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
+
+
+def _insert_geometry(
+    database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: np.ndarray, n_groups: int
+) -> None:
+    """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
+    config, fundamental, homography = (MULTIPLE if n_groups else DEGENERATE), None, None
+    if n_groups == 1:
+        points = pair.xy0[rows] + HALF_PIXEL, pair.xy1[rows] + HALF_PIXEL
+        config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])
+    matches = pair.indices[rows].astype("<u4")
+    database.execute(
+        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
+        (pair_id, len(matches), matches.tobytes(), config, fundamental, homography),
+    )
+
+
+def _keypoints(source: str, row: tuple | None, size: tuple[int, int] | None) -> KeypointSet:
+    if row is None:
+        return KeypointSet(np.empty((0, 2)), None, size)
+    table = _blob(source, row, np.float32, (2, 4, 6)).astype(np.float64)
+    frames = None
+    if table.shape[1] == 4:
+        frames = frames_from_angles(table[:, 2], table[:, 3])
+    elif table.shape[1] == 6:
+        frames = table[:, 2:].reshape(-1, 2, 2)
+    return KeypointSet(table[:, :2] - HALF_PIXEL, frames, size)
+
+
+def _blob(source: str, row: tuple, kind: type, widths: tuple[int, ...]) -> np.ndarray:
+    """The array (rows, cols) of a row of keypoints or matches."""
+    n, width, data = row
+    if not (isinstance(n, int) and isinstance(width, int) and isinstance(data, bytes | None)):
+        raise InputError(f"{source}: is damaged (rows, cols and data are {row})"[:300])
+    if width not in widths:
+        raise InputError(f"{source}: must have {' or '.join(map(str, widths))} columns, got {width}")
+    kind = np.dtype(kind).newbyteorder("<")
+    if len(data or b"") != n * width * kind.itemsize:
+        raise InputError(f"{source}: is damaged ({len(data or b'')} bytes for {n} x {width} numbers)")
+    return np.frombuffer(data or b"", kind).reshape(n, width)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, which stays as it is: without a write-ahead log it is not even locked."""
+    log = path.with_name(path.name + "-wal")
+    how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as database:
+            tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
+                raise InputError(f"{path}: is no database of COLMAP: it has no table {min(missing)}")
+            yield database
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path}: can't be read as COLMAP's database ({reason})") from None

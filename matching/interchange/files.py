@@ -1,0 +1,142 @@
+"""A file of matches, of whatever kind: which one it is, its pairs, and the groups written back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange import colmap, hloc
+from matching.interchange.records import PairMatches
+from matching.interchange.tables import read_npz, read_text
+from matching.output.folders import Content
+from matching.pictures.names import absolute, exists, is_folder
+
+KINDS = {
+    ".npz": "npz",
+    ".npy": "npz",
+    ".csv": "text",
+    ".txt": "text",
+    ".tsv": "text",
+    ".h5": "hloc",
+    ".hdf5": "hloc",
+    ".db": "colmap",
+    ".sqlite": "colmap",
+    ".sqlite3": "colmap",
+}
+MANY = ("hloc", "colmap")  # kinds that hold many pairs
+
+
+@dataclass(frozen=True)
+class MatchFile:
+    """A file of matches.
+
+    Attributes
+    ----------
+    path : Path
+    kind : "npz", "text", "hloc" or "colmap"
+    features : hloc's file of features, or None
+    """
+
+    path: Path
+    kind: str
+    features: Path | None = None
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether it is of a kind that holds many pairs."""
+        return self.kind in MANY
+
+    def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
+        """The key and the matches of each pair."""
+        if self.kind == "hloc":
+            yield from hloc.read_hloc(self.path, self.features)
+        elif self.kind == "colmap":
+            yield from colmap.read_colmap(self.path)
+        else:
+            yield None, {"npz": read_npz, "text": read_text}[self.kind](self.path)
+
+    def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
+        """The key and the matches of the pair of two images, and whether they are in the other order there.
+
+        Raises InputError where there is none. Of a file with one pair, it is this one.
+        """
+        if not self.holds_many:
+            [(key, pair)] = self.pairs()
+            return key, pair, False
+        for key, pair in self.pairs():
+            for names in (pair.names, pair.names[::-1]):
+                if all(_is_named(path, name) for path, name in zip(images, names, strict=True)):
+                    return key, pair, names != pair.names
+        raise InputError(f"{self.path}: holds no pair of {images[0]} and {images[1]}")
+
+    @property
+    def group_files(self) -> tuple[str, ...]:
+        """The names of the files that `groups` gives."""
+        return {"hloc": ("groups.h5",), "colmap": ("groups.db",)}.get(self.kind, ())
+
+    def groups(self, labels: Mapping[Any, tuple[PairMatches, np.ndarray]]) -> dict[str, Content]:
+        """The files with the groups in the form that the matches came in, file name -> content.
+
+        labels : key of a pair -> its matches, and the group of each, -1 for outliers
+        """
+        if self.kind == "hloc":
+            return {"groups.h5": hloc.groups_file(self.path, labels)}
+        if self.kind == "colmap":
+            return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels)}
+        return {}
+
+
+def _is_named(path: Path, name: str) -> bool:
+    """Whether a path ends with the name of an image, in which - may stand for /, as hloc writes it."""
+    parts = f"-{absolute(path)}".replace("\\", "/").replace("/", "-")
+    return parts.endswith("-" + name.replace("/", "-"))
+
+
+def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:
+    """The MatchFile at a path. Raises InputError where there is none, or its kind is not known."""
+    path, features = Path(path), None if features is None else Path(features)
+    for given in (path, features):
+        if given is not None and not exists(given):
+            raise InputError(f"{given}: no such file")
+        if given is not None and is_folder(given):
+            raise InputError(f"{given}: is a folder, not a file of matches")
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise InputError(
+            f"{path}: must be one of {', '.join(KINDS)}; a file of matches is known by its ending"
+        )
+    if features is not None and kind != "hloc":
+        raise InputError(f"{features}: --features goes with hloc's matches (.h5), not with {path.name}")
+    return MatchFile(path, kind, features)
+
+
+def read_matches(path: str | Path, *, features: str | Path | None = None) -> list[PairMatches]:
+    """The matches in a file that another program wrote, a PairMatches each pair.
+
+    Parameters
+    ----------
+    path : .npz with arrays named as `matches_from` knows them; .csv or .txt with x0 y0 x1 y1 [score] a line;
+        hloc's matches (.h5); COLMAP's database (.db)
+    features : hloc's features (.h5), which matches other than those of dense matchers need
+
+    Raises
+    ------
+    InputError
+        A ValueError: a file is missing, damaged, or not what its ending says.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "matches.csv")
+    ...     _ = path.write_text("x0,y0,x1,y1\\n10,20,30,40\\n")
+    ...     [pair] = read_matches(path)
+    >>> pair.xy0.tolist(), pair.xy1.tolist()
+    ([[10.0, 20.0]], [[30.0, 40.0]])
+    """
+    return [pair for _, pair in match_file(path, features).pairs()]

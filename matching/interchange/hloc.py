@@ -1,0 +1,247 @@
+"""hloc's files: features.h5 with the keypoints of each image, matches.h5 with the partners of a pair's.
+
+A features file has a group for each image, under the name of its file, with `keypoints` (n, 2), perhaps
+`scales` and `oris` (degrees) and `image_size` (width, height). A matches file has a group name0/name1 for
+each pair, the names with - in place of /, in either order (older versions wrote name0_name1), with `matches0`
+(n0,), the partner of each keypoint of image 0 or -1, and `matching_scores0`. Dense matchers write
+`keypoints0`, `keypoints1` (n, 2), row by row, and `scores`.
+
+(0, 0) is the centre of the top-left pixel, as here. hloc passes over the EXIF orientation of an image.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.arrays import partner_indices
+from matching.interchange.records import (
+    KeypointSet,
+    PairMatches,
+    frames_from_angles,
+    join_keypoints,
+    known_size,
+    score_from_confidence,
+)
+
+
+@dataclass(frozen=True)
+class StoredPair:
+    """A pair of a matches file: its group, the names of its images, and whether it is read as dense."""
+
+    group: str
+    names: tuple[str, str]
+    is_dense: bool
+
+
+def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
+    """The group and the matches of each pair of a matches file.
+
+    Parameters
+    ----------
+    path : matches file
+    features : features file; without it, only the matches of dense matchers can be read
+
+    Raises
+    ------
+    InputError
+        A file is damaged or of another kind, or a pair's keypoints are missing.
+    """
+    with _opened(path) as file:
+        if features is None:
+            for pair in _pairs(path, file, None):
+                yield pair.group, _dense_matches(f"{path}: {pair.group}", file[pair.group], pair.names)
+            return
+        with _opened(features) as feature_file:
+            names = _feature_names(features, feature_file)
+            for pair in _pairs(path, file, names):
+                source = f"{path}: {pair.group}"
+                if pair.is_dense:
+                    yield pair.group, _dense_matches(source, file[pair.group], pair.names)
+                else:
+                    keypoints = tuple(_keypoints(features, feature_file, name) for name in pair.names)
+                    yield pair.group, _sparse_matches(source, file[pair.group], keypoints, pair.names)
+
+
+def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, np.ndarray]]) -> bytes:
+    """The content of groups.h5: the matches file without the outliers, and the groups of the other matches.
+
+    `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the
+    group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
+    the rows that are kept, and `groups` (n,) int32 their groups.
+
+    Parameters
+    ----------
+    path : the matches file
+    labels : group of the file -> its matches as `read_hloc` gave them, and the group of each, -1 for outliers
+    """
+    buffer = io.BytesIO()
+    with _opened(path) as file, _h5py().File(buffer, "w") as written:
+        for name, (pair, cluster) in labels.items():
+            source, target = file[name], written.create_group(name)
+            if pair.indices is None:
+                kept = cluster >= 0
+                for key in ("keypoints0", "keypoints1", "scores"):
+                    if key in source:
+                        target.create_dataset(key, data=source[key][()][kept])
+                target.create_dataset("groups", data=cluster[kept].astype(np.int32))
+                continue
+            partner = source["matches0"][()]
+            groups = np.full(len(partner), -1, np.int32)
+            groups[pair.indices[:, 0]] = cluster
+            target.create_dataset("matches0", data=np.where(groups >= 0, partner, -1).astype(partner.dtype))
+            target.create_dataset("groups0", data=groups)
+            if "matching_scores0" in source:
+                score = source["matching_scores0"][()]
+                target.create_dataset(
+                    "matching_scores0", data=np.where(groups >= 0, score, 0).astype(score.dtype)
+                )
+    return buffer.getvalue()
+
+
+def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
+    """The pairs of a matches file.
+
+    names : those of the features, by the names that a matches file has for them
+    """
+    groups, has_keypoints = [], False
+
+    def visit(name, item):
+        nonlocal has_keypoints
+        if not hasattr(item, "keys"):
+            return
+        has_keypoints |= "keypoints" in item
+        if "matches0" in item or {"keypoints0", "keypoints1"} <= set(item):
+            groups.append(name)
+
+    file.visititems(visit)
+    if not groups:
+        if has_keypoints:
+            raise InputError(
+                f"{path}: holds features, no matches; give the matches, and this file as --features"
+            )
+        raise InputError(f"{path}: holds no matches as hloc writes them")
+    return [_stored_pair(path, file[group], group, names) for group in groups]
+
+
+def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] | None) -> StoredPair:
+    can_be_dense = {"keypoints0", "keypoints1"} <= set(item)
+    known = {} if names is None else names
+    splits = [tuple(group.rsplit("/", 1))] if "/" in group else []
+    splits += [(group[:i], group[i + 1 :]) for i, letter in enumerate(group) if letter == "_"]
+    pair = next((s for s in splits if all(name in known for name in s)), None)
+    if pair is not None and "matches0" in item:
+        return StoredPair(group, tuple(_only(path, known[name], name) for name in pair), is_dense=False)
+    if can_be_dense:
+        return StoredPair(group, splits[0] if splits else (group, ""), is_dense=True)
+    if names is None:
+        raise InputError(
+            f"{path}: holds indices of keypoints; give hloc's file of features (--features FILE)"
+        )
+    missing = [name for name in splits[0] if name not in known] if splits else [group]
+    raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
+
+
+def _only(path, names, name):
+    if len(names) > 1:
+        raise InputError(f"{path}: {name} may be {' or '.join(sorted(names))}; rename one of these images")
+    return names[0]
+
+
+def _feature_names(path: Path, file: Any) -> dict[str, list[str]]:
+    """The images of a features file, by the names that a matches file has for them."""
+    names = defaultdict(list)
+
+    def visit(name, item):
+        if hasattr(item, "keys") and "keypoints" in item:
+            names[name.replace("/", "-")].append(name)
+
+    file.visititems(visit)
+    if not names:
+        raise InputError(f"{path}: holds no keypoints as hloc writes them")
+    return dict(names)
+
+
+def _keypoints(path: Path, file: Any, name: str) -> KeypointSet:
+    item, source = file[name], f"{path}: {name}"
+    xy = _array(item, "keypoints", source)
+    if xy.ndim != 2 or (xy.shape[1] < 2 and len(xy)):
+        raise InputError(f"{source}: keypoints must have shape (n, 2), got {xy.shape}")
+    xy = xy[:, :2].astype(np.float64)
+    frames, size = None, None
+    if "scales" in item and "oris" in item:
+        scales, degrees = (_array(item, key, source).ravel().astype(np.float64) for key in ("scales", "oris"))
+        if len(scales) == len(degrees) == len(xy):
+            frames = frames_from_angles(scales, np.radians(degrees))
+    if "image_size" in item:
+        numbers = _array(item, "image_size", source).ravel()
+        size = known_size(*numbers) if len(numbers) == 2 else None
+    return KeypointSet(xy, frames, size)
+
+
+def _sparse_matches(
+    source: str, item: Any, keypoints: tuple[KeypointSet, KeypointSet], names: tuple[str, str]
+) -> PairMatches:
+    indices, rows = partner_indices(_array(item, "matches0", source).ravel(), f"{source}: matches0")
+    score = None
+    if "matching_scores0" in item:
+        scores = _array(item, "matching_scores0", source).ravel()
+        if len(scores) <= rows.max(initial=-1):
+            raise InputError(
+                f"{source}: matching_scores0 must be as long as matches0, got {len(scores)} scores"
+            )
+        score = score_from_confidence(scores[rows])
+    return replace(join_keypoints(keypoints, indices, score, source), names=names, as_stored=True)
+
+
+def _dense_matches(source: str, item: Any, names: tuple[str, str]) -> PairMatches:
+    xy0, xy1 = (_array(item, f"keypoints{k}", source).astype(np.float64) for k in range(2))
+    if xy0.shape != xy1.shape or xy0.shape[1:] != (2,):
+        raise InputError(
+            f"{source}: keypoints0 and keypoints1 must both have shape (n, 2), got {xy0.shape}"
+            f" and {xy1.shape}"
+        )
+    score = None
+    if "scores" in item:
+        score = score_from_confidence(_array(item, "scores", source).ravel())
+    return PairMatches(xy0, xy1, score=score, names=names, as_stored=True)
+
+
+def _array(item: Any, key: str, source: str) -> np.ndarray:
+    data = item[key]
+    if not hasattr(data, "dtype") or data.dtype.kind not in "biuf":
+        raise InputError(f"{source}: {key} must be an array of numbers")
+    return np.asarray(data[()])
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    h5py = _h5py()
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        reason = error.strerror if error.errno else None
+        raise InputError(
+            f"{path}: " + (f"can't be read ({reason})" if reason else "is no HDF5 file")
+        ) from None
+    try:
+        with file:
+            yield file
+    except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
+        raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
+
+
+def _h5py() -> Any:
+    try:
+        import h5py
+    except ImportError:
+        raise InputError("hloc's files need the package h5py (pip install h5py)") from None
+    return h5py

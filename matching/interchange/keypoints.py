@@ -1,0 +1,112 @@
+"""The keypoints of an image that another program holds in memory, and arrays of any origin.
+
+Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are known by their attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.records import KeypointSet, frames_from_angles, known_size
+
+
+def to_array(value: Any, name: str) -> np.ndarray:
+    """An array from an array, a nested list, or a tensor of PyTorch on any device."""
+    if isinstance(value, list | tuple) and any(hasattr(v, "detach") for v in value):
+        value = [to_array(v, name) for v in value]
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        try:
+            value = value.numpy()
+        except TypeError:  # bfloat16, which NumPy does not have
+            value = value.float().numpy()
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: must be an array of numbers, got {type(value).__name__}")
+    return array
+
+
+def one_pair(array: np.ndarray, name: str, n_dimensions: int) -> np.ndarray:
+    """The array without a batch dimension."""
+    if array.ndim == n_dimensions + 1:
+        if len(array) != 1:
+            raise InputError(f"{name}: holds {len(array)} pairs; give one of them")
+        return array[0]
+    if array.ndim not in (1, n_dimensions):
+        raise InputError(f"{name}: must have {n_dimensions} dimensions, got {array.ndim}")
+    return array
+
+
+def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[KeypointSet, KeypointSet]:
+    """The keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints.
+
+    name : of what needs them, for messages
+    """
+    if keypoints0 is None or keypoints1 is None:
+        raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1 too")
+    sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
+    return sets if _same_units(keypoints0, keypoints1, sets) else tuple(replace(s, frames=None) for s in sets)
+
+
+def _keypoints(given: Any, name: str) -> KeypointSet:
+    """The KeypointSet of an array, of LightGlue's features, or of OpenCV's keypoints."""
+    if isinstance(given, Mapping):
+        if given.get("keypoints") is None:
+            raise InputError(f"{name}: a dictionary of features needs `keypoints`, got {', '.join(given)}")
+        return _features(given, name)
+    if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
+        return _opencv_keypoints(given)
+    return KeypointSet(points(given, name))
+
+
+def _features(given: Mapping, name: str) -> KeypointSet:
+    xy = points(given["keypoints"], name)
+    frames, size = None, None
+    if given.get("scales") is not None and given.get("oris") is not None:
+        scales, angles = (to_array(given[key], key).ravel() for key in ("scales", "oris"))
+        if len(scales) == len(angles) == len(xy):
+            frames = frames_from_angles(scales, angles)
+    if given.get("image_size") is not None:
+        numbers = to_array(given["image_size"], "image_size").ravel()
+        if len(numbers) != 2:
+            raise InputError(f"{name}: image_size must be (width, height), got {len(numbers)} numbers")
+        size = known_size(*numbers)
+    return KeypointSet(xy, frames, size)
+
+
+def _same_units(keypoints0, keypoints1, sets):
+    """Whether the frames of both images have one unit.
+
+    LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
+    images with different longer sides can't be compared.
+    """
+    if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
+        return True
+    sizes = [set_.size for set_ in sets]
+    return None not in sizes and max(sizes[0]) == max(sizes[1])
+
+
+def points(value: Any, name: str) -> np.ndarray:
+    """Points (n, 2) float64."""
+    xy = one_pair(to_array(value, name), name, 2)
+    if xy.size == 0:
+        return np.empty((0, 2))
+    if xy.ndim != 2 or xy.shape[1] != 2:
+        raise InputError(f"{name}: must have shape (n, 2), got {xy.shape}")
+    return xy.astype(np.float64)
+
+
+def _opencv_keypoints(keypoints: Sequence) -> KeypointSet:
+    xy = np.array([k.pt for k in keypoints], np.float64)
+    size, degrees = np.array([(k.size, k.angle) for k in keypoints], np.float64).T
+    if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: it has no orientation
+        return KeypointSet(xy)
+    return KeypointSet(xy, frames_from_angles(size, np.radians(degrees)))

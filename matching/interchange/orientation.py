@@ -1,0 +1,48 @@
+"""Matches of image files as stored, turned to the images as displayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.records import PairMatches
+from matching.objects.description import apply_transform
+from matching.pictures.decoding import stored_from_displayed
+
+if TYPE_CHECKING:
+    from matching.pictures.images import Picture
+
+
+def displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
+    """The matches in pixels of the two pictures, which have their EXIF orientation applied.
+
+    Raises
+    ------
+    InputError
+        A picture has another size than the image that was matched.
+    """
+    changes = {}
+    for k, picture in enumerate(pictures):
+        turn = np.eye(3)
+        if pair.as_stored:
+            turn = np.linalg.inv(stored_from_displayed(picture.orientation, picture.width, picture.height))
+        if pair.sizes is not None:
+            _check_size(pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
+        xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
+        changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
+        changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
+    sizes = tuple((picture.height, picture.width) for picture in pictures)
+    return replace(pair, **changes, sizes=pair.sizes and sizes, as_stored=False)
+
+
+def _check_size(size: tuple[int, int], picture: Picture, is_turned: bool) -> None:
+    height, width = size[::-1] if is_turned else size
+    if (height, width) != (picture.height, picture.width):
+        raise InputError(
+            f"{picture.path}: is {picture.width} x {picture.height} pixels, but the matches are of an image"
+            f" of {width} x {height}"
+        )

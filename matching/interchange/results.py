@@ -1,0 +1,108 @@
+"""The result files of given matches: of a pair with or without its pictures, and of a file of many pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matching._version import __version__
+from matching.interchange.records import PairMatches
+from matching.output.files import manifest_bytes, npz_bytes, summary, write_results
+from matching.output.folders import Content, write_files
+
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
+
+GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
+STORED = (
+    "pixels of the original image as stored (EXIF orientation not applied), x to the right, y down, (0, 0)"
+    " the centre of the top-left pixel"
+)
+
+
+def write_pair(
+    folder: Path,
+    pair: PairMatches,
+    result: MatchResult,
+    config: MatchConfig,
+    pictures: Sequence[Picture] | None = None,
+    *,
+    figure: bool = True,
+    warp: bool = False,
+    html: bool = False,
+    inputs: Sequence[str] = (),
+    others: Mapping[str, Content] | None = None,
+) -> None:
+    """Write the results of a pair as `matching.output.files.write_results` does.
+
+    Without its pictures, matches.png shows the points, and there are neither warps nor a report.
+    """
+    others = others or {}
+    if pictures is not None:
+        options = {"figure": figure, "warp": warp, "html": html}
+        write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
+        return
+    images = [_UnseenImage(*_name_and_size(pair, k)) for k in range(2)]
+
+    def files() -> Iterator[tuple[str, Content]]:
+        yield "matches.npz", npz_bytes(result)
+        if figure:
+            from matching.output.point_figure import draw_points
+
+            names = tuple(image.path or f"image {k}" for k, image in enumerate(images))
+            yield "matches.png", draw_points(result, names, pair.sizes)
+        yield from others.items()
+
+    def manifest(digests: dict[str, str]) -> bytes:
+        told = summary(images, result, config) | {"inputs": list(inputs)}
+        return manifest_bytes(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
+
+    write_files(folder, files(), manifest)
+
+
+@dataclass(frozen=True)
+class _UnseenImage:
+    """What matches.json says of an image of which only the matches are known."""
+
+    path: str | None
+    width: int | None
+    height: int | None
+
+
+def _name_and_size(pair, k):
+    height, width = (None, None) if pair.sizes is None else pair.sizes[k]
+    return None if pair.names is None else pair.names[k], width, height
+
+
+def summary_of_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
+    """What matches.json of a file of many pairs says of one, whose results are in `folder`."""
+    objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
+    kept = int((result.cluster >= 0).sum())
+    return {"images": pair.names, "folder": folder, "matches": len(pair), "kept": kept, "objects": objects}
+
+
+def write_pairs(
+    folder: Path,
+    groups: Mapping[str, Content],
+    pairs: Sequence[Mapping[str, Any]],
+    config: MatchConfig,
+    inputs: Sequence[str] = (),
+) -> None:
+    """Write what concerns all pairs of a file: the groups in its own form, and matches.json.
+
+    Parameters
+    ----------
+    groups : as `matching.interchange.files.MatchFile.groups` gives them
+    pairs : the `summary_of_pair` of each
+    """
+
+    def manifest(digests: dict[str, str]) -> bytes:
+        told = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
+        told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
+        return manifest_bytes(told, digests)
+
+    write_files(folder, groups.items(), manifest)

@@ -1,0 +1,93 @@
+"""Matches of one pair in a table of text or in NumPy's archive."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from matching.errors import InputError
+from matching.interchange.arrays import CONFIDENCES, DISTANCES, from_table, matches_from
+from matching.interchange.records import PairMatches
+
+COLUMNS = ("x0", "y0", "x1", "y1")
+
+
+def read_npz(path: Path) -> PairMatches:
+    """The matches of an .npz file, whose arrays are named as `matches_from` knows them; or of an .npy file
+    with an array (n, 4) or (n, 5).
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with path.open("rb") as file:  # NumPy leaves it open where it is damaged
+                loaded = np.load(file, allow_pickle=False)
+                if isinstance(loaded, np.ndarray):
+                    return from_table(loaded, str(path))
+                arrays = {name: loaded[name] for name in loaded.files}
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
+    except Exception:  # zipfile, zlib and NumPy each have their own
+        raise InputError(f"{path}: is damaged, or not NumPy's .npz file of arrays of numbers") from None
+    try:
+        return matches_from(arrays)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def read_text(path: Path) -> PairMatches:
+    """The matches of a .csv or .txt file, one a line: x0 y0 x1 y1 [score], smaller is better.
+
+    Commas, semicolons or white space separate fields; # starts a comment. With a line of names before the
+    numbers, columns may stand in any order and others are ignored.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: must be text in UTF-8") from None
+    lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line]
+    if not lines:
+        raise InputError(f"{path}: holds no matches")
+    delimiter = next((d for d in (";", ",", "\t") if d in lines[0][1]), None)
+    rows = [(number, [field.strip() for field in line.split(delimiter)]) for number, line in lines]
+    if _is_number(rows[0][1][0]):
+        return from_table(_numbers(path, rows, len(rows[0][1])), str(path))
+    names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
+    if missing := [name for name in COLUMNS if name not in names]:
+        raise InputError(f"{path}: needs the columns {', '.join(COLUMNS)}; there is no {missing[0]}")
+    used = [*COLUMNS, *[name for name in (*DISTANCES, *CONFIDENCES) if name in names][:1]]
+    table = _numbers(path, rows, len(names), [names.index(name) for name in used])
+    return matches_from(
+        {"xy0": table[:, :2], "xy1": table[:, 2:4]} | dict(zip(used[4:], table.T[4:], strict=True))
+    )
+
+
+def _numbers(
+    path: Path, rows: list[tuple[int, list[str]]], n_columns: int, used: list[int] | None = None
+) -> np.ndarray:
+    """The columns `used` (all, with None) of numbered rows of text."""
+    used = list(range(n_columns)) if used is None else used
+    table = np.empty((len(rows), len(used)))
+    for i, (number, fields) in enumerate(rows):
+        if len(fields) != n_columns:
+            raise InputError(f"{path}: line {number}: must have {n_columns} columns, got {len(fields)}")
+        chosen = [fields[column] for column in used]
+        try:
+            table[i] = chosen
+        except ValueError:
+            wrong = next(field for field in chosen if not _is_number(field))
+            raise InputError(f"{path}: line {number}: must hold numbers, got {wrong!r}") from None
+    return table
+
+
+def _is_number(text: str) -> bool:
+    return (
+        re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf(inity)?)", text, re.I) is not None
+    )

@@ -1,0 +1,208 @@
+"""COLMAP's database, written and read by pycolmap where it is installed."""
+
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from matching import InputError, read_matches
+from matching.interchange.files import match_file
+from matching.objects.description import apply_transform
+from matching.output.exchange import SCHEMA
+
+PAIR = 2147483647 + 2
+HOMOGRAPHY = np.array([[1.1, 0.2, 30], [-0.15, 0.9, 60], [4e-4, -2e-4, 1]])
+MATCHES = np.column_stack([np.arange(90), np.arange(90)[::-1]]).astype(np.uint32)
+GROUPS = np.repeat([0, 1, -1], 30)
+
+
+def keypoints(columns):
+    """COLMAP's keypoints of two images: two planes, 30 each, and 30 outliers; in 2, 4 or 6 columns."""
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(10, 190, (90, 2))
+    xy1 = apply_transform(HOMOGRAPHY, xy0)
+    xy1[30:60] += 70
+    xy1[60:] = rng.uniform(0, 300, (30, 2))
+    scale, angle = rng.uniform(1, 4, (2, 90)), rng.uniform(-3, 3, (2, 90))
+    shape = scale[:, :, None] * np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], 2)
+    more = {2: shape[:, :, :0], 4: np.stack([scale, angle], 2), 6: shape}[columns]
+    tables = [np.hstack([xy, m]).astype(np.float32) for xy, m in zip((xy0, xy1), more, strict=True)]
+    tables[1] = tables[1][::-1]  # match i is keypoint i of the first and 89 - i of the second image
+    return tables, shape
+
+
+def database(path, columns=2):
+    tables, _ = keypoints(columns)
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(SCHEMA)
+        for k, table in enumerate(tables, 1):
+            file.execute("INSERT INTO cameras VALUES (?, 2, 640, 480, ?, 0)", (k, np.ones(4).tobytes()))
+            file.execute("INSERT INTO images VALUES (?, ?, ?)", (k, f"folder/{k}.png", k))
+            file.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", (k, *table.shape, table.tobytes()))
+        file.execute("INSERT INTO matches VALUES (?, 90, 2, ?)", (PAIR, MATCHES.tobytes()))
+        file.execute(
+            "INSERT INTO two_view_geometries VALUES (?, 0, 2, NULL, 1, NULL, NULL, NULL, NULL, NULL)", (PAIR,)
+        )
+        file.commit()
+    return path
+
+
+@pytest.mark.parametrize("columns", [2, 4, 6])
+def test_a_pair(tmp_path, columns):
+    [pair] = read_matches(database(tmp_path / "a.db", columns))
+    tables, shape = keypoints(columns)
+    # the centre of the top-left pixel is (0.5, 0.5) in COLMAP and (0, 0) here
+    assert np.allclose(pair.xy0, tables[0][:, :2] - 0.5)
+    assert np.allclose(pair.xy1, tables[1][::-1, :2] - 0.5)
+    assert pair.names == ("folder/1.png", "folder/2.png")
+    assert pair.sizes == ((480, 640), (480, 640))
+    assert np.array_equal(pair.indices, MATCHES)
+    assert pair.as_stored
+    if columns == 2:
+        assert pair.frames0 is None
+    else:
+        assert np.allclose(pair.frames0, shape[0].reshape(-1, 2, 2), atol=1e-5)
+
+
+def test_pycolmaps_own_database(tmp_path):
+    pycolmap = pytest.importorskip("pycolmap")
+    tables, shape = keypoints(4)
+    with pycolmap.Database.open(str(tmp_path / "a.db")) as file:
+        camera = file.write_camera(pycolmap.Camera.create_from_model_name(1, "SIMPLE_RADIAL", 500, 640, 480))
+        numbers = [file.write_image(pycolmap.Image(name=f"{k}.png", camera_id=camera)) for k in range(3)]
+        for number, table in zip(numbers, (tables[1], tables[0], tables[1]), strict=True):
+            file.write_keypoints(number, table)
+        file.write_matches(numbers[1], numbers[0], MATCHES)  # it turns them round
+        file.write_matches(numbers[1], numbers[2], MATCHES)
+        pairs = read_matches(tmp_path / "a.db")  # while its log is not yet in the file
+    assert [pair.names for pair in pairs] == [("0.png", "1.png"), ("1.png", "2.png")]
+    assert np.array_equal(pairs[0].swapped().xy0, pairs[1].xy0)
+    assert np.array_equal(pairs[0].xy0, pairs[1].xy1)
+    assert np.allclose(pairs[1].frames0, shape[0].reshape(-1, 2, 2), atol=1e-5)
+
+
+def test_sift_of_pycolmap_turns_as_the_frames_say(tmp_path):
+    pycolmap = pytest.importorskip("pycolmap")
+    Image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(3)
+    small = rng.integers(0, 256, (40, 40)).astype(np.uint8)
+    picture = Image.fromarray(small).resize((240, 240), Image.Resampling.BICUBIC)
+    (tmp_path / "images").mkdir()
+    picture.save(tmp_path / "images" / "a.png")
+    picture.transpose(Image.Transpose.ROTATE_270).save(tmp_path / "images" / "b.png")  # clockwise as seen
+    pycolmap.extract_features(tmp_path / "a.db", tmp_path / "images")
+    pycolmap.match_exhaustive(tmp_path / "a.db")
+    [pair] = read_matches(tmp_path / "a.db")
+    pair = pair if pair.names == ("a.png", "b.png") else pair.swapped()  # in the order of their extraction
+    maps = pair.frames1 @ np.linalg.inv(pair.frames0)
+    assert np.abs(np.median(maps, axis=0) - [[0, -1], [1, 0]]).max() < 0.1
+    # (0, 0) is the centre of the top-left pixel, so a row y becomes the column 239 - y
+    assert abs(np.median(pair.xy1[:, 0] + pair.xy0[:, 1]) - 239) < 0.1
+
+
+def written(tmp_path, columns=2):
+    source = database(tmp_path / "a.db", columns)
+    before = source.read_bytes()
+    file = match_file(source)
+    labels = {key: (pair, GROUPS) for key, pair in file.pairs()}
+    [(name, write)] = file.groups(labels).items()
+    write(tmp_path / name)
+    assert source.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.db", name]
+    return tmp_path / name
+
+
+def test_groups_are_tables_of_geometries(tmp_path):
+    target = written(tmp_path)
+    with closing(sqlite3.connect(target)) as file:
+        for k in range(2):
+            of_k = np.flatnonzero(k == GROUPS)
+            rows = file.execute(
+                f"SELECT pair_id, rows, cols, data, config, F, H FROM two_view_geometries_{k}"
+            )
+            [(pair, n, width, data, config, fundamental, homography)] = rows.fetchall()
+            assert (pair, n, width, config, fundamental) == (PAIR, 30, 2, 4, None)  # planar
+            assert np.array_equal(np.frombuffer(data, np.uint32).reshape(-1, 2), MATCHES[of_k])
+            tables, _ = keypoints(2)
+            mapped = apply_transform(np.frombuffer(homography).reshape(3, 3), tables[0][of_k])
+            assert np.abs(mapped - tables[1][::-1][of_k]).max() < 0.05
+        [(n, config)] = file.execute("SELECT rows, config FROM two_view_geometries").fetchall()
+        assert (n, config) == (60, 8)  # multiple
+    [pair] = read_matches(target)
+    assert np.array_equal(pair.indices, MATCHES[:60])
+
+
+def test_pycolmap_reads_the_copy(tmp_path):
+    pycolmap = pytest.importorskip("pycolmap")
+    with pycolmap.Database.open(str(written(tmp_path, 6))) as file:
+        assert np.array_equal(file.read_matches(1, 2), MATCHES[:60])
+        geometry = file.read_two_view_geometry(1, 2)
+        assert np.array_equal(geometry.inlier_matches, MATCHES[:60])
+        cache = pycolmap.DatabaseCache.create(file, pycolmap.DatabaseCacheOptions())
+        assert cache.correspondence_graph.num_matches_between_images(1, 2) == 60
+
+
+def test_groups_of_a_copy_replace_its_groups(tmp_path):
+    target = written(tmp_path)
+    file = match_file(target)
+    labels = {key: (pair, np.where(np.arange(60) < 30, 0, -1)) for key, pair in file.pairs()}
+    file.groups(labels)["groups.db"](tmp_path / "again.db")
+    with closing(sqlite3.connect(tmp_path / "again.db")) as again:
+        names = [n for (n,) in again.execute("SELECT name FROM sqlite_master WHERE name GLOB 'two_view*'")]
+        assert sorted(names) == ["two_view_geometries", "two_view_geometries_0"]
+
+
+def test_a_pair_without_groups_has_no_matches(tmp_path):
+    file = match_file(database(tmp_path / "a.db"))
+    labels = {key: (pair, np.full(90, -1)) for key, pair in file.pairs()}
+    file.groups(labels)["groups.db"](tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db")) as again:
+        assert again.execute("SELECT rows FROM matches").fetchall() == [(0,)]
+        assert again.execute("SELECT rows, config FROM two_view_geometries").fetchall() == [(0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE matches SET rows = 91", "a.db: pair 1, 2: is damaged .720 bytes for 91 x 2 numbers"),
+        (
+            "UPDATE keypoints SET rows = 9, data = zeroblob(72) WHERE image_id = 2",
+            "names keypoint 89 of image 1, which has 9",
+        ),
+        ("UPDATE keypoints SET cols = 3", "folder/1.png: must have 2 or 4 or 6 columns, got 3"),
+        ("UPDATE keypoints SET data = 'text'", "folder/1.png: is damaged"),
+        (
+            "UPDATE images SET name = CAST(x'ff' AS TEXT) WHERE image_id = 1",
+            "a.db: can't be read as COLMAP's database",
+        ),
+        ("DELETE FROM matches", "a.db: holds no matches"),
+        ("DELETE FROM images WHERE image_id = 2", "a.db: pair 1, 2: there is no image 2"),
+        ("DROP TABLE matches", "a.db: is no database of COLMAP: it has no table matches"),
+    ],
+)
+def test_what_cannot_be_read_is_told(tmp_path, change, message):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(change)
+        file.commit()
+    with pytest.raises(InputError, match=message) as raised:
+        read_matches(path)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("width", ["0", "x'ff'"])
+def test_a_camera_without_a_size(tmp_path, width):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(f"UPDATE cameras SET width = {width}")
+        file.commit()
+    assert read_matches(path)[0].sizes is None
+
+
+def test_a_file_that_is_no_database(tmp_path):
+    (tmp_path / "a.db").write_text("no database, but long enough to look at" * 30)
+    with pytest.raises(
+        InputError, match=r"a\.db: can't be read as COLMAP's database \(file is not a database\)"
+    ):
+        read_matches(tmp_path / "a.db")

@@ -1,0 +1,203 @@
+"""hloc's files, written with h5py as hloc writes them."""
+
+import io
+
+import numpy as np
+import pytest
+
+from matching import InputError, read_matches
+from matching.interchange.files import match_file
+
+h5py = pytest.importorskip("h5py")
+
+NAMES = "db/left/1.png", "query/2.png"
+N = 50, 40
+RNG = np.random.default_rng(0)
+KEYPOINTS = [RNG.uniform(0, 500, (n, 2)).astype(np.float16) for n in N]
+PARTNER = np.full(N[0], -1, np.int16)
+PARTNER[[3, 9, 30]] = 7, 0, 39
+SCORES = np.where(PARTNER >= 0, 0.75, 0).astype(np.float16)
+
+
+def write(path, content):
+    with h5py.File(path, "w", libver="latest") as file:
+        for name, array in content.items():
+            file[name] = array
+    return path
+
+
+def features(folder, **more):
+    content = {}
+    for name, xy in zip(NAMES, KEYPOINTS, strict=True):
+        content |= {f"{name}/keypoints": xy, f"{name}/descriptors": np.zeros((4, len(xy)), np.float16)}
+        content |= {f"{name}/image_size": np.array([640, 480])}
+        content |= {f"{name}/{key}": value[: len(xy)] for key, value in more.items()}
+    return write(folder / "features.h5", content)
+
+
+def matches(folder, group="db-left-1.png/query-2.png", partner=PARTNER):
+    return write(
+        folder / "matches.h5",
+        {f"{group}/matches0": partner, f"{group}/matching_scores0": SCORES[: len(partner)]},
+    )
+
+
+@pytest.mark.parametrize(
+    "group", ["db-left-1.png/query-2.png", "db-left-1.png_query-2.png"], ids=["new", "old"]
+)
+def test_a_sparse_pair(tmp_path, group):
+    [pair] = read_matches(matches(tmp_path, group), features=features(tmp_path))
+    assert pair.names == NAMES
+    assert np.array_equal(pair.indices, [[3, 7], [9, 0], [30, 39]])
+    # (0, 0) is the centre of the top-left pixel in hloc, too
+    assert np.array_equal(pair.xy0, KEYPOINTS[0][[3, 9, 30]].astype(float))
+    assert np.array_equal(pair.xy1, KEYPOINTS[1][[7, 0, 39]].astype(float))
+    assert np.allclose(pair.score, 0.25)
+    assert pair.sizes == ((480, 640), (480, 640))
+    assert pair.as_stored
+    assert pair.frames0 is None
+
+
+def test_names_in_the_other_order(tmp_path):
+    partner = np.full(N[1], -1, np.int32)
+    partner[39] = 49
+    path = matches(tmp_path, "query-2.png/db-left-1.png", partner)
+    [pair] = read_matches(path, features=features(tmp_path))
+    assert pair.names == NAMES[::-1]
+    assert np.array_equal(pair.xy1, KEYPOINTS[0][[49]].astype(float))
+
+
+def test_scales_and_orientations_give_frames(tmp_path):
+    scale, degrees = RNG.uniform(1, 4, 50), RNG.uniform(-180, 180, 50)
+    [pair] = read_matches(matches(tmp_path), features=features(tmp_path, scales=scale, oris=degrees))
+    assert np.allclose(np.sqrt(np.linalg.det(pair.frames0)), scale[[3, 9, 30]])
+    turned = np.degrees(np.arctan2(pair.frames1[:, 1, 0], pair.frames1[:, 0, 0]))
+    assert np.allclose(turned, degrees[[7, 0, 39]])
+
+
+def dense(folder, n=60):
+    xy = [RNG.uniform(0, 500, (n, 2)).astype(np.float32) for _ in range(2)]
+    group = "a.png/b.png"
+    content = {f"{group}/keypoints{k}": xy[k] for k in range(2)}
+    return write(folder / "dense.h5", content | {f"{group}/scores": np.linspace(0, 1, n)}), xy
+
+
+def test_a_dense_pair_needs_no_features(tmp_path):
+    path, xy = dense(tmp_path)
+    [pair] = read_matches(path)
+    assert pair.names == ("a.png", "b.png")
+    assert np.array_equal(pair.xy0, xy[0])
+    assert np.array_equal(pair.xy1, xy[1])
+    assert np.allclose(pair.score, 1 - np.linspace(0, 1, 60))
+    assert pair.indices is None
+
+
+def test_a_dense_pair_that_hloc_has_aggregated(tmp_path):
+    path, xy = dense(tmp_path)
+    with h5py.File(path, "a") as file:
+        file["a.png/b.png/matches0"] = np.array([1, -1, 0], np.int32)
+        file["a.png/b.png/matching_scores0"] = np.array([0.5, 0, 0.5])
+    own = {"a.png/keypoints": xy[0][:3], "b.png/keypoints": xy[1][:2]}
+    [pair] = read_matches(path, features=write(tmp_path / "features.h5", own))
+    assert np.array_equal(pair.xy1, xy[1][[1, 0]])
+    [pair] = read_matches(path)
+    assert len(pair) == 60
+
+
+def test_groups_are_matches_without_outliers(tmp_path):
+    file = match_file(matches(tmp_path), features(tmp_path))
+    [(key, pair)] = file.pairs()
+    [(name, content)] = file.groups({key: (pair, np.array([1, -1, 0]))}).items()
+    assert name == "groups.h5"
+    again = tmp_path / name
+    again.write_bytes(content)
+    with h5py.File(again) as written:
+        group = written["db-left-1.png"]["query-2.png"]
+        assert group["matches0"].dtype == np.int16
+        assert group["matching_scores0"].dtype == np.float16
+        assert np.flatnonzero(group["matches0"][()] != -1).tolist() == [3, 30]
+        assert group["groups0"][[3, 9, 30]].tolist() == [1, -1, 0]
+        assert group["matching_scores0"][[3, 9, 30]].tolist() == [0.75, 0, 0.75]
+    [read] = read_matches(again, features=tmp_path / "features.h5")
+    assert np.array_equal(read.indices, [[3, 7], [30, 39]])
+
+
+def test_groups_of_a_dense_pair(tmp_path):
+    path, xy = dense(tmp_path)
+    file = match_file(path)
+    [(key, pair)] = file.pairs()
+    cluster = np.arange(60) % 4 - 1
+    with h5py.File(io.BytesIO(file.groups({key: (pair, cluster)})["groups.h5"])) as written:
+        group = written["a.png/b.png"]
+        assert np.array_equal(group["keypoints1"], xy[1][cluster >= 0])
+        assert np.array_equal(group["groups"], cluster[cluster >= 0])
+        assert len(group["scores"]) == 45
+
+
+def test_equal_groups_are_equal_bytes(tmp_path):
+    file = match_file(matches(tmp_path), features(tmp_path))
+    labels = {key: (pair, np.zeros(3, int)) for key, pair in file.pairs()}
+    assert file.groups(labels) == file.groups(labels)
+
+
+def told(message, *arguments, **options):
+    with pytest.raises(InputError, match=message) as raised:
+        read_matches(*arguments, **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_cannot_be_read_is_told(tmp_path):
+    told("give hloc's file of features", matches(tmp_path))
+    told("holds features, no matches", features(tmp_path))
+
+    other = write(tmp_path / "other.h5", {"x.png/keypoints": KEYPOINTS[0]})
+    told(
+        "db-left-1.png/query-2.png: the features hold no keypoints of db-left-1.png",
+        matches(tmp_path),
+        features=other,
+    )
+    told("holds no keypoints as hloc writes them", matches(tmp_path), features=matches(tmp_path))
+    told("holds no matches as hloc writes them", write(tmp_path / "e.h5", {"a": np.zeros(3)}))
+    (tmp_path / "text.h5").write_text("no HDF5")
+    told("text.h5: is no HDF5 file", tmp_path / "text.h5")
+    cut = matches(tmp_path).read_bytes()[:-300]
+    (tmp_path / "cut.h5").write_bytes(cut)
+    told("cut.h5: ", tmp_path / "cut.h5", features=features(tmp_path))
+    told(
+        "names keypoint 45 of image 1, which has 40",
+        matches(tmp_path, partner=np.full(50, 45)),
+        features=features(tmp_path),
+    )
+    wrapped = np.arange(32_760, 32_800).astype(np.int16)
+    told(
+        "matches0: must be -1 .* got -32768: was it written as 16 bits",
+        matches(tmp_path, partner=wrapped),
+        features=features(tmp_path),
+    )
+
+
+@pytest.mark.parametrize("key", ["matches0", "matching_scores0"])
+def test_what_is_no_array_of_numbers_is_told(tmp_path, key):
+    path = matches(tmp_path)
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png"][key]
+        file["db-left-1.png/query-2.png"][key] = "text"
+    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png"][key]
+        file["db-left-1.png/query-2.png"].create_group(key)
+    told(f"query-2.png: {key} must be an array of numbers", path, features=features(tmp_path))
+
+
+def test_scores_of_another_length_are_told(tmp_path):
+    path = matches(tmp_path)
+    with h5py.File(path, "a") as file:
+        del file["db-left-1.png/query-2.png/matching_scores0"]
+        file["db-left-1.png/query-2.png/matching_scores0"] = SCORES[:9]
+    told("matching_scores0 must be as long as matches0, got 9 scores", path, features=features(tmp_path))
+
+
+def test_names_that_hloc_can_not_tell_apart(tmp_path):
+    both = {f"{name}/keypoints": KEYPOINTS[0] for name in ("a/1.png", "a-1.png", "b.png")}
+    path = matches(tmp_path, "a-1.png/b.png")
+    told("a-1.png may be a-1.png or a/1.png", path, features=write(tmp_path / "both.h5", both))

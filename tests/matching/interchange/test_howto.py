@@ -1,0 +1,174 @@
+"""The examples of docs/matches-from-anywhere.md, run as they stand there."""
+
+import re
+import shlex
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from matching.cli.demo import demo_pair
+from matching.cli.main import main
+
+TEXT = Path(__file__).resolve().parents[3].joinpath("docs", "matches-from-anywhere.md").read_text("utf-8")
+SIZE = 500, 300  # width, height
+
+
+def examples(section, language="python"):
+    """The code of a section."""
+    [text] = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", TEXT, re.S | re.M)
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)
+
+
+def run_commands(section):
+    for command in examples(section, "bash"):
+        words = shlex.split(command)
+        assert words[0] == "gdl-match"
+        assert main([*words[1:], "--quiet", "--no-figure"]) == 0
+
+
+def two_objects():
+    """Points of two objects, 60 each, and 40 outliers, in both pictures."""
+    rng = np.random.default_rng(0)
+    first, second = rng.uniform([10, 10], [200, 140], (60, 2)), rng.uniform([260, 150], [480, 290], (60, 2))
+    turned = (second - [370, 220]) @ [[0.94, 0.34], [-0.34, 0.94]] + [140, 200]
+    xy0 = np.vstack([first, second, rng.uniform([0, 0], SIZE, (40, 2))])
+    xy1 = np.vstack([first + np.array([240, 20]), turned, rng.uniform([0, 0], SIZE, (40, 2))])
+    return xy0.astype(np.float32), xy1.astype(np.float32)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_opencv(folder, capsys):
+    for name, picture in zip(("a.png", "b.png"), demo_pair(), strict=True):
+        Image.fromarray(picture).save(name)
+    values = {}
+    [code] = examples("OpenCV")
+    exec(code, values)
+    assert len(values["result"].cluster) == 2 * len(values["good"])
+    assert len(values["result"].objects) == 4  # as the demo has
+    assert len(capsys.readouterr().out.splitlines()) == 4
+
+
+class Tensor:
+    """What is needed of a tensor on a graphics card."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return type("OnProcessor", (), {"numpy": lambda _: self.array})()
+
+
+def lightglue(xy0, xy1):
+    """A module with LightGlue's interface, whose networks find these points, in its shapes and types."""
+    points, scores = iter((xy0, xy1)), np.linspace(0.05, 1, len(xy0), dtype=np.float32)
+
+    class Network:
+        def __init__(self, **_):
+            pass
+
+        def eval(self):
+            return self
+
+    class SuperPoint(Network):
+        def extract(self, image):
+            xy = next(points)
+            return {
+                "keypoints": Tensor(xy[None]),
+                "keypoint_scores": Tensor(np.ones((1, len(xy)), np.float32)),
+                "descriptors": Tensor(np.zeros((1, len(xy), 256), np.float32)),
+                "image_size": Tensor(np.array([SIZE], np.float32)),
+            }
+
+    class LightGlue(Network):
+        def __call__(self, data):
+            n = data["image0"]["keypoints"].array.shape[1]
+            row = np.arange(n)
+            return {
+                "matches0": Tensor(row[None]),
+                "matches1": Tensor(row[None]),
+                "matching_scores0": Tensor(scores[None]),
+                "matching_scores1": Tensor(scores[None]),
+                "stop": 9,
+                "matches": [Tensor(np.column_stack([row, row]))],
+                "scores": [Tensor(scores)],
+                "prune0": Tensor(np.ones((1, n))),
+                "prune1": Tensor(np.ones((1, n))),
+            }
+
+    module, utils = ModuleType("lightglue"), ModuleType("lightglue.utils")
+    module.LightGlue, module.SuperPoint, utils.load_image = LightGlue, SuperPoint, lambda name: name
+    return {"lightglue": module, "lightglue.utils": utils}
+
+
+def test_lightglue(monkeypatch):
+    xy0, xy1 = two_objects()
+    for name, module in lightglue(xy0, xy1).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    sparse, dense = examples("LightGlue")
+    values = {}
+    exec(sparse, values)
+    result = values["result"]
+    assert np.array_equal(result.xy0, xy0)
+    assert len(result.objects) == 2
+    values |= {"points0": Tensor(xy0), "points1": Tensor(xy1), "confidence": Tensor(np.ones(len(xy0)))}
+    exec(dense, values)
+    assert np.array_equal(values["result"].cluster, result.cluster)
+
+
+def test_hloc(folder):
+    h5py = pytest.importorskip("h5py")
+    Path("outputs").mkdir()
+    with h5py.File("outputs/features.h5", "w") as features, h5py.File("outputs/matches.h5", "w") as matches:
+        for name, xy in zip(("left/1.png", "right/1.png"), two_objects(), strict=True):
+            features[f"{name}/keypoints"], features[f"{name}/image_size"] = xy.astype(np.float16), SIZE
+            Path("images", name).parent.mkdir(parents=True)
+            Image.new("RGB", SIZE).save(f"images/{name}")
+        group = matches.create_group("left-1.png/right-1.png")
+        group["matches0"] = np.arange(160, dtype=np.int16)
+        group["matching_scores0"] = np.ones(160, np.float16)
+    run_commands("hloc")
+    values = {}
+    [code] = examples("hloc")
+    exec(code, values)
+    assert 50 <= (values["first"] >= 0).sum() < 80 < (values["matches0"] >= 0).sum()
+
+
+def test_colmap(folder):
+    pycolmap = pytest.importorskip("pycolmap")
+    with pycolmap.Database.open("database.db") as database:
+        camera = database.write_camera(pycolmap.Camera.create_from_model_name(1, "SIMPLE_RADIAL", 500, *SIZE))
+        Path("images").mkdir()
+        for number, xy in enumerate(two_objects(), 1):
+            database.write_image(pycolmap.Image(name=f"{number}.png", camera_id=camera))
+            database.write_keypoints(number, xy + np.float32(0.5))
+            Image.new("RGB", SIZE).save(f"images/{number}.png")
+        database.write_matches(1, 2, np.repeat(np.arange(160, dtype=np.uint32)[:, None], 2, axis=1))
+    run_commands("COLMAP")
+    [code] = examples("COLMAP")
+    exec(code, {})
+    with closing(sqlite3.connect("groups/groups.db")) as groups:
+        assert groups.execute("SELECT config FROM two_view_geometries").fetchall() == [(4,)]
+    with pycolmap.Database.open("groups/groups.db") as database:
+        assert 50 <= len(database.read_two_view_geometry(1, 2).inlier_matches) < 80
+
+
+def test_tables(folder):
+    np.savetxt("matches.csv", np.hstack(two_objects()), delimiter=",")
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", SIZE).save(name)
+    run_commands("Tables and archives")
+    assert Path("groups/matches.html").exists()

@@ -1,0 +1,126 @@
+"""Matches of one pair in a table or an archive."""
+
+import numpy as np
+import pytest
+
+from matching import InputError, read_matches
+
+TABLE = np.round(np.random.default_rng(0).uniform(0, 500, (20, 5)), 3)
+PLAIN = "\n".join(" ".join(map(str, row)) for row in TABLE)
+
+
+def read(path, text):
+    path.write_text(text)
+    [pair] = read_matches(path)
+    return pair
+
+
+def same(pair, score=TABLE[:, 4]):
+    table = np.column_stack([pair.xy0, pair.xy1])
+    return np.array_equal(table, TABLE[:, :4]) and (
+        pair.score is None if score is None else np.array_equal(pair.score, score)
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAIN,
+        PLAIN.replace(" ", ","),
+        PLAIN.replace(" ", " ; "),
+        PLAIN.replace(" ", "\t") + "\n\n",
+        "# made by hand\n" + PLAIN.replace("\n", "  # a match\n"),
+        "x0,y0,x1,y1,score\n" + PLAIN.replace(" ", ","),
+        "\ufeffX0, Y0, X1, Y1, distance\n" + PLAIN.replace(" ", ","),
+        "x0 y0 x1 y1 score\n" + PLAIN,
+        PLAIN.replace("\n", "\r\n"),
+    ],
+)
+@pytest.mark.parametrize("name", ["matches.csv", "MATCHES.TXT"])
+def test_text(tmp_path, text, name):
+    assert same(read(tmp_path / name, text))
+
+
+def test_four_columns_have_no_score(tmp_path):
+    assert same(read(tmp_path / "a.txt", "\n".join(" ".join(map(str, row[:4])) for row in TABLE)), None)
+
+
+def test_named_columns_in_any_order_beside_others(tmp_path):
+    lines = ["pair;confidence;x1;y1;x0;y0"]
+    lines += [f"a.png;{1 - s};{x1};{y1};{x0};{y0}" for x0, y0, x1, y1, s in TABLE.tolist()]
+    pair = read(tmp_path / "a.csv", "\n".join(lines))
+    assert same(pair, pair.score)
+    assert np.allclose(pair.score, TABLE[:, 4])  # 1 - confidence
+
+
+def test_our_own_files(tmp_path):
+    np.savez(
+        tmp_path / "matches.npz", xy0=TABLE[:, :2], xy1=TABLE[:, 2:4], cluster=np.zeros(20), score=TABLE[:, 4]
+    )
+    [pair] = read_matches(tmp_path / "matches.npz")
+    assert same(pair)
+
+
+def test_archives(tmp_path):
+    frames = np.random.default_rng(1).normal(size=(20, 2, 2))
+    np.savez_compressed(
+        tmp_path / "a.npz",
+        mkpts0=TABLE[:, :2],
+        mkpts1=TABLE[:, 2:4],
+        frames0=frames,
+        frames1=frames,
+        sizes=[[480, 640], [100, 200]],
+    )
+    [pair] = read_matches(tmp_path / "a.npz")
+    assert same(pair, None)
+    assert np.array_equal(pair.frames0, frames)
+    assert pair.sizes == ((480, 640), (100, 200))
+    np.save(tmp_path / "a.npy", TABLE)
+    assert same(read_matches(tmp_path / "a.npy")[0])
+    np.savez(tmp_path / "b.npz", keypoints0=TABLE[:, :2], keypoints1=TABLE[:, 2:4], matches=[[0, 3]])
+    assert np.array_equal(read_matches(tmp_path / "b.npz")[0].xy1, TABLE[[3], 2:4])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "a.csv: holds no matches"),
+        ("a.csv", "1,2,3\n", "a.csv: must have 4 or 5 columns"),
+        ("a.csv", "1,2,3,4\n1,2,3\n", "a.csv: line 2: must have 4 columns, got 3"),
+        ("a.csv", "1,2,3,4\n# x\n1,2,,4\n", "a.csv: line 3: must hold numbers, got ''"),
+        ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold numbers, got 'four'"),
+        ("a.csv", "x,y,x1,y1\n1,2,3,4\n", "a.csv: needs the columns x0, y0, x1, y1; there is no x0"),
+        ("a.csv", b"\xff\xfe1\x002", "a.csv: must be text in UTF-8"),
+        ("a.npz", "no archive", "a.npz: is damaged, or not NumPy's"),
+        ("a.npz", b"PK\x03\x04 and no more", "a.npz: is damaged, or not NumPy's"),
+        ("a.png", "", "a.png: must be one of .npz, .npy, .csv, .txt"),
+        ("a", "", "a: must be one of"),
+        ("none", None, "none.csv: no such file"),
+    ],
+)
+def test_what_cannot_be_read_is_told(tmp_path, name, content, message):
+    path = tmp_path / name if content is not None else tmp_path / f"{name}.csv"
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InputError, match=message) as raised:
+        read_matches(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_archives_that_hold_something_else(tmp_path):
+    np.savez(tmp_path / "a.npz", image=np.zeros((3, 3)))
+    with pytest.raises(InputError, match=r"a\.npz: matches: needs .*, got image"):
+        read_matches(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", xy0=np.array([{}], object), xy1=np.zeros((1, 2)))
+    with pytest.raises(
+        InputError, match=r"b\.npz: is damaged, or not NumPy's .npz file of arrays of numbers"
+    ):
+        read_matches(tmp_path / "b.npz")
+
+
+def test_features_go_with_hloc(tmp_path):
+    (tmp_path / "a.csv").write_text("1,2,3,4")
+    with pytest.raises(InputError, match=r"a\.csv: --features goes with hloc's matches"):
+        read_matches(tmp_path / "a.csv", features=tmp_path / "a.csv")
+    with pytest.raises(InputError, match="is a folder"):
+        read_matches(tmp_path)

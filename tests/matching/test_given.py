@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+import matching
+from matching import InputError, group_matches
+
+
+def scene(seed=0):
+    """Two surfaces of 60 and 40 points that move apart, and 60 strangers: points and labels."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.uniform(0, 200, (60, 2)), rng.uniform(250, 400, (40, 2))
+    c, s = np.cos(0.5), np.sin(0.5)
+    turned = (b - 300) @ np.array([[c, s], [-s, c]]) * 1.2 + [150, 300]
+    xy0 = np.vstack([a, b, rng.uniform(0, 450, (60, 2))])
+    xy1 = np.vstack([a + np.array([200, 30]), turned, rng.uniform(0, 450, (60, 2))]) + rng.normal(0, 0.7, (160, 2))
+    return xy0, xy1, np.repeat([0, 1, -1], [60, 40, 60])
+
+
+def share_right(found, truth):
+    """The share of matches that are in the group which has most of their object, outliers in none."""
+    right = (found < 0) & (truth < 0)
+    for k in range(truth.max() + 1):
+        most = np.bincount(found[(truth == k) & (found >= 0)], minlength=1).argmax()
+        right |= (truth == k) & (found == most)
+    return right.mean()
+
+
+def test_points_alone_give_the_objects():
+    xy0, xy1, truth = scene()
+    result = group_matches(xy0, xy1)
+    assert share_right(result.cluster, truth) > 0.95
+    assert len(result.objects) == 2
+    assert np.array_equal(result.xy0, xy0) and np.array_equal(result.xy1, xy1)
+
+
+@pytest.mark.parametrize("factor", [0.1, 10, 1e-6])
+def test_units_do_not_count(factor):
+    xy0, xy1, _ = scene()
+    expected = group_matches(xy0, xy1).cluster
+    assert np.array_equal(group_matches(xy0 * factor, xy1 * factor).cluster, expected)
+    assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
+
+
+def test_order_and_swapped_pictures_do_not_count():
+    xy0, xy1, _ = scene()
+    expected = group_matches(xy0, xy1).cluster
+    assert np.array_equal(group_matches(xy1, xy0).cluster, expected)
+    order = np.random.default_rng(5).permutation(len(xy0))
+    assert np.array_equal(group_matches(xy0[order], xy1[order]).cluster, expected[order])
+
+
+def test_bad_points_are_named():
+    xy0, xy1, _ = scene()
+    xy0[3, 1] = np.nan
+    with pytest.raises(InputError, match=r"xy0 must hold finite numbers, got \[.*nan\] in row 3"):
+        matching.group_matches(xy0, xy1)
