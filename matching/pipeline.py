@@ -137,7 +137,7 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     with ThreadPoolExecutor(default_threads()) as pool:
         objects = with_things(list(pool.map(describe, range(len(groups.scores)))))
     clock.lap("objects")
-    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config)
+    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config)
 
 
 def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):

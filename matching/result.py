@@ -80,12 +80,6 @@ class MatchResult:
     inputs: Inputs | None = None
 
     @property
-    def things(self) -> tuple[tuple[MatchedObject, ...], ...]:
-        """The objects, copies of one thing together, things in the order of their numbers."""
-        numbers = sorted({found.thing for found in self.objects})
-        return tuple(tuple(found for found in self.objects if found.thing == n) for n in numbers)
-
-    @property
     def confidence(self) -> str | None:
         """How sure the surest object is: "sure", "likely" or "look at it"; None where there is none."""
         return min((found.confidence for found in self.objects), key=WORDS.index, default=None)

@@ -33,7 +33,7 @@ def table(result: MatchResult, name: str = "picture 0") -> str:
     if not result.objects:
         return NOTHING
     lines = aligned([HEADER, *(object_cells(found) for found in result.objects)], left=(3, 6))
-    return "\n".join([*lines, *told_things(result.things, name)])
+    return "\n".join([*lines, *told_things(result.objects, name)])
 
 
 def object_cells(found: MatchedObject) -> tuple[str, ...]:
@@ -83,21 +83,22 @@ def percent(share: float) -> str:
     return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
-def told_things(things: Sequence[Sequence[MatchedObject]], name: str) -> list[str]:
+def told_things(objects: Sequence[MatchedObject], name: str) -> list[str]:
     """A line for each thing that stands in several places: its name, how many, and which objects they are.
 
     Where there is one thing, it is called as picture 0 is.
 
     >>> from types import SimpleNamespace
-    >>> told_things([[SimpleNamespace(id=0), SimpleNamespace(id=2)]], "nesquik")
-    ['nesquik: 2 places (objects 0, 2)']
+    >>> told_things([SimpleNamespace(id=0, thing=0), SimpleNamespace(id=1, thing=0)], "nesquik")
+    ['nesquik: 2 places (objects 0, 1)']
     """
-    lines = []
-    for number, places in enumerate(things):
+    numbers, lines = sorted({found.thing for found in objects}), []
+    for number in numbers:
+        places = [found for found in objects if found.thing == number]
         if len(places) > 1:
-            called = name if len(things) == 1 else f"thing {number} of {name}"
-            objects = ", ".join(str(found.id) for found in places)
-            lines.append(f"{called}: {len(places)} places (objects {objects})")
+            called = name if len(numbers) == 1 else f"thing {number} of {name}"
+            ids = ", ".join(str(found.id) for found in places)
+            lines.append(f"{called}: {len(places)} places (objects {ids})")
     return lines
 
 

@@ -80,12 +80,6 @@ def test_representations_are_one_short_line(found):
     assert repr(one) == f"<MatchedObject 0: sure, {words}>"
 
 
-def test_things_are_the_objects_by_their_numbers(found):
-    assert [[one.id for one in thing] for thing in found.things] == [[0], [1]]
-    copies = replace(found, objects=tuple(replace(one, thing=0) for one in found.objects))
-    assert [[one.id for one in thing] for thing in copies.things] == [[0, 1]]
-
-
 def test_a_result_is_drawn_and_saved(found, tmp_path):
     drawn = found.draw()
     assert np.array_equal(drawn, draw_matches(*found.inputs.pictures(), found))
