@@ -65,11 +65,11 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def server():
-    """The address of a server that takes at most 4 MB, with a queue of 4."""
+    """The address of a server that takes at most 4 MB and 25 megapixels, with a queue of 4."""
     process = subprocess.Popen(
         [
             *(sys.executable, str(SCRIPT), "serve", "--port", "0", "--max-upload", "4", "--queue", "4"),
-            *("--max-seconds", str(PATIENCE)),
+            *("--max-seconds", str(PATIENCE), "--max-pixels", "25"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
