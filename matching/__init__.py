@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
     from matching.objects.things import Thing
-    from matching.pipeline import MatchResult, match
+    from matching.pipeline import match
     from matching.repeats import find_repeats
+    from matching.result import MatchResult
 
 __all__ = [
     "InputError",
@@ -39,7 +40,7 @@ __all__ = [
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
-    "MatchResult": "matching.pipeline",
+    "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
     "PairMatches": "matching.interchange.records",
     "Thing": "matching.objects.things",

@@ -16,7 +16,8 @@ from matching.grouping import Correspondences, Groups, group
 from matching.grouping.local_maps import nearest_in_both, vote_for_maps
 from matching.objects.description import with_things
 from matching.objects.things import things_of_pair
-from matching.pipeline import MatchResult, describe_objects
+from matching.pipeline import describe_objects
+from matching.result import MatchResult
 from matching.threads import default_threads
 
 SPREAD = 160.0  # working pixels from the middle of the points to half of them: a picture of 400 x 400
@@ -60,12 +61,13 @@ def group_matches(
         labels, scores, unit1 = _group(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
     tolerance = config.graph.scale * unit1
-
     boxes = [_box(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((xy0, xy1))]
     objects = describe_objects(xy0, xy1, Groups(labels, scores), tolerance, boxes)
     things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
-    return MatchResult(xy0, xy1, labels, score, with_things(objects, things), timings, things)
+    return MatchResult(
+        xy0, xy1, labels, score, with_things(objects, things), timings, config=config, things=things
+    )
 
 
 def _box(xy, size):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +18,19 @@ from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import things_of_repeats
 from matching.pictures.images import Picture, picture_of, to_picture, with_mask
-from matching.pipeline import Clock, DescribedPicture, MatchResult, describe_objects, describe_picture, listed
+from matching.pipeline import Clock, DescribedPicture, describe_objects, describe_picture, listed
+from matching.result import MatchResult, with_inputs
 from matching.threads import default_threads
 
 
-def find_repeats(image, config: MatchConfig = MatchConfig(), *, mask=None) -> MatchResult:
+def find_repeats(
+    image: Any,
+    config: MatchConfig = MatchConfig(),
+    *,
+    mask: Any = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    **settings: Any,
+) -> MatchResult:
     """Find what stands in a picture more than once.
 
     Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
@@ -35,6 +45,10 @@ def find_repeats(image, config: MatchConfig = MatchConfig(), *, mask=None) -> Ma
     config : MatchConfig
     mask : path, Pillow image, or array of the image's size, optional
         White where features may lie.
+    progress : callable, optional
+        Called as ``progress(stage, n_done, n_stages)`` when each stage has ended.
+    **settings
+        Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
 
     Returns
     -------
@@ -47,13 +61,15 @@ def find_repeats(image, config: MatchConfig = MatchConfig(), *, mask=None) -> Ma
     InputError
         A ValueError: the file or array can't be used, or the mask has another size.
     TypeError
-        `config` is no MatchConfig.
+        `config` is no MatchConfig, or there is no setting of such a name.
     """
     check_config(config)
-    clock = Clock()
+    config = config.with_settings(**settings)
+    clock = Clock(progress)
     picture = with_mask(picture_of(image), mask, "mask")
     clock.lap("read")
-    return repeats_in_picture(picture, config, clock=clock)
+    result = repeats_in_picture(picture, config, clock=clock)
+    return with_inputs(result, (image, image), (mask, mask), [picture] * 2)
 
 
 def repeats_in_picture(picture: Picture, config: MatchConfig = MatchConfig(), *, clock=None) -> MatchResult:
@@ -90,7 +106,9 @@ def repeats_in_described(
     things = things_of_repeats(*outlines, repeats.periodic)
     clock.lap("objects")
     found = with_things(objects, things)
-    return MatchResult(xy0, xy1, rows.labels, candidates.score, found, clock.seconds, things)
+    return MatchResult(
+        xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things
+    )
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> np.ndarray:

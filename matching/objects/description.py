@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
 from matching import _opencv
+from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, fit_frame, motion_of
 from matching.objects.things import Thing
 
@@ -18,7 +19,11 @@ SIDES = (0.2, 0.3, 0.45, np.inf)  # longest sides of triangles inside an outline
 COVERED = 0.95  # least share of the matches inside an outline
 
 
-@dataclass(frozen=True, eq=False)
+def _no_points() -> np.ndarray:
+    return np.empty((0, 2))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchedObject:
     """One object that both pictures show.
 
@@ -33,6 +38,7 @@ class MatchedObject:
         in picture 1: top-left first, then clockwise in picture 0; None where it is not known
     motion : how it lies in picture 1, compared with picture 0; None where it is not known
     thing : equal for objects that are copies of one thing: they share their place in picture 0
+    points0, points1 : (n_matches, 2) float64, its matches in image 0 and 1, pixels; empty where not known
     """
 
     id: int
@@ -46,6 +52,20 @@ class MatchedObject:
     frame1: np.ndarray | None = None
     motion: Motion | None = None
     thing: int = 0
+    points0: np.ndarray = field(default_factory=_no_points)
+    points1: np.ndarray = field(default_factory=_no_points)
+
+    @property
+    def confidence(self) -> str:
+        """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`."""
+        return confidence(self.score, self.n_matches)
+
+    def __repr__(self) -> str:
+        words = "" if self.motion is None else f", {self.motion.words}"
+        return (
+            f"<MatchedObject {self.id}: {self.confidence}, {self.n_matches} matches,"
+            f" score {self.score:.2f}{words}>"
+        )
 
     @property
     def rank(self) -> float:
@@ -70,6 +90,7 @@ def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None)
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, error,
         fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box, box1),
+        points0=xy0, points1=xy1,
     )  # fmt: skip
 
 

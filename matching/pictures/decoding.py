@@ -16,7 +16,7 @@ from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
 from matching import _opencv
 from matching.errors import InputError
-from matching.pictures.formats import readable_formats
+from matching.pictures.formats import HEIF, readable_formats
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
 HEAD = 4096  # bytes that tell what a file is
@@ -31,7 +31,6 @@ TURNS = {  # EXIF orientation -> what shows the array upright
     7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
     8: np.rot90,
 }
-HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)
 
 
 def decode(path: str | Path) -> tuple[np.ndarray, int]:
@@ -135,6 +134,20 @@ def stored_from_displayed(orientation, width, height):
         8: (bottom, x),
     }
     return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
+
+
+def orientation_of(path: str | Path) -> int:
+    """The EXIF orientation of a picture's file, 1 to 8, from its header; 1 where there is none.
+
+    Raises InputError where the file can't be read as a picture.
+    """
+    try:
+        with Image.open(path) as image:
+            return _orientation(image)
+    except UnidentifiedImageError:  # of a kind that Pillow does not read: HDR, which has none
+        return 1
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[np.ndarray, int]:
