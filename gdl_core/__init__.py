@@ -3,13 +3,19 @@
 Zhang, Wang, Zhao, Tang: Graph Degree Linkage, ECCV 2012. Equations and algorithms are numbered as there.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from .completion import complete_by_distance
 from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clusters, initial_clusters
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .selection import Selection, give_to_neighbours, largest_drop, select_clusters
+from .selection import Selection, give_to_neighbours, select_clusters
+from .separation import count_separate_clusters
 from .tree import MergeTree
+
+if TYPE_CHECKING:
+    from .estimator import GraphDegreeLinkage
 
 __all__ = [
     "AffinityGraph",
@@ -21,19 +27,19 @@ __all__ = [
     "agdl",
     "complete_by_distance",
     "connectivity_scores",
+    "count_separate_clusters",
     "enough_initial_clusters",
     "gdl",
     "gdl_u",
     "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
-    "largest_drop",
     "select_clusters",
     "split_at_largest_gap",
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     # The estimator alone needs scikit-learn, which takes longer to import than everything else here.
     if name == "GraphDegreeLinkage":
         from .estimator import GraphDegreeLinkage

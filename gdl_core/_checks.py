@@ -1,37 +1,45 @@
 """What arguments must be: one clear line that names the parameter, the rule and the value."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ._types import Array, Ints
+
+if TYPE_CHECKING:
+    from .graph import AffinityGraph
 
 
-def integer(name, value):
+def integer(name: str, value: Any) -> int:
     """The value as an int, or ValueError: 2.5 is not cut off to 2."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     return int(value)
 
 
-def integer_at_least(name, value, least):
+def integer_at_least(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 
 
-def one_of(name, value, allowed):
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
-def check_weighting(bandwidth, min_nearest_weight):
+def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
     """The parameters of `affinity_graph`."""
-    if not isinstance(bandwidth, Real) or not 0 < bandwidth < np.inf:
+    if not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < np.inf:
         raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
-    if not isinstance(min_nearest_weight, Real) or not 0 <= min_nearest_weight < 1:
+    if not isinstance(min_nearest_weight, Real) or not 0 <= float(min_nearest_weight) < 1:
         raise ValueError(f"min_nearest_weight must be in [0, 1), got {min_nearest_weight!r}")
 
 
-def integers(name, values):
+def integers(name: str, values: ArrayLike) -> Array:
     """An array of whole numbers, of any type that NumPy has for them or of float; else ValueError."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
@@ -44,7 +52,7 @@ def integers(name, values):
     return values
 
 
-def labels_of(graph, labels, name="labels"):
+def labels_of(graph: "AffinityGraph", labels: ArrayLike, name: str = "labels") -> Ints:
     """Labels of the samples of a graph as (n,) int64, or ValueError."""
     labels = integers(name, labels)
     if labels.shape != (graph.n_samples,):

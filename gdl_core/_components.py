@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
+from ._types import Floats, Int32s, Ints
 from .graph import AffinityGraph
 
 
@@ -32,16 +33,16 @@ class Components:
     weights : (nnz,) float64
     """
 
-    vertex_start: np.ndarray
-    cluster_start: np.ndarray
-    clusters: np.ndarray
-    labels: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
+    vertex_start: Ints
+    cluster_start: Ints
+    clusters: Ints
+    labels: Int32s
+    indptr: Ints
+    indices: Int32s
+    weights: Floats
 
 
-def split(graph, labels, n_initial):
+def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     """The components of ``graph``, where the members of a cluster of ``labels`` count as joined.
 
     Edges of weight 0, which add nothing to any affinity, are left out.
@@ -68,7 +69,7 @@ def split(graph, labels, n_initial):
     )
 
 
-def _of_positive_weights(graph):
+def _of_positive_weights(graph: AffinityGraph) -> AffinityGraph:
     kept = graph.weights > 0
     if kept.all():
         return graph
@@ -76,7 +77,7 @@ def _of_positive_weights(graph):
     return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
 
 
-def _component_of_cluster(graph, labels, n_initial):
+def _component_of_cluster(graph: AffinityGraph, labels: Ints, n_initial: int) -> tuple[Ints, int]:
     n = graph.n_samples
     edges = np.ones(len(graph.indices), np.int8)
     links = csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
@@ -89,7 +90,7 @@ def _component_of_cluster(graph, labels, n_initial):
     return part[:n_initial].astype(np.int64), n_parts
 
 
-def _grouped(part, n_parts):
+def _grouped(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
     """Where each part starts, the items sorted by part, and the rank of each item in its part."""
     start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
     order = np.argsort(part, kind="stable")
@@ -98,7 +99,14 @@ def _grouped(part, n_parts):
     return start, order, rank
 
 
-def interleave(components, n_merges, children, affinities, n_initial, n_clusters):
+def interleave(
+    components: Components,
+    n_merges: Ints,
+    children: Ints,
+    affinities: Floats,
+    n_initial: int,
+    n_clusters: int,
+) -> tuple[Ints, Floats]:
     """The merges of all components in the order of one run: at each step the best next merge of any.
 
     Parameters
@@ -120,7 +128,7 @@ def interleave(components, n_merges, children, affinities, n_initial, n_clusters
     pairs, values = children.tolist(), affinities.tolist()
     nodes = [components.clusters[start[q] : start[q + 1]].tolist() for q in range(len(n_merges))]
 
-    def following(q, t):
+    def following(q: int, t: int) -> tuple[float, int, int, int, int]:
         a, b = (nodes[q][c] for c in pairs[start[q] + t])
         return -values[start[q] + t], min(a, b), max(a, b), q, t
 

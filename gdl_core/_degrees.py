@@ -15,10 +15,21 @@ import numpy as np
 
 from ._double_double import add
 from ._jit import inner
+from ._types import Array
 
 
 @inner
-def build_degrees(clusters, label, indptr, indices, weights, count, beside, sums, link):
+def build_degrees(
+    clusters: Array,
+    label: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    count: Array,
+    beside: Array,
+    sums: Array,
+    link: Array,
+) -> Array:
     """Fill the entries of a graph with clusters ``label``; returns start."""
     n = len(label)
     tptr, tindices, tweights = _transposed(n, indptr, indices, weights)
@@ -39,7 +50,7 @@ def build_degrees(clusters, label, indptr, indices, weights, count, beside, sums
 
 
 @inner
-def _transposed(n, indptr, indices, weights):
+def _transposed(n: int, indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array, Array]:
     tptr = np.zeros(n + 1, np.int64)
     for e in range(len(indices)):
         tptr[indices[e] + 1] += 1
@@ -57,7 +68,19 @@ def _transposed(n, indptr, indices, weights):
 
 
 @inner
-def _gather(i, column, label, indptr, indices, weights, at, start, count, beside, sums):
+def _gather(
+    i: int,
+    column: int,
+    label: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    at: Array,
+    start: Array,
+    count: Array,
+    beside: Array,
+    sums: Array,
+) -> None:
     for k in range(indptr[i], indptr[i + 1]):
         c = label[indices[k]]
         if c == label[i] or not weights[k] > 0:
@@ -73,7 +96,7 @@ def _gather(i, column, label, indptr, indices, weights, at, start, count, beside
 
 
 @inner
-def drop_entry(i, e, start, count, beside, sums):
+def drop_entry(i: int, e: int, start: Array, count: Array, beside: Array, sums: Array) -> None:
     count[i] -= 1
     last = start[i] + count[i]
     beside[e] = beside[last]

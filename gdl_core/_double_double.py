@@ -7,17 +7,18 @@ Dekker 1971, Knuth TAOCP 4.2.2.
 """
 
 from ._jit import inner
+from ._types import Scalars
 
 
 @inner
-def _two_sum(a, b):
+def _two_sum(a: float, b: float) -> Scalars:
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 @inner
-def _two_product(a, b):
+def _two_product(a: float, b: float) -> Scalars:
     p = a * b
     t = 134217729.0 * a  # 2**27 + 1 splits a float64 into halves of 26 bits
     ah = t - (t - a)
@@ -29,25 +30,25 @@ def _two_product(a, b):
 
 
 @inner
-def _renormalise(high, low):
+def _renormalise(high: float, low: float) -> Scalars:
     s = high + low
     return s, low - (s - high)
 
 
 @inner
-def add(ah, al, bh, bl):
+def add(ah: float, al: float, bh: float, bl: float) -> Scalars:
     s, e = _two_sum(ah, bh)
     return _renormalise(s, e + (al + bl))
 
 
 @inner
-def multiply(ah, al, bh, bl):
+def multiply(ah: float, al: float, bh: float, bl: float) -> Scalars:
     p, e = _two_product(ah, bh)
     return _renormalise(p, e + (ah * bl + al * bh))
 
 
 @inner
-def divide(ah, al, d):
+def divide(ah: float, al: float, d: float) -> Scalars:
     """(ah, al) over the float64 ``d``."""
     q = ah / d
     p, e = _two_product(q, d)

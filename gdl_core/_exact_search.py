@@ -10,6 +10,7 @@ distances are computed from differences in the first place, over the features th
 """
 
 import itertools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from ._jobs import effective_jobs
+from ._types import Array, Bools, Floats, Ints
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")
@@ -44,11 +46,11 @@ class ExactSearch:
     """
 
     searcher: Any
-    searched: np.ndarray
+    searched: Array
     space: "Space | None"
     rounding: float
 
-    def k_nearest(self, rows, k):
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
         # the sample itself, and one more that tells whether others are as near as the K-th
         found, value, settled = self._among(rows, k, min(k + 2, len(self.searched)))
@@ -59,7 +61,7 @@ class ExactSearch:
             found[tied], value[tied] = more_found[group], more_value[group]
         return without_self(found, value, rows)
 
-    def _among(self, rows, k, m):
+    def _among(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
         """The K + 1 nearest by (distance, index), the sample itself among them, of the m that the searcher
         finds: indices and distances (r, k + 1), and for each row whether no other sample is as near.
         """
@@ -75,7 +77,7 @@ class ExactSearch:
             settled &= self.space.squared(following) - self.space.squared(last) > 2 * self.rounding
         return found[:, : k + 1], value[:, : k + 1], settled | (m == len(self.searched))
 
-    def _among_more(self, rows, k):
+    def _among_more(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """The same among as many as it takes: indices and distances (r, k + 1)."""
         found, value = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
         left, m = np.arange(len(rows)), k + 2
@@ -103,20 +105,20 @@ class SparseSearch:
     points: csr_matrix
     space: "Space"
 
-    def k_nearest(self, rows, k):
+    def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
         """Indices and distances (r, k) of the neighbours of the samples ``rows``."""
         from ._knn_kernel import nearest_of_sparse
 
         x = self.points
         found, length = np.empty((len(rows), k + 1), np.int64), np.empty((len(rows), k + 1))
 
-        def search(part):
+        def search(part: slice) -> None:
             nearest_of_sparse(
                 *(x.indptr, x.indices, x.data, x.shape[1]),
                 *(rows[part], self.space.smallest, found[part], length[part]),
             )
 
-        _in_parts(search, len(rows), self.space.n_jobs)
+        in_parts(search, len(rows), self.space.n_jobs)
         return without_self(found, self.space.from_lengths(length), rows)
 
 
@@ -124,42 +126,42 @@ class SparseSearch:
 class Space:
     """Points (n, d) whose differences give the distances of the metric."""
 
-    points: np.ndarray
+    points: Array
     metric: str
     n_jobs: int | None
 
-    def distances(self, rows, candidates):
+    def distances(self, rows: Ints, candidates: Array) -> Floats:
         """(r, m) float64 from each of ``rows`` to its candidates."""
         length = candidate_lengths(self.points, rows, candidates, self.n_jobs)
         length[length <= self.smallest] = 0.0
         return self.from_lengths(length)
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """Differences up to this length count as none: parallel rows differ in their last digits."""
         return _relative_rounding(self.points) if self.metric in ANGULAR else 0.0
 
-    def from_lengths(self, length):
+    def from_lengths(self, length: Floats) -> Floats:
         """Distances from the lengths of differences."""
         if self.metric == "sqeuclidean":
             return length**2
         return length**2 / 2 if self.metric in ANGULAR else length
 
-    def squared(self, distances):
+    def squared(self, distances: Floats) -> Floats:
         """Squared differences from distances."""
         if self.metric == "sqeuclidean":
             return distances
         return 2 * distances if self.metric in ANGULAR else distances**2
 
 
-def space_of(x, metric, n_jobs):
+def space_of(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
     """Where the distances of the metric are computed from differences, or None."""
     if metric in ANGULAR:
         return Space(_directions(x, metric), metric, n_jobs)
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
-def exact_search(x, metric, n_jobs):
+def exact_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | SparseSearch:
     """What looks up neighbours among samples (n, d): it has ``k_nearest(rows, k)``."""
     from sklearn.neighbors import NearestNeighbors
 
@@ -171,7 +173,7 @@ def exact_search(x, metric, n_jobs):
     return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))
 
 
-def _directions(x, metric):
+def _directions(x: Array, metric: str) -> Floats:
     """Rows of length 1, for the correlation those of what is left without their mean; a row of zeros becomes
     a direction of its own, at right angles to all others, so that its distance to them is 1.
     """
@@ -190,14 +192,14 @@ def _directions(x, metric):
     return np.hstack([x, zero]) if zero.any() else x
 
 
-def _centred(x):
+def _centred(x: Array) -> Array:
     """|x|^2 - 2 x.y + |y|^2 has no digits left far from the origin: move the mean there where it matters."""
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
     return x - mean if (mean**2).sum() > 1e4 * spread else x
 
 
-def _rounding(x):
+def _rounding(x: Array) -> float:
     """How far |x|^2 - 2 x.y + |y|^2, summed over the features, may be off: it counts for clusters that are
     tight and far apart.
     """
@@ -205,23 +207,28 @@ def _rounding(x):
     return _relative_rounding(x) * largest
 
 
-def _relative_rounding(x):
-    return _EPS * (4 + np.sqrt(x.shape[1]))
+def _relative_rounding(x: Array) -> float:
+    return float(_EPS * (4 + np.sqrt(x.shape[1])))
 
 
-def candidate_lengths(x, rows, candidates, n_jobs=1):
+def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | None = 1) -> Floats:
     """|x[rows[r]] - x[candidates[r, k]]|, from differences in float64. (r, m) float64."""
     from ._knn_kernel import candidate_distances
 
     out = np.empty(candidates.shape)
     candidates = candidates.astype(np.int64)
-    _in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
+    in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
     return out
 
 
-def _in_parts(work, n_rows, n_jobs):
-    """``work(span)`` for spans that make up all rows, in threads."""
-    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // 256)
+def in_parts(
+    work: Callable[[slice], object],
+    n_rows: int,
+    n_jobs: int | None,
+    least: int = 256,
+) -> None:
+    """``work(span)`` for spans that make up all rows, in threads, each of about ``least`` rows or more."""
+    n_parts = min(effective_jobs(n_jobs), 1 + n_rows // least)
     if n_parts == 1:
         work(slice(0, n_rows))
         return
@@ -230,20 +237,20 @@ def _in_parts(work, n_rows, n_jobs):
         list(pool.map(work, spans))
 
 
-def _distinct(x):
+def _distinct(x: Array) -> tuple[Ints, Ints]:
     """Which rows to take so that each value is there once, and for each row which of them is its equal."""
     x = np.ascontiguousarray(x)
     whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
     return np.unique(whole, return_index=True, return_inverse=True)[1:]
 
 
-def by_distance(indices, distances):
+def by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
     """Each row sorted by (distance, index)."""
     order = np.lexsort((indices, distances), axis=-1)
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
 
 
-def without_self(indices, distances, rows):
+def without_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
     """One column fewer: without the row's own sample, or the last where equal ones pushed it out."""
     own = indices == rows[:, None]
     own[~own.any(axis=1), -1] = True

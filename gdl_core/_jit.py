@@ -7,12 +7,24 @@ Numba takes longer to import than everything else in the package together.
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, overload
 
 import numba
 
+Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
 
-def njit(function=None, **more):
+
+@overload
+def njit(function: Kernel, **more: Any) -> Kernel: ...
+
+
+@overload
+def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+
+
+def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
     """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
 
     Numba looks for a cache folder in ``NUMBA_CACHE_DIR``, beside the source file, and in the user's cache
@@ -26,35 +38,53 @@ def njit(function=None, **more):
         functions of the same file, because a cached kernel is thrown away only when its own file changes.
     **more
         Options of ``numba.njit`` for this kernel: ``@njit(fastmath={"contract"})``.
+
+    Returns
+    -------
+    callable
     """
     if function is None:
         return lambda function: njit(function, **more)
     options = {"nogil": True, "error_model": "numpy", **more}
     try:
-        return numba.njit(cache=True, **options)(function)
+        return _compiled(function, cache=True, **options)
     except RuntimeError:  # no cache folder can be written
         return _cached_in_temporary_folder(function, options)
 
 
-def inner(function):
-    """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own."""
-    return numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(
-        function
-    )
+def inner(function: Kernel) -> Kernel:
+    """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own.
+
+    Parameters
+    ----------
+    function : callable
+
+    Returns
+    -------
+    callable
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return _compiled(function, nogil=True, error_model="numpy", **options)
 
 
-def _cached_in_temporary_folder(function, options):
-    before = numba.config.CACHE_DIR
+def _compiled(function: Kernel, **options: Any) -> Kernel:
+    compiled: Kernel = numba.njit(**options)(function)
+    return compiled
+
+
+def _cached_in_temporary_folder(function: Kernel, options: dict[str, Any]) -> Kernel:
+    config: Any = numba.config
+    before = config.CACHE_DIR
     try:
-        numba.config.CACHE_DIR = str(_own_temporary_folder())
-        return numba.njit(cache=True, **options)(function)
+        config.CACHE_DIR = str(_own_temporary_folder())
+        return _compiled(function, cache=True, **options)
     except (RuntimeError, OSError):
-        return numba.njit(**options)(function)
+        return _compiled(function, **options)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
-def _own_temporary_folder():
+def _own_temporary_folder() -> Path:
     """A folder, made where it is missing, that no other user can write to: a cache is unpickled, and so can
     run code. Raises OSError where what stands at its place is none.
     """

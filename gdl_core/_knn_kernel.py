@@ -3,10 +3,11 @@
 import numpy as np
 
 from ._jit import inner, njit
+from ._types import Array
 
 
 @njit
-def candidate_distances(x, rows, candidates, out):
+def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
     """out[r, k] = |x[rows[r]] - x[candidates[r, k]]|, added up in one fixed order whatever the machine."""
     d = x.shape[1]
     whole = d - d % 4
@@ -31,7 +32,16 @@ def candidate_distances(x, rows, candidates, out):
 
 
 @njit
-def nearest_of_sparse(indptr, indices, data, d, rows, smallest, found, value):
+def nearest_of_sparse(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    d: int,
+    rows: Array,
+    smallest: float,
+    found: Array,
+    value: Array,
+) -> None:
     """The nearest of all samples to each of ``rows``, from the features that are not zero alone.
 
     indptr, indices, data: samples in compressed rows, features rising within a row; d features in all. found
@@ -74,7 +84,7 @@ def nearest_of_sparse(indptr, indices, data, d, rows, smallest, found, value):
 
 
 @inner
-def _insert(j, length, found, value):
+def _insert(j: int, length: float, found: Array, value: Array) -> None:
     """Put j, larger than all indices so far, in its place among the nearest; the last of them drops out."""
     k = len(value) - 1
     while k > 0 and length < value[k - 1]:

@@ -32,9 +32,10 @@ from ._pairs import (
     side_of,
     sift,
 )
+from ._types import Array, Scalar
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "c112643a327d"
+PARTS = "094a2d49f9c2"
 
 cluster_type = np.dtype(
     [
@@ -55,8 +56,19 @@ cluster_type = np.dtype(
 
 @njit
 def merge_components(
-    parts, n_target, k_nearest, label, indptr, indices, weights, sums, ints, children, affinities, progress
-):
+    parts: Array,
+    n_target: int,
+    k_nearest: int,
+    label: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    sums: Array,
+    ints: Array,
+    children: Array,
+    affinities: Array,
+    progress: Array,
+) -> None:
     """Merge each component of a graph on its own, to ``n_target`` clusters or the last positive affinity.
 
     parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; where to write the number
@@ -86,7 +98,17 @@ def merge_components(
 
 
 @inner
-def _merge(n_initial, n_target, k_nearest, label, w, room, children, affinities, progress):
+def _merge(
+    n_initial: int,
+    n_target: int,
+    k_nearest: int,
+    label: Array,
+    w: tuple[Array, ...],
+    room: tuple[Array, ...],
+    children: Array,
+    affinities: Array,
+    progress: Array,
+) -> Scalar:
     indptr, indices, weights = w
     sums, ints = room
     clusters, following = _clusters(n_initial, label)
@@ -107,7 +129,7 @@ def _merge(n_initial, n_target, k_nearest, label, w, room, children, affinities,
     queue = pairs, table, heap, counts
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
-    t = 0
+    t = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled again
     while n_initial - t > n_target and progress[1] == 0:
         if counts[HEAPED] == 0 and k_nearest:
             all_nearest(clusters, pairs, heap, counts, sets, chosen, found)
@@ -134,17 +156,17 @@ def _merge(n_initial, n_target, k_nearest, label, w, room, children, affinities,
         if k_nearest:
             choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a)
         for k in range(touched[1][0]):
-            p = np.int64(clusters[touched[0][k]].touched)
-            if k_nearest == 0 or pairs[p].flags:
-                set_key(clusters, pairs, p)
-                put_in_heap(pairs, heap, counts, p)
+            q = np.int64(clusters[touched[0][k]].touched)
+            if k_nearest == 0 or pairs[q].flags:
+                set_key(clusters, pairs, q)
+                put_in_heap(pairs, heap, counts, q)
         t += 1
         progress[0] += 1
     return t
 
 
 @inner
-def _clusters(n_initial, label):
+def _clusters(n_initial: int, label: Array) -> tuple[Array, Array]:
     clusters = np.zeros(n_initial, cluster_type)
     following = np.full(len(label), -1, np.int32)
     for c in range(n_initial):
@@ -163,7 +185,9 @@ def _clusters(n_initial, label):
 
 
 @inner
-def _initial_pairs(clusters, label, n_entries, beside, sums, link):
+def _initial_pairs(
+    clusters: Array, label: Array, n_entries: int, beside: Array, sums: Array, link: Array
+) -> tuple[Array, Array, Array]:
     both = 0
     for e in range(n_entries):
         both += sums[e, 0] > 0 and sums[e, 2] > 0
@@ -187,14 +211,23 @@ def _initial_pairs(clusters, label, n_entries, beside, sums, link):
 
 
 @inner
-def _touch(t, c, p, clusters, touched):
+def _touch(t: int, c: int, p: int, clusters: Array, touched: tuple[Array, ...]) -> None:
     clusters[c].stamp, clusters[c].touched = t, p
     touched[0][touched[1][0]] = c
     touched[1][0] += 1
 
 
 @inner
-def _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near):
+def _move_pairs(
+    t: int,
+    a: int,
+    b: int,
+    clusters: Array,
+    queue: tuple[Array, ...],
+    touched: tuple[Array, ...],
+    k_nearest: int,
+    near: tuple[Array, ...],
+) -> None:
     """The pairs of b become pairs of a: Eq. 9, and the first two terms of S[ab][c]."""
     pairs, table, heap, counts = queue
     sets, union, found = near
@@ -224,7 +257,16 @@ def _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near):
 
 
 @inner
-def _move_entries(t, a, b, label, entries, clusters, queue, touched):
+def _move_entries(
+    t: int,
+    a: int,
+    b: int,
+    label: Array,
+    entries: tuple[Array, ...],
+    clusters: Array,
+    queue: tuple[Array, ...],
+    touched: tuple[Array, ...],
+) -> None:
     """The entries of b become entries of a, which gives the third term of S[ab][c]."""
     start, count, beside, sums, link = entries
     pairs, table, _, counts = queue
@@ -232,7 +274,8 @@ def _move_entries(t, a, b, label, entries, clusters, queue, touched):
     while v >= 0:
         i, after = np.int64(link[v, 0]), np.int64(link[v, 1])
         c = np.int64(label[i])
-        e, f = np.int64(-1), np.int64(-1)  # the entries of a and b at i
+        e: Scalar = np.int64(-1)  # the entries of a and b at i
+        f: Scalar = np.int64(-1)
         if c != b:
             for k in range(start[i], start[i] + count[i]):
                 if beside[k] == b:
@@ -267,7 +310,9 @@ def _move_entries(t, a, b, label, entries, clusters, queue, touched):
 
 
 @inner
-def _move_members(a, b, label, entries, clusters, following):
+def _move_members(
+    a: int, b: int, label: Array, entries: tuple[Array, ...], clusters: Array, following: Array
+) -> None:
     start, count, beside, sums, _ = entries
     m = np.int64(clusters[b].first)
     while m >= 0:

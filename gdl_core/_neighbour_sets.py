@@ -9,10 +9,13 @@ import numpy as np
 
 from ._jit import inner
 from ._pairs import before, put_in_heap, set_key, side_of, take_from_heap
+from ._types import Array, Scalar
 
 
 @inner
-def all_nearest(clusters, pairs, heap, counts, sets, chosen, found):
+def all_nearest(
+    clusters: Array, pairs: Array, heap: Array, counts: Array, sets: Array, chosen: Array, found: Array
+) -> None:
     """N_c of every cluster from all its pairs: the initial sets, and again when the sets have run out."""
     for c in range(len(clusters)):
         found[1] = 0
@@ -28,7 +31,7 @@ def all_nearest(clusters, pairs, heap, counts, sets, chosen, found):
 
 
 @inner
-def _offer(pairs, chosen, found, p):
+def _offer(pairs: Array, chosen: Array, found: Array, p: int) -> None:
     k = found[1]
     while k > 0 and before(pairs, p, np.int64(chosen[k - 1])):
         chosen[k] = chosen[k - 1]
@@ -38,7 +41,7 @@ def _offer(pairs, chosen, found, p):
 
 
 @inner
-def _adopt(clusters, pairs, sets, chosen, found, c):
+def _adopt(clusters: Array, pairs: Array, sets: Array, chosen: Array, found: Array, c: int) -> None:
     clusters[c].near = found[1]
     for k in range(found[1]):
         p = np.int64(chosen[k])
@@ -47,7 +50,9 @@ def _adopt(clusters, pairs, sets, chosen, found, c):
 
 
 @inner
-def open_sets(clusters, pairs, sets, union, found, a, b, top):
+def open_sets(
+    clusters: Array, pairs: Array, sets: Array, union: Array, found: Array, a: int, b: int, top: int
+) -> None:
     """Begin the union with N_a; N_b follows while b's pairs are moved."""
     found[0] = 0
     for k in range(clusters[a].near):
@@ -61,7 +66,17 @@ def open_sets(clusters, pairs, sets, union, found, a, b, top):
 
 
 @inner
-def move_flags(clusters, pairs, sets, union, found, c, p, side, keep):
+def move_flags(
+    clusters: Array,
+    pairs: Array,
+    sets: Array,
+    union: Array,
+    found: Array,
+    c: int,
+    p: int,
+    side: int,
+    keep: int,
+) -> None:
     """What the sets say of the pair p = {b, c} is said of ``keep`` = {a, c} from now on."""
     in_b = pairs[p].flags & (1 << side)
     in_c = pairs[p].flags & (1 << (1 - side))
@@ -79,7 +94,7 @@ def move_flags(clusters, pairs, sets, union, found, c, p, side, keep):
 
 
 @inner
-def _replace(clusters, sets, c, p, q):
+def _replace(clusters: Array, sets: Array, c: int, p: int, q: Scalar) -> None:
     """In N_c replace p by q, or remove it where q < 0."""
     for k in range(clusters[c].near):
         if sets[c, k] == p:
@@ -91,7 +106,17 @@ def _replace(clusters, sets, c, p, q):
 
 
 @inner
-def choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a):
+def choose_set(
+    clusters: Array,
+    pairs: Array,
+    heap: Array,
+    counts: Array,
+    sets: Array,
+    union: Array,
+    chosen: Array,
+    found: Array,
+    a: int,
+) -> None:
     """N_ab: the K^c nearest in the union."""
     for k in range(found[0]):  # before any key changes, or the heap would lose its order
         take_from_heap(pairs, heap, counts, np.int64(union[k]))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._double_double import add, divide
 from ._jit import inner
+from ._types import Array, Scalar
 
 pair_type = np.dtype(
     [
@@ -34,13 +35,13 @@ USED, HEAPED, FREE = 0, 1, 2
 
 
 @inner
-def _home(table, a, c):
+def _home(table: Array, a: int, c: int) -> Scalar:
     key = (np.int64(min(a, c)) << 32) + np.int64(max(a, c))
     return ((key * np.int64(0x1E3779B97F4A7C15)) >> 32) & (len(table) - 1)
 
 
 @inner
-def find_pair(pairs, table, a, c):
+def find_pair(pairs: Array, table: Array, a: int, c: int) -> Scalar:
     """The record of {a, c}, or -1."""
     s = _home(table, a, c)
     while True:
@@ -54,7 +55,7 @@ def find_pair(pairs, table, a, c):
 
 
 @inner
-def _enter(pairs, table, p):
+def _enter(pairs: Array, table: Array, p: int) -> None:
     s = _home(table, pairs[p].end[0], pairs[p].end[1])
     while table[s] >= 0:
         s = (s + 1) & (len(table) - 1)
@@ -62,7 +63,7 @@ def _enter(pairs, table, p):
 
 
 @inner
-def _leave(pairs, table, p):
+def _leave(pairs: Array, table: Array, p: int) -> None:
     mask = len(table) - 1
     hole = _home(table, pairs[p].end[0], pairs[p].end[1])
     while table[hole] != p:
@@ -70,7 +71,7 @@ def _leave(pairs, table, p):
     s = hole
     while True:
         s = (s + 1) & mask
-        q = table[s]
+        q = np.int64(table[s])
         if q < 0:
             break
         home = _home(table, pairs[q].end[0], pairs[q].end[1])
@@ -84,13 +85,13 @@ def _leave(pairs, table, p):
 
 
 @inner
-def side_of(pairs, p, c):
+def side_of(pairs: Array, p: int, c: int) -> Scalar:
     """Which end of p cluster c is."""
     return 0 if pairs[p].end[0] == c else 1
 
 
 @inner
-def _link(clusters, pairs, p, side):
+def _link(clusters: Array, pairs: Array, p: int, side: int) -> None:
     c = pairs[p].end[side]
     first = np.int64(clusters[c].pair)
     pairs[p].next[side], pairs[p].prev[side] = first, -1
@@ -100,7 +101,7 @@ def _link(clusters, pairs, p, side):
 
 
 @inner
-def _unlink(clusters, pairs, p, side):
+def _unlink(clusters: Array, pairs: Array, p: int, side: int) -> None:
     c = pairs[p].end[side]
     before, after = np.int64(pairs[p].prev[side]), np.int64(pairs[p].next[side])
     if before >= 0:
@@ -112,7 +113,7 @@ def _unlink(clusters, pairs, p, side):
 
 
 @inner
-def new_pair(clusters, pairs, table, counts, a, c):
+def new_pair(clusters: Array, pairs: Array, table: Array, counts: Array, a: int, c: int) -> Scalar:
     """The number of a new record of {a, c} with both sums 0, outside the heap."""
     p = counts[FREE]
     if p >= 0:
@@ -131,7 +132,7 @@ def new_pair(clusters, pairs, table, counts, a, c):
 
 
 @inner
-def delete_pair(clusters, pairs, table, heap, counts, p):
+def delete_pair(clusters: Array, pairs: Array, table: Array, heap: Array, counts: Array, p: int) -> None:
     _leave(pairs, table, p)
     for side in range(2):
         _unlink(clusters, pairs, p, side)
@@ -141,7 +142,7 @@ def delete_pair(clusters, pairs, table, heap, counts, p):
 
 
 @inner
-def rename_end(clusters, pairs, table, p, side, a):
+def rename_end(clusters: Array, pairs: Array, table: Array, p: int, side: int, a: int) -> None:
     """Let cluster a take the place of that end of p."""
     _leave(pairs, table, p)
     _unlink(clusters, pairs, p, side)
@@ -151,7 +152,7 @@ def rename_end(clusters, pairs, table, p, side, a):
 
 
 @inner
-def add_sum(pairs, p, side, high, low):
+def add_sum(pairs: Array, p: int, side: int, high: float, low: float) -> None:
     """S[end[side]][the other end] += (high, low)."""
     k = 2 * side
     s = pairs[p].sums
@@ -159,7 +160,7 @@ def add_sum(pairs, p, side, high, low):
 
 
 @inner
-def set_key(clusters, pairs, p):
+def set_key(clusters: Array, pairs: Array, p: int) -> None:
     """The affinity (Eqs. 3 and 4) from the two sums, rounded once, and the node numbers."""
     a, c = pairs[p].end[0], pairs[p].end[1]
     s = pairs[p].sums
@@ -172,7 +173,7 @@ def set_key(clusters, pairs, p):
 
 
 @inner
-def before(pairs, p, q):
+def before(pairs: Array, p: int, q: int) -> Scalar:
     """The larger affinity first; of equal ones the smaller node numbers."""
     if pairs[p].key != pairs[q].key:
         return pairs[p].key > pairs[q].key
@@ -185,7 +186,7 @@ def before(pairs, p, q):
 
 
 @inner
-def sift(pairs, heap, counts, p):
+def sift(pairs: Array, heap: Array, counts: Array, p: int) -> None:
     """Move p, which is in the heap, to where its key belongs."""
     k = np.int64(pairs[p].place)
     while k > 0:
@@ -213,7 +214,7 @@ def sift(pairs, heap, counts, p):
 
 
 @inner
-def put_in_heap(pairs, heap, counts, p):
+def put_in_heap(pairs: Array, heap: Array, counts: Array, p: int) -> None:
     """Put p where its key belongs, whether it was in the heap or not."""
     if pairs[p].place < 0:
         pairs[p].place = counts[HEAPED]
@@ -222,7 +223,7 @@ def put_in_heap(pairs, heap, counts, p):
 
 
 @inner
-def take_from_heap(pairs, heap, counts, p):
+def take_from_heap(pairs: Array, heap: Array, counts: Array, p: int) -> None:
     k = pairs[p].place
     if k < 0:
         return

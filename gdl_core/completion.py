@@ -1,14 +1,24 @@
 """Joining what has no affinity, so that the hierarchy can be cut at any number of clusters."""
 
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
-from .neighbors import knn_graph
+from ._types import Array, Floats, Ints
+from .graph import AffinityGraph, KnnGraph
+from .neighbors import Metric, knn_graph
 from .tree import MergeTree
 
+DistancesAmong = Callable[[Ints, int], KnnGraph]
 
-def complete_by_distance(tree, knn, graph, distances_among=None):
+
+def complete_by_distance(
+    tree: MergeTree,
+    knn: KnnGraph,
+    graph: AffinityGraph,
+    distances_among: DistancesAmong | None = None,
+) -> MergeTree:
     """Go on merging by distance where no pair of clusters has a positive affinity.
 
     First along edges that lead one way only, by graph-based average linkage: the pair with the largest
@@ -34,7 +44,8 @@ def complete_by_distance(tree, knn, graph, distances_among=None):
     if len(tree.roots()) <= 1:
         return tree
     tree = _joined_by_weight(tree, graph)
-    weight = np.bincount(graph.indices, graph.weights, knn.n_samples)
+    weight = np.zeros(knn.n_samples)
+    weight += np.bincount(graph.indices, graph.weights, knn.n_samples)
     weight += np.bincount(
         np.repeat(np.arange(knn.n_samples), np.diff(graph.indptr)), graph.weights, knn.n_samples
     )
@@ -46,20 +57,20 @@ def complete_by_distance(tree, knn, graph, distances_among=None):
     return tree
 
 
-def among_samples(x, metric):
+def among_samples(x: Array, metric: Metric) -> DistancesAmong:
     """What `complete_by_distance` asks for, from samples or a dense array of distances."""
     if metric == "precomputed":
         return lambda samples, k: knn_graph(x[np.ix_(samples, samples)], k, metric=metric)
     return lambda samples, k: knn_graph(x[samples], k, metric=metric, search="exact")
 
 
-def _best_connected(tree, weight):
+def _best_connected(tree: MergeTree, weight: Floats) -> Ints:
     labels = tree.after(len(tree.children))
     order = np.lexsort((np.arange(len(labels)), -weight, labels))
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
 
 
-def _joined_by_weight(tree, graph):
+def _joined_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
     nodes = tree.nodes_after(len(tree.children))
     children = _LinkageByWeight(nodes, graph).merges(tree.n_initial + len(tree.children))
     return _extended(tree, children)
@@ -75,18 +86,22 @@ class _LinkageByWeight:
     corrected when they come to the top, because sizes and node numbers only grow.
     """
 
-    def __init__(self, nodes, graph):
+    def __init__(self, nodes: Ints, graph: AffinityGraph) -> None:
         self.near = _weights_between(nodes, graph)
         self.size = dict(zip(*(a.tolist() for a in np.unique(nodes, return_counts=True)), strict=True))
         self.node = {a: a for a in self.near}
-        self.queue = {a: [] for a in self.near}  # pairs, at their larger end: (-weight / size, node, slot)
-        self.first, self.heap = {}, []  # the best pair of each cluster, and all of them
+        # pairs, at their larger end: (-weight / size, node, slot)
+        self.queue: dict[int, list[tuple[float, int, int]]] = {
+            a: [] for a in self.near
+        }  # pairs, at their larger end: (-weight / size, node, slot)
+        self.first: dict[int, tuple[float, int, int, int]] = {}  # the best pair of each cluster,
+        self.heap: list[tuple[float, int, int, int]] = []  # and all of them
         for a in self.near:
             for b in self.near[a]:
                 if a < b:
                     self._put(a, b)
 
-    def merges(self, new):
+    def merges(self, new: int) -> list[tuple[int, int]]:
         """Pairs of nodes in the order of merging, which make the nodes ``new``, ``new`` + 1, ..."""
         children = []
         while self.heap:
@@ -106,28 +121,28 @@ class _LinkageByWeight:
             new += 1
         return children
 
-    def _key(self, a, b):
+    def _key(self, a: int, b: int) -> tuple[float, int, int]:
         nodes = self.node[a], self.node[b]
         return -self.near[a][b] / (self.size[a] * self.size[b]), min(nodes), max(nodes)
 
-    def _entry(self, a, b):
+    def _entry(self, a: int, b: int) -> tuple[float, int, int]:
         """What the pair is queued with at a."""
         return -self.near[a][b] / self.size[b], self.node[b], b
 
-    def _put(self, a, b):
+    def _put(self, a: int, b: int) -> None:
         a, b = sorted((a, b), key=lambda c: (self.size[c], len(self.near[c]), -self.node[c]), reverse=True)
         entry = self._entry(a, b)
         heapq.heappush(self.queue[a], entry)
         if self.queue[a][0] == entry:
             self._announce(a, b)
 
-    def _announce(self, a, b):
+    def _announce(self, a: int, b: int) -> None:
         item = (*self._key(a, b), a)
         if a not in self.first or item < self.first[a]:
             self.first[a] = item
             heapq.heappush(self.heap, item)
 
-    def _best(self, a):
+    def _best(self, a: int) -> int | None:
         """The other end of the best pair queued at a, or None."""
         queue = self.queue[a]
         while queue:
@@ -139,7 +154,7 @@ class _LinkageByWeight:
                 self._put(a, b)
         return None
 
-    def _merge(self, a, b, new):
+    def _merge(self, a: int, b: int, new: int) -> None:
         if len(self.near[a]) < len(self.near[b]):
             a, b = b, a
         del self.near[a][b], self.near[b][a]
@@ -157,26 +172,26 @@ class _LinkageByWeight:
             self._announce(a, best)
 
 
-def _weights_between(nodes, graph):
+def _weights_between(nodes: Ints, graph: AffinityGraph) -> dict[int, dict[int, float]]:
     """{a: {b: sum of the weights between a and b, both ways}}."""
     source, target = np.repeat(nodes, np.diff(graph.indptr)), nodes[graph.indices]
     between = (source != target) & (graph.weights > 0)
     source, target, weights = source[between], target[between], graph.weights[between]
     low, high = np.minimum(source, target), np.maximum(source, target)
     pairs, which = np.unique(np.stack([low, high]), axis=1, return_inverse=True)
-    near = {a: {} for a in np.unique(nodes).tolist()}
+    near: dict[int, dict[int, float]] = {a: {} for a in np.unique(nodes).tolist()}
     for a, b, weight in zip(*pairs.tolist(), np.bincount(which.ravel(), weights).tolist(), strict=True):
         near[a][b] = near[b][a] = weight
     return near
 
 
-def _joined(tree, source, target, distance):
+def _joined(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> MergeTree:
     """Single linkage along the given links, shortest first."""
     root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
     for t, pair in enumerate(tree.children):
         root[pair] = tree.n_initial + t
 
-    def find(c):
+    def find(c: int) -> int:
         while root[c] != c:
             root[c] = root[root[c]]
             c = root[c]
@@ -185,7 +200,7 @@ def _joined(tree, source, target, distance):
     now = tree.after(len(tree.children))
     between = np.flatnonzero(now[source] != now[target])
     ends = tree.initial_labels[source[between]], tree.initial_labels[target[between]]
-    children = []
+    children: list[tuple[int, int]] = []
     for e in np.lexsort((target[between], source[between], distance[between])):
         a, b = find(ends[0][e]), find(ends[1][e])
         if a != b:
@@ -195,7 +210,7 @@ def _joined(tree, source, target, distance):
     return _extended(tree, children)
 
 
-def _extended(tree, children):
+def _extended(tree: MergeTree, children: list[tuple[int, int]]) -> MergeTree:
     new = np.array(children, np.int64).reshape(-1, 2)
     affinities = np.concatenate([tree.affinities, np.zeros(len(new))])
     return MergeTree(tree.initial_labels, np.concatenate([tree.children, new]), affinities)

@@ -1,6 +1,7 @@
 """The scikit-learn clusterer: a thin shell over the functions of this package."""
 
 import warnings
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -9,16 +10,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checks import check_weighting, integer_at_least, one_of
 from ._jobs import effective_jobs
+from ._types import Floats, Ints
 from .completion import among_samples, complete_by_distance
-from .graph import affinity_graph, enough_initial_clusters, number_by_first
+from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
-from .neighbors import knn_graph
+from .neighbors import Metric, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .selection import give_to_neighbours, largest_drop, select_clusters
+from .selection import Selection, give_to_neighbours, select_clusters
+from .separation import count_separate_clusters
 from .tree import MergeTree
 
 
-class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
+class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # these have no types
     """Agglomerative clustering by graph degree linkage (Zhang, Wang, Zhao, Tang, ECCV 2012).
 
     Clusters are merged by the product of average indegree and average outdegree between them on the directed
@@ -27,8 +30,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : int or None, default=8
-        n_T. None: cut where the affinity of the next merge drops most, among 2 to sqrt(n) clusters
-        (`largest_drop`).
+        n_T. None: as many as are separate, joined to others by less than 2 % of their edge weight
+        (`count_separate_clusters`).
     algorithm : {"agdl", "gdl-u", "gdl"}, default="agdl"
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int, default=20
@@ -42,8 +45,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         K^c, for "agdl".
     min_cluster_size : int, default=1
         n_clusters counts only clusters of at least this many samples (`select_clusters`); samples of the
-        others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 1 is the
-        paper's rule; 5 is recommended.
+        others go to the cluster to which they are joined most strongly (`give_to_neighbours`). 5 is
+        recommended; the default is the rule of the paper, so that its results and those of the authors'
+        program are had without a setting.
     metric : str or callable, default="euclidean"
         Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
         distances or a sparse matrix with those of at least K others a row. Distances need not be symmetric:
@@ -92,22 +96,22 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters=8,
-        algorithm="agdl",
-        n_neighbors=20,
-        n_initial_neighbors=1,
-        bandwidth=1.0,
-        n_neighbor_clusters=10,
-        min_cluster_size=1,
-        metric="euclidean",
-        n_jobs=None,
-        search="auto",
-        min_nearest_weight=0.0,
-        small_clusters="absorb",
-        drop_outliers=False,
-        random_state=0,
-        verbose=0,
-    ):
+        n_clusters: int | None = 8,
+        algorithm: str = "agdl",
+        n_neighbors: int = 20,
+        n_initial_neighbors: int = 1,
+        bandwidth: float = 1.0,
+        n_neighbor_clusters: int = 10,
+        min_cluster_size: int = 1,
+        metric: Metric = "euclidean",
+        n_jobs: int | None = None,
+        search: str = "auto",
+        min_nearest_weight: float = 0.0,
+        small_clusters: str = "absorb",
+        drop_outliers: bool = False,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
         self.n_clusters = n_clusters
         self.algorithm = algorithm
         self.n_neighbors = n_neighbors
@@ -124,13 +128,14 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: None = None) -> Self:
         """Cluster X.
 
         Parameters
         ----------
-        X : array or sparse matrix
-            (n, d) samples, or distances where metric="precomputed".
+        X : array, sparse matrix or pair of arrays
+            (n, d) samples. With metric="precomputed" distances, dense or sparse, or a pair of arrays
+            (indices, distances) of neighbours found elsewhere (see `knn_graph`).
         y : ignored
 
         Returns
@@ -146,27 +151,22 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         self._check_parameters()
         X = self._check_input(X)
         knn = self._neighbours(X)
-        if knn is None:
-            self.graph_, self.tree_ = (
-                None,
-                MergeTree(np.zeros(1, np.int64), np.empty((0, 2), np.int64), np.empty(0)),
-            )
-        else:
-            self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
-            asked = self.n_initial_neighbors
-            initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
-            merged = self._merge(initial)
-            among = None if issparse(X) else among_samples(X, self.metric)
-            self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
+        self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
+        asked = self.n_initial_neighbors
+        initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
+        merged = self._merge(initial)
+        given = issparse(X) or isinstance(X, tuple)
+        among = None if given else among_samples(X, self.metric)
+        self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = largest_drop(self.tree_, min_cluster_size=self.min_cluster_size)
+            n_clusters = count_separate_clusters(self.tree_, self.graph_, self.min_cluster_size)
         self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         return self
 
-    def cut(self, n_clusters):
+    def cut(self, n_clusters: int) -> Ints:
         """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
 
         The hierarchy begins with the initial clusters of the fit, which adapts their number to its own
@@ -186,12 +186,17 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         return self._labels(integer_at_least("n_clusters", n_clusters, 1), warn=True)
 
-    def linkage(self):
-        """The hierarchy as SciPy's linkage matrix (`MergeTree.linkage`). (n - 1, 4) float64."""
+    def linkage(self) -> Floats:
+        """The hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
+
+        Returns
+        -------
+        (n - 1, 4) float64
+        """
         check_is_fitted(self)
         return self.tree_.linkage()
 
-    def _check_parameters(self):
+    def _check_parameters(self) -> None:
         if self.n_clusters is not None:
             integer_at_least("n_clusters", self.n_clusters, 1)
         integer_at_least("n_neighbors", self.n_neighbors, 1)
@@ -208,20 +213,23 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
                 f"got {self.n_initial_neighbors}"
             )
 
-    def _check_input(self, X):
+    def _check_input(self, X: Any) -> Any:
         from sklearn.utils.validation import validate_data
 
         precomputed = self.metric == "precomputed"
+        if precomputed and isinstance(X, tuple):
+            self.n_features_in_ = len(X[0])
+            return X
         sparse = ["csr"] if precomputed else False
         X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32])
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
         return X
 
-    def _neighbours(self, X):
-        n = X.shape[0]
+    def _neighbours(self, X: Any) -> KnnGraph:
+        n = len(X[0]) if isinstance(X, tuple) else X.shape[0]
         if n == 1:
-            return None
+            return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
         if self.n_neighbors > n - 1:
             warnings.warn(
                 f"n_neighbors={self.n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3
@@ -236,27 +244,27 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _merge(self, labels):
+    def _merge(self, labels: Ints) -> MergeTree:
         if self.algorithm == "gdl":
             return gdl(self.graph_, labels)
-        options = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        options: Any = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         if self.algorithm == "gdl-u":
             return gdl_u(self.graph_, labels, **options)
         return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
 
-    def _labels(self, n_clusters, warn):
+    def _labels(self, n_clusters: int, warn: bool) -> Ints:
         chosen = select_clusters(self.tree_, n_clusters, self.min_cluster_size)
         labels = chosen.labels
-        if self.small_clusters == "absorb" and self.graph_ is not None:
+        if self.small_clusters == "absorb":
             labels = give_to_neighbours(self.graph_, labels)
         if warn:
             self._warn(n_clusters, chosen)
-        if self.drop_outliers and self.graph_ is not None:
+        if self.drop_outliers:
             kept = split_at_largest_gap(connectivity_scores(self.graph_, labels))
             labels = np.where((labels >= 0) & kept[labels], labels, -1)
         return number_by_first(labels)
 
-    def _warn(self, n_clusters, chosen):
+    def _warn(self, n_clusters: int, chosen: Selection) -> None:
         without_affinity = (self.affinities_[: chosen.n_merges] == 0).any()
         if chosen.n_clusters < n_clusters:
             message = f"there are only {chosen.n_clusters} to start from"
@@ -274,7 +282,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):
             return
         warnings.warn(f"n_clusters={n_clusters}: {message}", stacklevel=4)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
         tags.input_tags.sparse = self.metric == "precomputed"

@@ -7,12 +7,15 @@ j, zero where there is none.
 import warnings
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ._checks import check_weighting, integer, integers
+from ._types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # so do sums of squares
@@ -22,7 +25,7 @@ MOST_DISTANCE = 1e150  # so do sums of squares
 class KnnGraph:
     """The K nearest neighbours of each sample, nearest first.
 
-    Attributes
+    Parameters
     ----------
     indices : (n, K) int32
         ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index).
@@ -36,10 +39,10 @@ class KnnGraph:
         negative or not finite, or a row is not sorted.
     """
 
-    indices: np.ndarray
-    distances: np.ndarray
+    indices: Int32s
+    distances: Floats
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         indices = integers("indices", self.indices)
         distances = np.ascontiguousarray(self.distances, dtype=np.float64)
         if indices.ndim != 2 or indices.shape != distances.shape:
@@ -51,7 +54,7 @@ class KnnGraph:
         object.__setattr__(self, "distances", distances)
         self._check()
 
-    def _check(self):
+    def _check(self) -> None:
         i, d = self.indices, self.distances
         n = len(i)
         if i.size == 0:
@@ -67,15 +70,27 @@ class KnnGraph:
             raise ValueError("each row must be sorted by (distance, index)")
 
     @property
-    def n_samples(self):
-        return self.indices.shape[0]
+    def n_samples(self) -> int:
+        """The number of samples, n."""
+        return len(self.indices)
 
     @property
-    def n_neighbors(self):  # K
-        return self.indices.shape[1]
+    def n_neighbors(self) -> int:
+        """The number of neighbours of each sample, K."""
+        return int(self.indices.shape[1])
 
-    def first(self, k):
-        """The graph of the ``k`` nearest neighbours alone."""
+    def first(self, k: int) -> "KnnGraph":
+        """The graph of the nearest neighbours alone.
+
+        Parameters
+        ----------
+        k : int
+            How many, at most K.
+
+        Returns
+        -------
+        KnnGraph
+        """
         if not 0 <= integer("k", k) <= self.n_neighbors:
             raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
@@ -85,7 +100,7 @@ class KnnGraph:
 class AffinityGraph:
     """The weighted directed graph, W in compressed rows.
 
-    Attributes
+    Parameters
     ----------
     indptr : (n + 1,) int64
         The edges of vertex i are ``indptr[i]:indptr[i + 1]``.
@@ -104,12 +119,12 @@ class AffinityGraph:
         diagonal.
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
+    indptr: Ints
+    indices: Int32s
+    weights: Floats
     sigma2: float = float("nan")
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         indptr = integers("indptr", self.indptr).astype(
             np.int64, copy=False
         )  # differences of uint never fall
@@ -130,9 +145,18 @@ class AffinityGraph:
         _check_edges(self.indptr, self.indices)
 
     @classmethod
-    def from_csr(cls, matrix):
-        """Any square sparse matrix of weights from 0 to 1e100 as a graph: of entries given twice the sum; the
-        diagonal is dropped.
+    def from_csr(cls, matrix: Any) -> "AffinityGraph":
+        """A matrix of weights as a graph.
+
+        Parameters
+        ----------
+        matrix : array or sparse matrix
+            (n, n) weights from 0 to 1e100. Entries that are stored twice are added up; the diagonal is
+            dropped.
+
+        Returns
+        -------
+        AffinityGraph
         """
         matrix = csr_matrix(matrix, dtype=np.float64, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
@@ -144,21 +168,27 @@ class AffinityGraph:
         return cls(matrix.indptr, matrix.indices, matrix.data)
 
     @property
-    def n_samples(self):
+    def n_samples(self) -> int:
+        """The number of samples, n."""
         return len(self.indptr) - 1
 
-    def to_csr(self):
-        """W as a SciPy matrix, (n, n) float64."""
+    def to_csr(self) -> Any:
+        """W as a SciPy matrix.
+
+        Returns
+        -------
+        (n, n) csr_matrix of float64
+        """
         n = self.n_samples
         return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
 
 
-def _check_range(indices, n):
+def _check_range(indices: Array, n: int) -> None:
     if indices.size and (indices.min() < 0 or indices.max() >= n):
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.min()} to {indices.max()}")
 
 
-def _check_edges(indptr, indices):
+def _check_edges(indptr: Ints, indices: Int32s) -> None:
     """No edge from a vertex to itself, none twice: merging and scores would count them differently."""
     n = len(indptr) - 1
     rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
@@ -180,13 +210,19 @@ def _check_edges(indptr, indices):
         )
 
 
-def _check_weights(weights):
+def _check_weights(weights: Floats) -> None:
     outside = ~((weights >= 0) & (weights <= MOST_WEIGHT))  # so are nan and infinity
     if outside.any():
         raise ValueError(f"weights must be in [0, {MOST_WEIGHT:g}], got {weights[outside][0]:g}")
 
 
-def affinity_graph(knn, bandwidth=1.0, *, sigma2=None, min_nearest_weight=0.0):
+def affinity_graph(
+    knn: KnnGraph,
+    bandwidth: float = 1.0,
+    *,
+    sigma2: float | None = None,
+    min_nearest_weight: float = 0.0,
+) -> AffinityGraph:
     """Edge weights from distances, w_ij = exp(-dist(i, j)^2 / sigma^2) (Eq. 1).
 
     Parameters
@@ -222,7 +258,7 @@ def affinity_graph(knn, bandwidth=1.0, *, sigma2=None, min_nearest_weight=0.0):
     return AffinityGraph(np.arange(n + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel(), sigma2)
 
 
-def initial_clusters(knn, n_initial_neighbors=1, *, mutual=False):
+def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: bool = False) -> Ints:
     """Weakly connected components of the K0-nearest-neighbour graph (Definition 1).
 
     Parameters
@@ -254,7 +290,13 @@ def initial_clusters(knn, n_initial_neighbors=1, *, mutual=False):
     return number_by_first(connected_components(links, directed=True, connection="weak")[1])
 
 
-def enough_initial_clusters(knn, n_initial_neighbors, n_clusters, *, stacklevel=1):
+def enough_initial_clusters(
+    knn: KnnGraph,
+    n_initial_neighbors: int,
+    n_clusters: int,
+    *,
+    stacklevel: int = 1,
+) -> Ints:
     """The `initial_clusters` of the largest K0 up to ``n_initial_neighbors`` that leaves ``n_clusters``.
 
     A smaller K0 than asked for is told in a warning; K0 = 0 leaves every sample a cluster of its own.
@@ -288,7 +330,7 @@ def enough_initial_clusters(knn, n_initial_neighbors, n_clusters, *, stacklevel=
     return labels
 
 
-def number_by_first(labels):
+def number_by_first(labels: ArrayLike) -> Ints:
     """The same partition with labels 0, 1, ... in order of first appearance; -1 stays -1. (n,) int64."""
     labels = np.asarray(labels)
     values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)

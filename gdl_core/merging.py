@@ -5,20 +5,31 @@ the one with the smaller node numbers comes first (compare the smaller numbers, 
 initial clusters are numbered as labelled and merged ones after them in order of creation.
 """
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._checks import integer, labels_of
-from ._components import interleave, split
+from ._checks import integer
+from ._components import Components, interleave, split
 from ._jobs import effective_jobs
-from .reference import gdl
+from ._types import Floats, Ints
+from .graph import AffinityGraph
+from .reference import checked_labels, gdl
 from .tree import MergeTree
 
 __all__ = ["agdl", "gdl", "gdl_u"]
 
 
-def gdl_u(graph, initial_labels, n_clusters=1, *, n_jobs=None, verbose=0):
+def gdl_u(
+    graph: AffinityGraph,
+    initial_labels: ArrayLike,
+    n_clusters: int = 1,
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MergeTree:
     """Exact graph degree linkage with the update formula (GDL-U, Algorithm 2), in about O(n K log n).
 
     The result is that of Algorithm 1: the same merges with the same affinities.
@@ -45,7 +56,15 @@ def gdl_u(graph, initial_labels, n_clusters=1, *, n_jobs=None, verbose=0):
     return _merge(graph, initial_labels, n_clusters, 0, n_jobs, verbose)
 
 
-def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=None, verbose=0):
+def agdl(
+    graph: AffinityGraph,
+    initial_labels: ArrayLike,
+    n_clusters: int = 1,
+    *,
+    n_neighbor_clusters: int = 10,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MergeTree:
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
     Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
@@ -55,10 +74,18 @@ def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=
 
     Parameters
     ----------
-    graph, initial_labels, n_clusters, n_jobs, verbose
-        As in `gdl_u`.
+    graph : AffinityGraph
+        n vertices.
+    initial_labels : (n,) array of int
+        Clusters to start from, 0, 1, ... without gaps.
+    n_clusters : int
+        n_T, as in `gdl_u`.
     n_neighbor_clusters : int
         K^c.
+    n_jobs : int, optional
+        Threads, as in `gdl_u`.
+    verbose : int
+        1 shows a progress bar.
 
     Returns
     -------
@@ -69,7 +96,14 @@ def agdl(graph, initial_labels, n_clusters=1, *, n_neighbor_clusters=10, n_jobs=
     return _merge(graph, initial_labels, n_clusters, int(n_neighbor_clusters), n_jobs, verbose)
 
 
-def _merge(graph, initial_labels, n_clusters, k_nearest, n_jobs, verbose):
+def _merge(
+    graph: AffinityGraph,
+    initial_labels: ArrayLike,
+    n_clusters: int,
+    k_nearest: int,
+    n_jobs: int | None,
+    verbose: int,
+) -> MergeTree:
     labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
     if n_initial <= n_clusters:
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
@@ -94,7 +128,7 @@ def _merge(graph, initial_labels, n_clusters, k_nearest, n_jobs, verbose):
     return MergeTree(labels, *interleave(components, n_merges, children, affinities, n_initial, n_clusters))
 
 
-def _shares(components, n_jobs):
+def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
     """Rows for the kernel, cut into runs of components with about the same number of edges."""
     vertex, cluster = components.vertex_start, components.cluster_start
     empty = np.zeros(len(vertex) - 1, np.int64)
@@ -105,7 +139,13 @@ def _shares(components, n_jobs):
     return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
 
 
-def _merge_share(parts, arguments, children, affinities, progress):
+def _merge_share(
+    parts: Ints,
+    arguments: tuple[Any, ...],
+    children: Ints,
+    affinities: Floats,
+    progress: Ints,
+) -> None:
     from ._merge_kernel import merge_components
 
     n_target, k_nearest, labels, indptr, indices, weights = arguments
@@ -127,33 +167,22 @@ def _merge_share(parts, arguments, children, affinities, progress):
     )
 
 
-def checked_labels(graph, initial_labels, n_clusters):
-    """The labels as (n,) int64 and their number, or one clear error."""
-    labels = labels_of(graph, initial_labels, "initial_labels")
-    if integer("n_clusters", n_clusters) < 1:
-        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-    n_initial = int(labels.max()) + 1 if len(labels) else 0
-    if len(labels) and (labels.min() < 0 or np.bincount(labels, minlength=n_initial).min() == 0):
-        raise ValueError("initial_labels must be 0, 1, ... without gaps")
-    return labels, n_initial
-
-
 class _Watch:
     """Threads for the kernel, and a progress bar over them; an interrupt stops them."""
 
-    def __init__(self, n_threads, total, verbose):
+    def __init__(self, n_threads: int, total: int, verbose: int) -> None:
         self.progress = np.zeros((n_threads, 2), np.int64)
         self.pool = ThreadPoolExecutor(n_threads)
         self.total, self.verbose = total, verbose
 
-    def __enter__(self):
+    def __enter__(self) -> "_Watch":
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.progress[:, 1] = 1
         self.pool.shutdown()
 
-    def wait(self, futures):
+    def wait(self, futures: list[Future[None]]) -> None:
         if self.verbose:
             from tqdm import tqdm
 

@@ -5,37 +5,53 @@ smallest index are taken. Distances are the same bits for any number of threads 
 """
 
 import warnings
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from ._cell_search import approximate_neighbours
 from ._checks import integer, one_of
-from ._exact_search import by_distance, exact_search, space_of, without_self
+from ._exact_search import ANGULAR, EUCLIDEAN, by_distance, exact_search, space_of
+from ._given_graph import check_n_neighbors, from_arrays, from_dense, from_sparse
 from ._jobs import effective_jobs
+from ._types import Array, Int32s
 from .graph import KnnGraph
 
-APPROXIMATE_ABOVE = 100_000  # samples; below, the exact search is faster or nearly as fast
+Metric = str | Callable[[Array, Array], float]
+
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
-APPROXIMATE_METRICS = (  # those that scikit-learn and pynndescent name alike
-    *("euclidean", "l2", "manhattan", "l1", "chebyshev", "cosine", "correlation"),
-    *("canberra", "braycurtis", "hamming"),
-)
+EXACT_UP_TO = 5e11  # n^2 (d + 64), about ten seconds of one processor
+OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in features
+BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_cell_search`
+BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
 WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that can't be had by name
 _BLOCK = 8192  # query rows at a time
 
 
 def knn_graph(
-    x, n_neighbors=20, *, metric="euclidean", search="auto", n_jobs=None, random_state=0, verbose=0
-):
-    """The K-nearest-neighbour graph of samples or distances.
+    x: Any,
+    n_neighbors: int = 20,
+    *,
+    metric: Metric = "euclidean",
+    search: str = "auto",
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> KnnGraph:
+    """The K-nearest-neighbour graph of samples, of distances, or of neighbours found elsewhere.
 
     Parameters
     ----------
-    x : array or sparse matrix
-        (n, d) samples; with ``metric="precomputed"`` an (n, n) array of distances (row i: from i; it need
-        not be symmetric, its diagonal is not used), or a sparse (n, n) matrix with the distances of at
-        least K others in each row, stored zeros included.
+    x : array, sparse matrix or pair of arrays
+        (n, d) samples. With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; it
+        need not be symmetric, its diagonal is not used); a sparse (n, n) matrix with the distances of at
+        least K others in each row, stored zeros included; a pair of arrays (indices, distances), each
+        (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return them. Of a pair
+        only the first K columns are read, or K + 1 where rows hold the sample itself, and a block of rows
+        at a time, so that it may be mapped from files larger than the memory.
     n_neighbors : int
         K, in [1, n - 1]. A sample is never its own neighbour.
     metric : str or callable
@@ -43,45 +59,55 @@ def knn_graph(
         distance 0, a row of zeros is at distance 1 from all others that are not; "correlation" takes no
         constant rows.
     search : {"auto", "exact", "approximate"}
-        "exact" uses scikit-learn, "approximate" pynndescent (``pip install gdl-match[ann]``). "auto" is
-        approximate above 100,000 samples of more than 8 features where pynndescent is installed and knows the
-        metric (``APPROXIMATE_METRICS``), else exact.
+        "exact" uses scikit-learn. "approximate" compares each sample with those in the nearest cells of a
+        partition and with the neighbours of its neighbours; for Manhattan, Chebyshev, Canberra, Bray-Curtis
+        and Hamming distances it uses pynndescent (``pip install gdl-match[ann]``). "auto" is exact where that
+        takes about ten seconds of one processor at the most, where there are up to 8 features, and where
+        the approximate search doesn't know the metric or lacks pynndescent.
     n_jobs : int, optional
-        Threads, as in scikit-learn; the result is the same for any number. The approximate search uses one.
+        Threads, as in scikit-learn; the result is the same for any number. pynndescent uses one.
     random_state : int
-        Seed of the approximate search.
+        Seed of pynndescent; nothing else is random.
     verbose : int
         1 shows a progress bar.
 
     Returns
     -------
     KnnGraph
+        Neighbours and distances, in float64.
 
     Raises
     ------
     ValueError
         Where K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
-        infinite, or a row of a sparse matrix has too few entries.
+        infinite, or a row of a sparse matrix or of a pair has too few neighbours.
 
     Examples
     --------
     >>> knn_graph([[0.0], [1.0], [3.0]], 1).indices.ravel()
     array([1, 0, 1], dtype=int32)
+    >>> knn_graph(([[1], [0], [1]], [[1.0], [1.0], [2.0]]), 1, metric="precomputed").distances.ravel()
+    array([1., 1., 2.])
     """
     one_of("search", search, ("auto", "exact", "approximate"))
     effective_jobs(n_jobs)  # raises
-    x, n_neighbors = _checked(x, metric), integer("n_neighbors", n_neighbors)
-    n = x.shape[0]
-    if not 1 <= n_neighbors <= n - 1:
-        raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
+    n_neighbors = integer("n_neighbors", n_neighbors)
+    if isinstance(x, tuple):
+        if metric != "precomputed":
+            raise ValueError('a pair (indices, distances) needs metric="precomputed"')
+        if len(x) != 2:
+            raise ValueError(f"X must be a pair (indices, distances), got {len(x)} arrays")
+        return from_arrays(x[0], x[1], n_neighbors)
+    x = _checked(x, metric)
+    check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
-        return _from_sparse(x, n_neighbors) if issparse(x) else _from_dense(x, n_neighbors)
+        return from_sparse(x, n_neighbors) if issparse(x) else from_dense(x, n_neighbors)
     if _is_approximate(search, x, metric):
         return _approximate(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _exact(x, n_neighbors, metric, n_jobs, verbose)
 
 
-def _checked(x, metric):
+def _checked(x: Any, metric: Metric) -> Any:
     from sklearn.utils.validation import check_array
 
     _check_metric(metric)
@@ -100,7 +126,7 @@ def _checked(x, metric):
     return x
 
 
-def _check_metric(metric):
+def _check_metric(metric: Metric) -> None:
     from sklearn.neighbors import VALID_METRICS
 
     known = sorted({name for names in VALID_METRICS.values() for name in names} - {*WITH_PARAMETERS})
@@ -108,74 +134,30 @@ def _check_metric(metric):
         raise ValueError(f"metric must be a function or one of {', '.join(known)}, got {metric!r}")
 
 
-def _is_approximate(search, x, metric):
-    large = x.shape[0] > APPROXIMATE_ABOVE and x.shape[1] > TREE_FEATURES
-    known = metric in APPROXIMATE_METRICS
-    if search == "exact" or (search == "auto" and not (large and known)):
+def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
+    n, d = x.shape
+    large = d > TREE_FEATURES and float(n) * n * (d + OVERHEAD) > EXACT_UP_TO
+    by_cells, by_descent = metric in BY_CELLS, metric in BY_DESCENT
+    if search == "exact" or (search == "auto" and not (large and (by_cells or by_descent))):
         return False
-    if not known:
-        raise ValueError(
-            f'search="approximate" takes metric {", ".join(APPROXIMATE_METRICS)}, got {metric!r}'
-        )
-    if find_spec("pynndescent") is not None:
+    if not (by_cells or by_descent):
+        known = ", ".join((*BY_CELLS, *BY_DESCENT))
+        raise ValueError(f'search="approximate" takes metric {known}, got {metric!r}')
+    if by_cells or find_spec("pynndescent") is not None:
         return True
     if search == "approximate":
-        raise ValueError('search="approximate" needs pynndescent: pip install gdl-match[ann]')
+        raise ValueError(
+            f'search="approximate" of {metric} distances needs pynndescent: pip install gdl-match[ann]'
+        )
     warnings.warn(
-        f"exact neighbour search among {x.shape[0]} samples; "
+        f"exact neighbour search among {n} samples by {metric} distances; "
         "pip install gdl-match[ann] for a faster, approximate one",
         stacklevel=4,
     )
     return False
 
 
-# --- precomputed distances ------------------------------------------------------------------------
-
-
-def _from_dense(distances, k):
-    n = len(distances)
-    indices, nearest = np.empty((n, k), np.int32), np.empty((n, k))
-    step = max(1, min(_BLOCK, 50_000_000 // n))
-    for start in range(0, n, step):
-        d = distances[start : start + step].astype(np.float64)
-        d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
-        found = np.argpartition(d, min(k, n - 1), axis=1)[:, : k + 1]
-        found, value = by_distance(found, np.take_along_axis(d, found, 1))
-        for r in np.flatnonzero(value[:, k - 1] == value[:, -1]) if k + 1 < n else ():
-            found[r, :k] = np.argsort(d[r], kind="stable")[:k]
-            value[r, :k] = d[r, found[r, :k]]
-        indices[start : start + step], nearest[start : start + step] = found[:, :k], value[:, :k]
-    return KnnGraph(indices, nearest)
-
-
-def _from_sparse(graph, k):
-    n = graph.shape[0]
-    if not graph.has_canonical_format:
-        graph = graph.copy()
-        graph.sum_duplicates()
-    rows = np.repeat(np.arange(n, dtype=graph.indices.dtype), np.diff(graph.indptr))
-    other = graph.indices != rows
-    count = np.bincount(rows[other], minlength=n)
-    if count.min() < k:
-        i = int(count.argmin())
-        raise ValueError(
-            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only "
-            f"{count[i]} entries besides the diagonal: decrease n_neighbors or store more neighbours"
-        )
-    indices, data = graph.indices[other], graph.data[other].astype(np.float64)
-    if count.min() == count.max():
-        found, value = by_distance(indices.reshape(n, -1), data.reshape(n, -1))
-        return KnnGraph(found[:, :k], value[:, :k])
-    order = np.lexsort((data, rows[other]))  # stable, and indices rise within a row
-    first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    take = order[first[:, None] + np.arange(k)]
-    return KnnGraph(indices[take], data[take])
-
-
-# --- samples --------------------------------------------------------------------------------------
-
-
-def _exact(x, k, metric, n_jobs, verbose):
+def _exact(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
     n, search = len(x), exact_search(x, metric, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
     for start in _progress(range(0, n, _BLOCK), verbose):
@@ -184,39 +166,45 @@ def _exact(x, k, metric, n_jobs, verbose):
     return KnnGraph(indices, distances)
 
 
-def _progress(blocks, verbose):
+def _progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
     if not verbose:
         return blocks
     from tqdm import tqdm
 
-    return tqdm(blocks, desc="neighbours", unit="block")
+    bar: Iterable[int] = tqdm(blocks, desc="neighbours", unit="block")
+    return bar
 
 
-# --- approximate ----------------------------------------------------------------------------------
+def _approximate(
+    x: Array, k: int, metric: Metric, n_jobs: int | None, random_state: int, verbose: int
+) -> KnnGraph:
+    """Candidates of the approximate search, with their distances computed again in float64.
 
-
-def _approximate(x, k, metric, n_jobs, random_state, verbose):
-    """pynndescent's graph, with distances computed again; rows short of K are an error.
-
-    It runs on one thread, because its graph depends on the number of threads.
+    Rows for which fewer than K were found are searched exactly.
     """
-    from pynndescent import NNDescent
-
     n, space = len(x), space_of(x, metric, n_jobs)
-    options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
-    search = NNDescent(x, metric=metric, n_neighbors=k + 2, **options)
-    found, value = search.neighbor_graph
-    del search
+    if space is None:
+        found, value = _by_descent(x, k, metric, random_state, verbose)
+    else:
+        found = approximate_neighbours(space.points, k, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in range(0, n, _BLOCK):
+    for start in _progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
-        f, v = without_self(found[rows], value[rows].astype(np.float64), rows)
-        if (f < 0).any():
-            raise ValueError(
-                f'the approximate search found fewer than {k} neighbours for some samples; use search="exact"'
-            )
-        if space is not None:
-            v = space.distances(rows, f)
+        f = found[rows]
+        v = space.distances(rows, f) if space is not None else value[rows].astype(np.float64)
+        v[(f < 0) | (f == rows[:, None])] = np.inf
         f, v = by_distance(f, v)
         indices[rows], distances[rows] = f[:, :k], v[:, :k]
+    short = np.flatnonzero(np.isinf(distances[:, -1]))
+    if len(short):
+        indices[short], distances[short] = exact_search(x, metric, n_jobs).k_nearest(short, k)
     return KnnGraph(indices, distances)
+
+
+def _by_descent(x: Array, k: int, metric: Metric, random_state: int, verbose: int) -> tuple[Int32s, Array]:
+    """pynndescent's graph, made on one thread, because it depends on the number of threads."""
+    from pynndescent import NNDescent
+
+    options = {"n_jobs": 1, "random_state": random_state, "verbose": bool(verbose)}
+    found, distances = NNDescent(x, metric=metric, n_neighbors=k + 2, **options).neighbor_graph
+    return found, distances

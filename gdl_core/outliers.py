@@ -2,11 +2,14 @@
 Elimination")."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._checks import labels_of
+from ._types import Bools, Floats
+from .graph import AffinityGraph
 
 
-def connectivity_scores(graph, labels):
+def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
     """The connectivity score of each cluster, sum_{i in C} [deg^-_i(C) + deg^+_i(C)].
 
     Parameters
@@ -30,7 +33,7 @@ def connectivity_scores(graph, labels):
     return 2 * total / np.maximum(size, 1)
 
 
-def split_at_largest_gap(scores):
+def split_at_largest_gap(scores: ArrayLike) -> Bools:
     """Which clusters stand above the largest gap between consecutive scores.
 
     Parameters
@@ -56,4 +59,5 @@ def split_at_largest_gap(scores):
     gaps = falling[:-1] - falling[1:]
     if gaps.size == 0 or gaps.max() == 0:
         return np.ones(len(scores), bool)
-    return scores >= falling[gaps.argmax()]
+    above: Bools = scores >= falling[gaps.argmax()]
+    return above

@@ -4,41 +4,50 @@ W is the (n, n) weighted adjacency matrix, W[i, j] = w_ij the weight of the edge
 of vertices, the clusters C_a and C_b. These functions are the referee of the compiled ones.
 """
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from ._checks import integer, labels_of
+from ._types import Array, Ints
+from .graph import AffinityGraph
 from .tree import MergeTree
 
+Vertices = Sequence[int] | Ints
+Edges = list[dict[int, int]]  # of each vertex, {the other end: weight}
 
-def indegree(w, i, cluster):
+
+def indegree(w: Array, i: int, cluster: Vertices) -> float:
     """Definition 2: deg^-_i(C) = 1/|C| sum_{j in C} w_ji."""
-    return sum(w[j, i] for j in cluster) / len(cluster)
+    return float(sum(w[j, i] for j in cluster) / len(cluster))
 
 
-def outdegree(w, i, cluster):
+def outdegree(w: Array, i: int, cluster: Vertices) -> float:
     """Definition 2: deg^+_i(C) = 1/|C| sum_{j in C} w_ij."""
-    return sum(w[i, j] for j in cluster) / len(cluster)
+    return float(sum(w[i, j] for j in cluster) / len(cluster))
 
 
-def directed_affinity(w, b, a):
+def directed_affinity(w: Array, b: Vertices, a: Vertices) -> float:
     """Eq. 3: A_{C_b -> C_a}, the sum over i in C_b of deg^-_i(C_a) deg^+_i(C_a)."""
     return sum(indegree(w, i, a) * outdegree(w, i, a) for i in b)
 
 
-def affinity(w, a, b):
+def affinity(w: Array, a: Vertices, b: Vertices) -> float:
     """Eq. 4: A_{C_a, C_b} = A_{C_b -> C_a} + A_{C_a -> C_b}."""
     return directed_affinity(w, b, a) + directed_affinity(w, a, b)
 
 
-def affinity_matrix_form(w, a, b):
+def affinity_matrix_form(w: Array, a: Vertices, b: Vertices) -> float:
     """Eq. 5 (Theorem 1), for a NumPy array W."""
+    a, b = np.asarray(a), np.asarray(b)
     ab, ba = w[np.ix_(a, b)], w[np.ix_(b, a)]
     one_a, one_b = np.ones(len(a)), np.ones(len(b))
-    return one_a @ ab @ ba @ one_a / len(a) ** 2 + one_b @ ba @ ab @ one_b / len(b) ** 2
+    return float(one_a @ ab @ ba @ one_a / len(a) ** 2 + one_b @ ba @ ab @ one_b / len(b) ** 2)
 
 
-def gdl(graph, initial_labels, n_clusters=1):
+def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) -> MergeTree:
     """Graph degree linkage, Algorithm 1, plain: the referee of `gdl_u`.
 
     Affinities are computed in exact integers (a float64 is an integer times a power of two) and rounded once.
@@ -57,16 +66,15 @@ def gdl(graph, initial_labels, n_clusters=1):
     -------
     MergeTree
     """
-    from .merging import checked_labels
-
     labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
     out_edges, in_edges, scale = _exact_edges(graph)
     node = labels.tolist()  # the cluster of each vertex
     members = {c: np.flatnonzero(labels == c).tolist() for c in range(n_initial)}
-    table = {}
+    table: dict[tuple[int, int], float] = {}
     for c in members:
         table.update(_affinities_of(c, members, node, out_edges, in_edges, scale))
-    children, affinities = [], []
+    children: list[tuple[int, int]] = []
+    affinities: list[float] = []
     while len(members) > n_clusters and table:
         a, b = min(table, key=lambda pair: (-table[pair], pair))
         new = n_initial + len(children)
@@ -80,12 +88,23 @@ def gdl(graph, initial_labels, n_clusters=1):
     return MergeTree(labels, np.array(children, np.int64).reshape(-1, 2), np.array(affinities, np.float64))
 
 
-def _exact_edges(graph):
+def checked_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int) -> tuple[Ints, int]:
+    """The labels as (n,) int64 and their number, or one clear error."""
+    labels = labels_of(graph, initial_labels, "initial_labels")
+    if integer("n_clusters", n_clusters) < 1:
+        raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
+    n_initial = int(labels.max()) + 1 if len(labels) else 0
+    if len(labels) and (labels.min() < 0 or np.bincount(labels, minlength=n_initial).min() == 0):
+        raise ValueError("initial_labels must be 0, 1, ... without gaps")
+    return labels, n_initial
+
+
+def _exact_edges(graph: AffinityGraph) -> tuple[Edges, Edges, int]:
     """Edges {j: w_ij * 2^s} of every vertex, those into it, and 2^s, all in integers."""
     ratios = [float(w).as_integer_ratio() for w in graph.weights]
     scale = max((q for _, q in ratios), default=1)
-    out_edges = [{} for _ in range(graph.n_samples)]
-    in_edges = [{} for _ in range(graph.n_samples)]
+    out_edges: Edges = [{} for _ in range(graph.n_samples)]
+    in_edges: Edges = [{} for _ in range(graph.n_samples)]
     for i in range(graph.n_samples):
         for e in range(graph.indptr[i], graph.indptr[i + 1]):
             p, q = ratios[e]
@@ -95,12 +114,22 @@ def _exact_edges(graph):
     return out_edges, in_edges, scale
 
 
-def _affinities_of(a, members, node, out_edges, in_edges, scale):
+def _affinities_of(
+    a: int,
+    members: dict[int, list[int]],
+    node: list[int],
+    out_edges: Edges,
+    in_edges: Edges,
+    scale: int,
+) -> dict[tuple[int, int], float]:
     """{(smaller, larger): affinity} of cluster a and every other to which it is positive (Eqs. 3 and 4)."""
-    to_a, from_a = {}, {}  # for i outside: |C_a| deg^+_i(C_a) and |C_a| deg^-_i(C_a)
-    sums_ca, sums_ac = {}, {}  # |C_a|^2 A_{C_c -> C_a} and |C_c|^2 A_{C_a -> C_c}
+    to_a: dict[int, int] = {}
+    from_a: dict[int, int] = {}  # for i outside: |C_a| deg^+_i(C_a) and |C_a| deg^-_i(C_a)
+    sums_ca: dict[int, int] = {}
+    sums_ac: dict[int, int] = {}  # |C_a|^2 A_{C_c -> C_a} and |C_c|^2 A_{C_a -> C_c}
     for j in members[a]:
-        to_c, from_c = {}, {}  # for j in C_a: |C_c| deg^+_j(C_c) and |C_c| deg^-_j(C_c)
+        to_c: dict[int, int] = {}
+        from_c: dict[int, int] = {}  # for j in C_a: |C_c| deg^+_j(C_c) and |C_c| deg^-_j(C_c)
         for i, w in in_edges[j].items():
             to_a[i] = to_a.get(i, 0) + w
             from_c[node[i]] = from_c.get(node[i], 0) + w
@@ -111,7 +140,7 @@ def _affinities_of(a, members, node, out_edges, in_edges, scale):
             sums_ac[c] = sums_ac.get(c, 0) + to_c[c] * from_c[c]
     for i in to_a.keys() & from_a.keys():
         sums_ca[node[i]] = sums_ca.get(node[i], 0) + to_a[i] * from_a[i]
-    result = {}
+    result: dict[tuple[int, int], float] = {}
     for c in (sums_ca.keys() | sums_ac.keys()) - {a}:
         size_a, size_c = len(members[a]) ** 2, len(members[c]) ** 2
         exact = Fraction(sums_ca.get(c, 0) * size_c + sums_ac.get(c, 0) * size_a, size_a * size_c * scale**2)

@@ -1,17 +1,21 @@
-"""Where to cut the hierarchy: counting only clusters of some size, and choosing the number of clusters."""
+"""Where to cut the hierarchy: counting only clusters of some size."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ._checks import integer, integer_at_least, labels_of
+from ._checks import integer, labels_of
+from ._types import Ints
+from .graph import AffinityGraph, number_by_first
+from .tree import MergeTree
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
     """A partition with the clusters that count.
 
-    Attributes
+    Parameters
     ----------
     labels : (n,) int64
         0, 1, ... in the order of the clusters' smallest members; -1 for samples of clusters that do not
@@ -22,16 +26,17 @@ class Selection:
         The size used, smaller than the one asked for where no cut has enough clusters that large.
     """
 
-    labels: np.ndarray
+    labels: Ints
     n_merges: int
     min_cluster_size: int
 
     @property
-    def n_clusters(self):
+    def n_clusters(self) -> int:
+        """The number of clusters that count."""
         return int(self.labels.max(initial=-1)) + 1
 
 
-def select_clusters(tree, n_clusters, min_cluster_size=1):
+def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1) -> Selection:
     """Cut where exactly ``n_clusters`` clusters have at least ``min_cluster_size`` members.
 
     A merge changes the number of such clusters by -1, 0 or +1 (two of them, one, or none that together make
@@ -69,7 +74,7 @@ def select_clusters(tree, n_clusters, min_cluster_size=1):
     return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
 
 
-def _cut_at(tree, counts, n_clusters):
+def _cut_at(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
     """Merges before the cut where ``counts`` (m + 1,), which somewhere is ``n_clusters``, is: the last one
     before affinity runs out, if there is one, otherwise the first after.
     """
@@ -78,22 +83,21 @@ def _cut_at(tree, counts, n_clusters):
     return int(by_affinity[-1] if len(by_affinity) else cuts[0])
 
 
-def large_clusters(tree, sizes, min_cluster_size):
+def large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
     """How many clusters have that many members before the first merge and after each. (m + 1,) int64."""
     large = sizes >= min_cluster_size
     start = large[: tree.n_initial].sum()
     steps = large[tree.n_initial :].astype(np.int64) - large[tree.children].sum(axis=1)
-    return start + np.concatenate([[0], np.cumsum(steps)])
+    counts: Ints = start + np.concatenate([[0], np.cumsum(steps)])
+    return counts
 
 
-def _without_small(labels, min_cluster_size):
-    from .graph import number_by_first
-
+def _without_small(labels: Ints, min_cluster_size: int) -> Ints:
     small = np.bincount(labels) < min_cluster_size
     return number_by_first(np.where(small[labels], -1, labels))
 
 
-def give_to_neighbours(graph, labels):
+def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     """Place samples labelled -1 in the cluster that they are joined to most strongly.
 
     In each round every such sample i with placed neighbours takes the cluster C with the largest
@@ -128,37 +132,3 @@ def give_to_neighbours(graph, labels):
         order = np.lexsort((-cluster, strength, sample))  # the best of each sample comes last
         best = order[np.append(np.diff(sample[order]) > 0, True)]
         labels[sample[best]] = cluster[best]
-
-
-def largest_drop(tree, max_clusters=None, min_cluster_size=1):
-    """The number of clusters at which the affinity of the next merge drops most.
-
-    Each number of clusters is cut where `select_clusters` cuts it. The running minimum of the affinities,
-    a_1 >= a_2 >= ..., is what the best merge was worth at the worst moment so far. The cut is before the
-    merge t with the largest a_{t-1} / a_t; a merge without any affinity, or the end of merges before a single
-    cluster is left, is the largest drop of all.
-
-    Parameters
-    ----------
-    tree : MergeTree
-    max_clusters : int, optional
-        Only cuts into 2 to this many clusters are compared, by default floor(sqrt(n)), but at least 2.
-    min_cluster_size : int
-        Clusters smaller than this are not counted, as in `select_clusters`.
-
-    Returns
-    -------
-    int
-        1 where there is nothing to compare.
-    """
-    integer_at_least("min_cluster_size", min_cluster_size, 1)
-    if max_clusters is None:
-        max_clusters = max(2, int(np.sqrt(len(tree.initial_labels))))
-    integer_at_least("max_clusters", max_clusters, 1)
-    counts = large_clusters(tree, tree.node_sizes(), min_cluster_size)
-    lowest = np.minimum.accumulate(np.concatenate([[np.inf], tree.affinities, [0.0]]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drop = np.nan_to_num(lowest[:-1] / lowest[1:], nan=0.0, posinf=np.finfo(float).max)
-    numbers = [c for c in np.unique(counts) if 2 <= c <= max_clusters]
-    cuts = np.sort([cut for c in numbers if (cut := _cut_at(tree, counts, c)) > 0])
-    return int(counts[cuts[np.argmax(drop[cuts])]]) if len(cuts) else 1

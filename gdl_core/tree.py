@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ._checks import integer
+from ._types import Floats, Ints
 from .graph import number_by_first
 
 
@@ -15,7 +16,7 @@ class MergeTree:
 
     Node numbers: 0 .. n_initial - 1 are the initial clusters, n_initial + t is what merge t made.
 
-    Attributes
+    Parameters
     ----------
     initial_labels : (n,) int64
         The initial cluster of each sample.
@@ -25,15 +26,16 @@ class MergeTree:
         Their affinity (Eq. 4). It is not monotone; 0 for a merge that joins clusters without any.
     """
 
-    initial_labels: np.ndarray
-    children: np.ndarray
-    affinities: np.ndarray
+    initial_labels: Ints
+    children: Ints
+    affinities: Floats
 
     @cached_property
-    def n_initial(self):
+    def n_initial(self) -> int:
+        """The number of initial clusters."""
         return int(self.initial_labels.max()) + 1 if len(self.initial_labels) else 0
 
-    def cut(self, n_clusters, *, min_affinity=0.0):
+    def cut(self, n_clusters: int, *, min_affinity: float = 0.0) -> Ints:
         """The partition into ``n_clusters`` clusters, or the nearest number that the merges reach.
 
         Parameters
@@ -55,20 +57,47 @@ class MergeTree:
         small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)
         return self.after(int(small[0]) if len(small) else n_merges)
 
-    def after(self, n_merges):
-        """The partition after the first ``n_merges`` merges, labelled as in `cut`."""
+    def after(self, n_merges: int) -> Ints:
+        """The partition after the first merges.
+
+        Parameters
+        ----------
+        n_merges : int
+            How many.
+
+        Returns
+        -------
+        (n,) int64
+            Labels as those of `cut`.
+        """
         return number_by_first(self.nodes_after(n_merges))
 
-    def nodes_after(self, n_merges):
-        """The node of each sample after the first ``n_merges`` merges. (n,) int64."""
+    def nodes_after(self, n_merges: int) -> Ints:
+        """The node of each sample after the first merges.
+
+        Parameters
+        ----------
+        n_merges : int
+            How many.
+
+        Returns
+        -------
+        (n,) int64
+        """
         n = self.n_initial
         root = np.arange(n + n_merges)
         for t in range(n_merges - 1, -1, -1):  # a parent comes after its children
             root[self.children[t]] = root[n + t]
         return root[self.initial_labels]
 
-    def node_sizes(self):
-        """Members of each node, initial clusters first. (n_initial + m,) int64."""
+    def node_sizes(self) -> Ints:
+        """The number of samples in each node.
+
+        Returns
+        -------
+        (n_initial + m,) int64
+            Initial clusters first.
+        """
         n = self.n_initial
         sizes = np.concatenate(
             [np.bincount(self.initial_labels, minlength=n), np.zeros(len(self.children), np.int64)]
@@ -77,17 +106,27 @@ class MergeTree:
             sizes[n + t] = sizes[a] + sizes[b]
         return sizes
 
-    def roots(self):
-        """The nodes that no merge has joined, in rising order."""
+    def roots(self) -> Ints:
+        """The nodes that no merge has joined.
+
+        Returns
+        -------
+        (r,) int64
+            In rising order.
+        """
         joined = np.zeros(self.n_initial + len(self.children), bool)
         joined[self.children] = True
         return np.flatnonzero(~joined)
 
-    def heights(self):
-        """A rising height for each merge, for drawing. (m,) float64.
+    def heights(self) -> Floats:
+        """A rising height for each merge, for drawing.
 
         1 + log10(a_1 / min(a_1, ..., a_t)): affinities rise and fall along the merges, their running minimum
-        does not rise. One unit is a factor of ten. Merges without affinity stand one unit above all others.
+        does not rise. One unit is a factor of ten. Merges without affinity are one unit above all others.
+
+        Returns
+        -------
+        (m,) float64
         """
         lowest = np.minimum.accumulate(self.affinities)
         positive = lowest > 0
@@ -96,18 +135,23 @@ class MergeTree:
         heights[~positive] = heights[positive].max(initial=0) + 1
         return heights
 
-    def linkage(self):
-        """The hierarchy as SciPy's linkage matrix over the samples, (n - 1, 4) float64.
+    def linkage(self) -> Floats:
+        """The hierarchy as SciPy's linkage matrix over the samples.
 
         Members of an initial cluster are joined first, one after the other at height 0; then come the merges
         at their `heights`; what is left after the last merge is joined one unit above it. Made for
         ``scipy.cluster.hierarchy.dendrogram``; use `cut` for partitions.
+
+        Returns
+        -------
+        (n - 1, 4) float64
         """
         n, heights = len(self.initial_labels), self.heights()
-        rows, node = [], {}  # of each node of the tree its number in the linkage
+        rows: list[tuple[int, int, float, int]] = []
+        node: dict[int, int] = {}  # of each node of the tree its number in the linkage
         size = np.ones(max(2 * n - 1, 0), np.int64)
 
-        def join(a, b, height):
+        def join(a: int, b: int, height: float) -> int:
             new = n + len(rows)
             size[new] = size[a] + size[b]
             rows.append((min(a, b), max(a, b), height, size[new]))

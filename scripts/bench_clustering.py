@@ -27,8 +27,14 @@ SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb":
 SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
 NEIGHBOURS = (8, 10, 15, 20, 30, 40)  # K
 SMALLEST = (1, 2, 3, 5, 8, 10, 20)  # min_cluster_size
-NEEDED = {"merging": ("mnist_test",), "quality": tuple(SETS), "bandwidth": tuple(SETS)}  # sets by part
-PARTS = ("merging", "scaling", "peers", "memory", "million", "quality", "bandwidth")
+NEEDED = {
+    "merging": ("mnist_test",),
+    "neighbours": ("mnist_test",),
+    "quality": tuple(SETS),
+    "bandwidth": tuple(SETS),
+}  # sets by part
+PARTS = ("merging", "scaling", "peers", "memory", "neighbours", "million", "quality", "bandwidth")
+ON_REQUEST = ("neighbours", "million")
 
 
 def main(argv=None):
@@ -36,7 +42,10 @@ def main(argv=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all but million"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help=f"of {', '.join(PARTS)}; default: all but {' and '.join(ON_REQUEST)}",
     )
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("GDL_DATA"), help="folder with clustering/"
@@ -53,7 +62,7 @@ def measure(options):
     check_least(options, repeats=1, jobs=1, child=1)
     if options.child:
         return print_fit_of_blobs(options.child, options.jobs)
-    parts = options.parts or [p for p in PARTS if p != "million"]
+    parts = options.parts or [p for p in PARTS if p not in ON_REQUEST]
     unknown = [p for p in parts if p not in PARTS]
     if unknown:
         raise ValueError(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
@@ -255,13 +264,74 @@ def memory(options):
     table("One whole fit in a process of its own, `gdl-u`", header, rows)
 
 
+def neighbours(options):
+    """Approximate neighbours beside faiss and pynndescent, where these are installed: time and recall."""
+    from gdl_core import knn_graph
+
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 4, (100, 16))
+    points = (centres[rng.integers(0, 100, 200_000)] + rng.normal(size=(200_000, 16))).astype(np.float32)
+    pictures = images(options, "mnist_test")[0].reshape(-1, 28, 28)
+    shifts = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1))
+    shifted = np.concatenate([np.roll(pictures, shift, (1, 2)).reshape(-1, 784) for shift in shifts])
+    rows = []
+    for x, k, lists in ((points, 15, (1024, 16)), (shifted, 20, (256, 16))):
+        knn_graph(x[:3000], k, search="approximate")  # compiles
+        methods = {
+            "`knn_graph`, approximate": lambda x, k: (
+                knn_graph(x, k, search="approximate", n_jobs=options.jobs).indices
+            ),
+            f"faiss IVFFlat, {lists[0]:,} lists, {lists[1]} probed": lambda x, k, lists=lists: of_faiss(
+                x, k, *lists
+            ),
+            "pynndescent": of_pynndescent,
+        }
+        chosen = rng.choice(len(x), 1000, replace=False)
+        exact = exact_neighbours(x, chosen, k)
+        for name, search in methods.items():
+            start = time.process_time()
+            try:
+                found = search(x, k)[chosen]
+            except ImportError:
+                continue
+            seconds = time.process_time() - start
+            shared = [len(set(a) & set(b)) for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
+            size = f"{len(x):,} x {x.shape[1]}"
+            rows.append((size, name, f"{seconds:.1f}", f"{sum(shared) / exact.size:.3f}"))
+    table("Approximate neighbours", ("samples", "method", "CPU s", "recall"), rows)
+
+
+def exact_neighbours(x, chosen, k):
+    """The k nearest others of the chosen samples, (c, k)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    found = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(x).kneighbors(x[chosen])[1]
+    return np.array([row[row != i][:k] for i, row in zip(chosen, found, strict=True)])
+
+
+def of_faiss(x, k, n_lists, n_probes):
+    import faiss
+
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(x.shape[1]), x.shape[1], n_lists)
+    index.train(x)
+    index.add(x)
+    index.nprobe = n_probes
+    return index.search(x, k + 1)[1][:, 1:]
+
+
+def of_pynndescent(x, k):
+    from pynndescent import NNDescent
+
+    return NNDescent(x, n_neighbors=k + 1, n_jobs=1, random_state=0).neighbor_graph[0][:, 1:]
+
+
 def million(options):
     """A million samples: approximate neighbours, time and memory of the whole process."""
     seconds, cpu, score, before, peak = fit_in_child(1_000_000, options.jobs)
     minutes = f"{seconds / 60:.1f}", f"{cpu / 60:.1f}"
     row = ("1,000,000 x 16", *minutes, f"{before / 1024:.2f}", f"{peak / 1024:.2f}", f"{score:.4f}")
     header = ("samples", "minutes", "CPU minutes", "GB before the fit", "GB at the peak", "NMI")
-    table("A million samples, `gdl-u`, pynndescent", header, [row])
+    table("A million samples, `gdl-u`", header, [row])
 
 
 def quality(options):

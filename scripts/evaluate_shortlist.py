@@ -15,8 +15,10 @@ from pathlib import Path
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
+from matching.collection.retrieval.codes import encode, query_of
+from matching.collection.retrieval.search import PROBES, find_neighbours, rank
+from matching.collection.retrieval.segments import segment_of
 from matching.collection.settings import config_of_store
-from matching.collection.shortlist import GalleryIndex, best
 from matching.collection.store import open_store
 from matching.collection.work import Settings, Source, described
 
@@ -41,7 +43,7 @@ def measure(arguments):
     sources = {number: Source(path, content) for number, path, content in images}
     gallery = sorted({row[1] for row in rows})
     start = time.perf_counter()
-    index = GalleryIndex(descriptors(sources[number], settings) for number in gallery)
+    segment = segment_of((number, encode(features(sources[number], settings))) for number in gallery)
     built = time.perf_counter() - start
     wanted = defaultdict(dict)  # query -> gallery picture -> score, of pairs with objects
     for query, picture, n_objects, score in rows:
@@ -49,24 +51,30 @@ def measure(arguments):
             wanted[query][picture] = score
     queries = sorted({row[0] for row in rows})
     start = time.perf_counter()
-    order = {q: best(index.scores(descriptors(sources[q], settings)), len(gallery)) for q in queries}
+    place = {q: places(features(sources[q], settings), segment, q) for q in queries}
     looked = (time.perf_counter() - start) / len(queries)
-    rank = {q: {gallery[k]: r for r, k in enumerate(ks) if gallery[k] != q} for q, ks in order.items()}
-    report(rank, wanted, len(gallery))
+    report(place, wanted, len(gallery))
     print(f"index {built:.1f} s, a query {looked:.2f} s")
 
 
-def descriptors(source, settings):
-    return described(source, settings).described.features.descriptors
+def features(source, settings):
+    return described(source, settings).described.features
 
 
-def report(rank, wanted, n_gallery):
+def places(found, segment, itself):
+    """Picture -> its place in the ranking of a query with these features, from 0."""
+    query = query_of(found, PROBES)
+    best = rank(query, find_neighbours(query, segment, [itself])).picture.tolist()
+    return {picture: k for k, picture in enumerate(best)}
+
+
+def report(place, wanted, n_gallery):
     """Recall by the length of the shortlist, and the most that any list so short can have."""
     n_pairs = sum(map(len, wanted.values()))
-    print(f"{len(rank)} queries, {n_gallery} gallery pictures, {n_pairs} pairs with objects in common")
+    print(f"{len(place)} queries, {n_gallery} gallery pictures, {n_pairs} pairs with objects in common")
     print("| shortlist | pairs matched | recall | best possible |\n|---|---|---|---|")
     for n in LENGTHS:
-        found = sum(rank[q][p] < n for q, pictures in wanted.items() for p in pictures)
+        found = sum(place[q].get(p, n) < n for q, pictures in wanted.items() for p in pictures)
         most = sum(min(n, len(pictures)) for pictures in wanted.values())
         print(f"| {n} | {min(n / n_gallery, 1):.0%} | {found / n_pairs:.3f} | {most / n_pairs:.3f} |")
 

@@ -56,13 +56,26 @@ def _parser():
         "--shortlist",
         type=whole_number,
         metavar="N",
-        help="of the gallery, match only the N pictures that share most descriptors with a query",
+        help="match each picture only with the N others that share most descriptors with it",
     )
     where = parser.add_argument_group("results")
     where.add_argument("--db", type=Path, metavar="FILE", required=True, help="database, made if missing")
     where.add_argument("--csv", type=Path, metavar="DIR", help="write the tables as CSV files")
     where.add_argument("--parquet", type=Path, metavar="DIR", help="write the tables as Parquet files")
     where.add_argument("--html", type=Path, metavar="FILE", help="write a report, one file for any browser")
+    where.add_argument(
+        "--groups",
+        action="store_true",
+        help="print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with"
+        " --csv also groups.csv, with --html a page by group",
+    )
+    where.add_argument("--colmap", type=Path, metavar="DIR", help="write all matches as COLMAP's database.db")
+    where.add_argument("--hloc", type=Path, metavar="DIR", help="write all matches as hloc's files")
+    where.add_argument(
+        "--static",
+        action="store_true",
+        help="leave out of them what moved: objects that no common motion of the camera explains",
+    )
     where.add_argument(
         "--html-pairs",
         type=whole_number,
@@ -75,7 +88,7 @@ def _parser():
         "--jobs", type=whole_number, metavar="N", help="processes at a time (default: one a processor)"
     )
     how.add_argument(
-        "--scheduler", type=_address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
+        "--scheduler", type=address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
     )
     how.add_argument(
         "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
@@ -95,7 +108,8 @@ def _parser():
     return parser
 
 
-def _address(text):
+def address(text):
+    """The address of a Dask scheduler, as an option has it."""
     if not is_address(text):
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
@@ -105,13 +119,16 @@ def _run(arguments, is_process):
     """is_process : whether the command has the process to itself, which an interrupt may end"""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
-    outputs = [arguments.csv, arguments.parquet, arguments.html]
+    outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
+    outputs += [arguments.colmap, arguments.hloc]
+    if arguments.static and not (arguments.colmap or arguments.hloc):
+        raise InputError("--static goes with --colmap or --hloc")
     if named > 1 or (named == 0 and not any(outputs)):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
         raise InputError("--query and --gallery go together")
-    if arguments.shortlist and arguments.gallery is None:
-        raise InputError("--shortlist goes with --query and --gallery")
+    if arguments.shortlist and arguments.gallery is None and arguments.all is None:
+        raise InputError("--shortlist goes with --all, or --query and --gallery")
     if arguments.restart and not named:
         raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
@@ -123,7 +140,7 @@ def _run(arguments, is_process):
     _write(arguments)
     if summary is not None and summary.internal_errors:
         return INTERNAL_ERROR
-    return _show(arguments.db)
+    return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
 
 
 def _check_outputs(arguments):
@@ -136,6 +153,15 @@ def _check_outputs(arguments):
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             check_tables_replaceable(check_folder(folder), kind)
+    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
+        if folder is not None:
+            from matching.collection.export_sfm import check_sfm_replaceable
+
+            check_sfm_replaceable(check_folder(folder), kind)
+    if arguments.groups and arguments.csv is not None:
+        from matching.collection.groups import check_groups_replaceable
+
+        check_groups_replaceable(arguments.csv)
     if arguments.html is not None:
         check_folder(arguments.html.parent)
         if is_folder(arguments.html):
@@ -156,7 +182,7 @@ def _match(arguments):
             _plan(arguments),
             arguments.db,
             config_of(arguments),
-            cache=_cache(arguments),
+            cache=cache_of(arguments),
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
             shortlist=arguments.shortlist,
@@ -191,7 +217,8 @@ def _plan(arguments):
     return plan_of_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def _cache(arguments):
+def cache_of(arguments):
+    """The FeatureCache of the options --cache and --cache-size."""
     from platformdirs import user_cache_path
 
     from matching.collection.cache import FeatureCache
@@ -207,12 +234,28 @@ def _write(arguments):
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             export(arguments.db, folder, kind)
-    if arguments.html is not None:
+    for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
+        if folder is not None:
+            from matching.collection.export_sfm import export_for_sfm
+
+            export_for_sfm(arguments.db, folder, kind, arguments.static)
+    if arguments.groups and arguments.csv is not None:
+        from matching.collection.groups import groups_csv, groups_in
+        from matching.output.files import write_whole
+
+        write_whole(arguments.csv / "groups.csv", groups_csv(groups_in(arguments.db)))
+    if arguments.groups and arguments.html is not None:
+        from matching.collection.html_groups import write_groups_report
+        from matching.output.files import make_folder
+
+        make_folder(arguments.html.parent)
+        write_groups_report(arguments.db, arguments.html)
+    elif arguments.html is not None:
         from matching.collection.html_report import write_collection_report
         from matching.output.files import make_folder
 
         make_folder(arguments.html.parent)
-        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, _cache(arguments))
+        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, cache_of(arguments))
 
 
 def _failures(db):
@@ -228,10 +271,11 @@ def _failures(db):
         )
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
-        yield f"failed: {_printable(name)}: {_printable(reason)}"
+        yield f"failed: {printable(name)}: {printable(reason)}"
 
 
-def _printable(text):
+def printable(text):
+    """Text without letters that would change what a terminal shows."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -242,6 +286,15 @@ def told(summary):
         f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {summary.objects} objects;"
         f" this run: {summary.described} pictures described, {summary.matched} pairs matched"
     )
+
+
+def _show_groups(db):
+    from matching.collection.groups import groups_in
+    from matching.collection.html_groups import table_of
+
+    groups = groups_in(db)
+    print("\n".join(printable(line) for line in table_of(groups).splitlines()))
+    return FOUND if groups else NONE_FOUND
 
 
 def _show(db):
@@ -259,7 +312,7 @@ def _show(db):
         return NONE_FOUND
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
-        names = (_printable(Path(path).name) for path in (path0, path1))
+        names = (printable(Path(path).name) for path in (path0, path1))
         print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
     "group": ("matching.cli.group", "FILE", "group the matches that another program found into objects"),
     "collection": ("matching.cli.collection", "...", "match many pictures into one database"),
-    "index": ("matching.collection.index_command", "...", "keep an index of many pictures, and query it"),
+    "index": ("matching.cli.index", "...", "keep an index of many pictures, and query it"),
     "serve": ("matching.cli.serve", "", "run a web page on this machine"),
 }
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -25,6 +26,7 @@ from matching.errors import InputError
 from matching.output.provenance import differences, programs
 from matching.parent_watchdog import end_with
 
+TOGETHER = 1000  # tasks that are taken from the list at a time, which may be a database's
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 30  # seconds
 
@@ -44,6 +46,12 @@ def local_backend(jobs):
 
 
 def _run_local(jobs, function, tasks):
+    tasks = iter(tasks)
+    while some := list(islice(tasks, TOGETHER)):
+        yield from _run_some(jobs, function, some)
+
+
+def _run_some(jobs, function, tasks):
     waiting = {task[0]: task for task in tasks}
     while waiting:
         try:

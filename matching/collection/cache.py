@@ -4,7 +4,8 @@ An entry's key says what its features come from: the file's content, the setting
 programs and the kind of processor that computed them. Entries are written beside their place and renamed, so
 that two writers or a crash leave whole entries only. They hold a checksum over key and content: one that is
 damaged, or another one's, counts as missing. The entries used least recently go when they take more room than
-allowed.
+allowed: `room` keeps their sum, so that all of them are looked at once per tenth of the room that fills, not
+for each new one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from matching.collection import room
 from matching.features.extraction import Features
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
@@ -95,45 +97,60 @@ class FeatureCache:
     def put(self, key, entry):
         """Keep a CachedPicture; without an error where the disk is full or can't be written."""
         path = self._path(key)
-        part = path.with_name(f"{uuid4().hex}.part")
+        part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # it is described again when needed
             path.parent.mkdir(exist_ok=True)
+            self._unfinished.mkdir(exist_ok=True)
             try:
                 with part.open("xb") as file:  # tempfile's would be for this user alone
                     arrays = _arrays(entry)
                     np.savez(file, **arrays, checksum=_checksum(key, arrays))
-                if part.stat().st_size <= self.limit:
-                    part.replace(path)
+                if (size := part.stat().st_size) > self.limit:
+                    return
+                part.replace(path)
             finally:
                 part.unlink(missing_ok=True)
-            self._make_room()
+                self._remove_abandoned()
+            taken = room.add(self._ledger, size)
+            if taken is None or taken > self.limit:
+                self._make_room()
+
+    @property
+    def _unfinished(self):
+        return self.folder / "unfinished"
+
+    @property
+    def _ledger(self):
+        return self.folder / "room"
 
     def _path(self, key):
         return self.folder / key[:2] / f"{key}{SUFFIX}"
 
     def _make_room(self):
+        """Count the entries; those used least recently go where they take too much room."""
+        begun = room.begin_count(self._ledger)
         entries = sorted(self._entries(), key=lambda entry: entry[0])  # used least recently first
         taken = sum(size for _, size, _ in entries)
-        if taken <= self.limit:
-            return
-        for _, size, path in entries:
+        for _, size, path in entries if taken > self.limit else ():
             if taken <= FULL * self.limit:
                 break
             with suppress(OSError):  # another user's
                 path.unlink(missing_ok=True)
                 taken -= size
+        room.end_count(self._ledger, taken, begun)
 
     def _entries(self):
-        """(time of last use, bytes, path) of each entry; on the way, unfinished files of the past go."""
-        for path in self.folder.glob("??/*"):
-            try:
+        """(time of last use, bytes, path) of each entry."""
+        for path in self.folder.glob(f"??/*{SUFFIX}"):
+            with suppress(OSError):  # another process made room, or it is another user's
                 status = path.stat()
-                if path.suffix == SUFFIX:
-                    yield status.st_mtime_ns, status.st_size, path
-                elif path.suffix == ".part" and status.st_mtime < time.time() - ABANDONED:
+                yield status.st_mtime_ns, status.st_size, path
+
+    def _remove_abandoned(self):
+        for path in self._unfinished.glob("*.part"):
+            with suppress(OSError):
+                if path.stat().st_mtime < time.time() - ABANDONED:
                     path.unlink(missing_ok=True)
-            except OSError:  # another process made room, or it is another user's
-                continue
 
 
 def _arrays(entry):

@@ -29,17 +29,23 @@ class Plan:
     paths : absolute paths of the pictures, each once
     listed : (i, j) rows of `paths`, each pair once
     queries, gallery : rows of `paths`; empty where the pairs are listed
+    is_mutual : whether queries and gallery are the same pictures, and each pair is wanted once, the picture
+        of the smaller row first
     """
 
     paths: tuple[str, ...]
     listed: tuple[tuple[int, int], ...] = ()
     queries: tuple[int, ...] = ()
     gallery: tuple[int, ...] = ()
+    is_mutual: bool = False
 
     def pairs(self):
-        """All pairs (i, j), one by one: a large gallery has more than fit a list."""
+        """All pairs (i, j), one by one: a large folder has more than fit a list."""
         yield from self.listed
-        yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
+        if self.is_mutual:
+            yield from combinations(self.queries, 2)
+        else:
+            yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
 
 
 def plan_of_list(path):
@@ -73,7 +79,8 @@ def plan_of_folder(folder, recursive=False):
     paths = pictures_in(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
-    return _plan(combinations(paths, 2))
+    rows = tuple(range(len(paths)))
+    return Plan(tuple(paths), (), rows, rows, is_mutual=True)
 
 
 def plan_of_gallery(queries, gallery, recursive=False):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from matching.collection.backends import Lost, dask_backend, local_backend
 from matching.collection.cache import content_digest
 from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.shortlist import GalleryIndex, best, fingerprint, require_index
+from matching.collection.shortlist import fingerprint
+from matching.collection.shortlist import shortlist as choose_pairs
 from matching.collection.store import open_store
-from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
+from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
@@ -62,7 +63,8 @@ def match_collection(
     cache : FeatureCache
     jobs : processes on this machine; None: one a processor
     scheduler : address of a Dask scheduler whose workers see the same files, instead of `jobs`
-    shortlist : pictures of the gallery that are matched with each query; None: all
+    shortlist : pictures of the gallery that are matched with each query, of a folder those that are matched
+        with each one; None: all
     retry : whether pictures and pairs that failed in an earlier run are tried again
     restart : whether the database is begun anew, whatever it holds and was made with
     progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
@@ -79,8 +81,6 @@ def match_collection(
         raises: it is recorded with its reason, and so are its pairs.
     """
     check_config(config)
-    if shortlist is not None:
-        require_index()
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
     backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
@@ -93,7 +93,7 @@ def match_collection(
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         n_described = _describe(store, run, settings, progress)
         if shortlist is not None:
-            _add_shortlist(store, plan, numbers, shortlist, settings, progress)
+            _add_shortlist(store, plan, numbers, shortlist, run, settings, progress)
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, run, settings, progress)
         return _summary(store, n_described, n_matched)
@@ -117,29 +117,29 @@ def _describe(store, run, settings, progress):
             content = content_digest(path_of[record.id])
             record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
         else:
-            _check_origin(record)
+            check_origin(record)
         store.record_image(record)
     return len(rows)
 
 
 def _match(store, run, settings, progress):
     sources = _sources(store)  # shared: there may be millions of pairs
-    pending = store.rows("SELECT id, image0, image1 FROM pairs WHERE status = 'pending' ORDER BY id")
     # another run may have found just now that a picture has changed: its pairs are that run's
-    rows = [row for row in pending if row[1] in sources and row[2] in sources]
+    rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
     tasks = ((number, sources[i], sources[j], settings) for number, i, j in rows)
-    pictures_of = {number: pair for number, *pair in rows}
-    for record in progress(run(match_files, tasks), total=len(rows), desc="pairs"):
+    n = 0
+    for record in progress(run(match_files, tasks), total=store.n_pending_pairs(), desc="pairs"):
         if isinstance(record, Lost):
-            contents = tuple(sources[k].content for k in pictures_of[record.id])
-            record = PairRecord(record.id, contents, error=record.error)
+            (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (record.id,))
+            record = PairRecord(record.id, tuple(sources[k].content for k in pair), error=record.error)
         else:
-            _check_origin(record)
+            check_origin(record)
         store.record_pair(record)
-    return len(rows)
+        n += 1
+    return n
 
 
-def _check_origin(record):
+def check_origin(record):
     """Raise InputError where a record comes from a process with other programs: its result may be another."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
@@ -156,48 +156,22 @@ def _sources(store):
     return {number: Source(path, content) for number, path, content in rows}
 
 
-def _add_shortlist(store, plan, numbers, n, settings, progress):
+def _add_shortlist(store, plan, numbers, n, run, settings, progress):
     sources = _sources(store)
-    queries, gallery = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
-    gallery = [number for number in gallery if number in sources]
-    contents = ([sources[k].content if k in sources else None for k in side] for side in (queries, gallery))
+    sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
+    queries, gallery = ([number for number in side if number in sources] for side in sides)
+    contents = ([sources[k].content for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, *contents, as_text(programs()))
     if not store.has_shortlist(known_as):
-        lost = set()
-
-        def described_ones(numbers, what):
-            told = progress(numbers, total=len(numbers), desc=what)
-            return _descriptors(told, sources, settings, lost)
-
-        pairs = list(_shortlist(described_ones(gallery, "index"), described_ones(queries, "shortlist"), n))
-        store.add_pairs(pairs, None if lost else known_as)
-
-
-def _shortlist(gallery, queries, n):
-    """The pairs (query, picture of the gallery), both sides given as (number, descriptors) one by one."""
-    numbers = []
-
-    def descriptors():
-        for number, found in gallery:
-            numbers.append(number)
-            yield found
-
-    index = GalleryIndex(descriptors())
-    for query, found in queries:
-        itself = [k for k, number in enumerate(numbers) if number == query]
-        yield from ((query, numbers[k]) for k in best(index.scores(found), n, itself))
-
-
-def _descriptors(numbers, sources, settings, lost):
-    """(number, descriptors) of the pictures with a Source; those whose file is gone, or another one since it
-    was described, are left out and added to `lost`.
-    """
-    for number in numbers:
-        if number in sources:
-            try:
-                yield number, described(sources[number], settings).described.features.descriptors
-            except InputError:
-                lost.add(number)
+        found = choose_pairs(
+            *(queries, gallery, sources, n),
+            run=run,
+            settings=settings,
+            progress=progress,
+            check=check_origin,
+        )
+        pairs = dict.fromkeys(tuple(sorted(p)) for p in found.pairs) if plan.is_mutual else found.pairs
+        store.add_pairs(pairs, None if found.lost else known_as)
 
 
 def _summary(store, described, matched):

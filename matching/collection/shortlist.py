@@ -1,113 +1,296 @@
-"""Which pictures of a large gallery are worth matching with a query: those that share descriptors with it.
+"""Which pictures are worth matching with a query: those that share most descriptors with it.
 
-Every descriptor of the query looks up its K + 1 nearest ones in an approximate index over the whole gallery
-(faiss). The last of them stands for the background, as in local naive Bayes nearest neighbour (McCann and
-Lowe, CVPR 2012): the descriptor votes for each picture among the first K that has one much nearer than that.
-Their sum of distance differences ranks worse here, because the many descriptors that fit anything outweigh
-the few that fit one picture; docs/collections.md has numbers.
+The gallery is cut into shards, files of the cache's folder, each made by one task; one that another machine
+can't see is made again there from the features. A task takes some queries through one shard. What the shards
+find is merged here, query by query, and is the same for any number of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
-from contextlib import contextmanager
-from importlib.util import find_spec
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from uuid import uuid4
 
-import numpy as np
-
+from matching.collection.backends import Lost
+from matching.collection.retrieval import codes, search
+from matching.collection.retrieval.segments import Segment, open_segment, segment_of, write_segment
+from matching.collection.work import INTERNAL, Settings, Source, described
 from matching.errors import InputError
-from matching.features.extraction import DESCRIPTOR_NORM
+from matching.output.provenance import Origin, origin
+from matching.threads import limited_threads
 
-PER_PICTURE = 2000  # descriptors of a gallery picture, spread over its list
-NEIGHBORS = 10  # K, of a descriptor of the query
-RATIO = 0.7  # of a distance that earns a vote to the background's
-SEARCHED = 16  # of the index's lists, for each descriptor
-TRAINED_ON = 64  # descriptors a list, for its centre
-
-
-def require_index():
-    """Raise InputError where the library of the index is not installed."""
-    if find_spec("faiss") is None:
-        raise InputError("--shortlist needs faiss: pip install 'gdl-match[shortlist]'")
+SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (41 kB a picture)
+TOGETHER = 32  # queries a task
+ABANDONED = 86400  # seconds after which the shards of a run that was killed go
 
 
-class GalleryIndex:
-    """An approximate index over the descriptors of a gallery. The same pictures give the same index.
+@dataclass(frozen=True)
+class Shard:
+    """Some pictures of a gallery.
 
-    Descriptors are kept with 8 bits a component: 128 bytes each, 256 kB a picture.
+    path : file of its Segment
+    pictures : (number, Source) of each, where the file can be made from them
+    dead : numbers of pictures whose entries don't count
     """
 
-    def __init__(self, pictures):
-        """pictures : iterable of descriptors (n, 128), one array a picture"""
-        import faiss
-
-        chosen = [some_descriptors(descriptors) for descriptors in pictures]
-        self.n_pictures = len(chosen)
-        self._owner = np.repeat(np.arange(len(chosen)), [len(c) for c in chosen])
-        stacked = np.concatenate(chosen) if chosen else np.empty((0, 128), np.float32)
-        lists = max(min(round(4 * math.sqrt(len(stacked))), len(stacked) // 40), 1)
-        self._index = faiss.index_factory(128, f"IVF{lists},SQ8")
-        self._index.nprobe = SEARCHED
-        if len(stacked):
-            with _one_thread(faiss):
-                step = max(len(stacked) // (TRAINED_ON * lists), 1)
-                self._index.train(stacked[::step])
-                self._index.add(stacked)
-
-    def scores(self, descriptors):
-        """(n_pictures,) float64: how much the descriptors (n, 128) of a query speak for each picture."""
-        import faiss
-
-        wanted = some_descriptors(descriptors, len(descriptors))
-        if not len(wanted) or not len(self._owner):
-            return np.zeros(self.n_pictures)
-        with _one_thread(faiss):
-            squared, found = self._index.search(wanted, NEIGHBORS + 1)
-        return votes(squared, self._owner[found], found >= 0, self.n_pictures)
+    path: str
+    pictures: tuple[tuple[int, Source], ...] = ()
+    dead: tuple[int, ...] = ()
 
 
-def some_descriptors(descriptors, most=PER_PICTURE):
-    """At most `most` of the rows, evenly spread, as unit vectors."""
-    step = np.linspace(0, len(descriptors), min(most, len(descriptors)), endpoint=False).astype(int)
-    return np.ascontiguousarray(descriptors[step] / np.float32(DESCRIPTOR_NORM))
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a task found out.
 
-
-def votes(squared, owner, known, n_pictures):
-    """(n_pictures,) float64: how many descriptors of a query vote for each picture.
-
-    squared : (n, K + 1) squared distances of each descriptor's nearest ones, rising
-    owner : (n, K + 1) the picture of each
-    known : (n, K + 1) bool, false where the index gave fewer
-
-    >>> votes(np.array([[1.0, 4.0, 9.0]]), np.array([[1, 1, 0]]), np.ones((1, 3), bool), 2)
-    array([0., 1.])
+    id : the task's number
+    neighbours : of each query its number, its Query without the descriptors, and its Neighbours
+    lost : numbers of the pictures whose file is gone, or another one
+    bad_input : why the shard can't be used, None where it can
+    error : traceback, None where nothing failed
+    origin : Origin of the process that worked on it
     """
-    background = np.where(known, squared, -np.inf).max(axis=1, keepdims=True)
-    near = known & (squared < RATIO**2 * background)
-    row, column = np.nonzero(near[:, :-1])
-    once = np.unique(row * n_pictures + owner[row, column])  # a picture gets one vote a descriptor
-    return np.bincount(once % n_pictures, minlength=n_pictures).astype(float)
+
+    id: int
+    neighbours: tuple[tuple[int, codes.Query, search.Neighbours], ...] = ()
+    lost: tuple[int, ...] = ()
+    bad_input: str | None = None
+    error: str | None = None
+    origin: Origin | None = None
 
 
-def best(scores, n, but=()):
-    """Indices of the n highest scores, falling; ties by the smaller index; not those in `but`."""
-    order = np.lexsort((np.arange(len(scores)), -scores))
-    return [int(k) for k in order if k not in but][:n]
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """pairs : (query, picture of the gallery), numbers; each query's best first
+    lost : pictures that could not be looked at
+    """
+
+    pairs: list[tuple[int, int]]
+    lost: set[int]
 
 
-def fingerprint(n, queries, gallery, programs):
+@dataclass(frozen=True, eq=False)
+class Rankings:
+    """best : number of a query -> (picture, score) of the best ones, falling
+    lost : pictures that could not be looked at
+    """
+
+    best: dict[int, list[tuple[int, int]]]
+    lost: set[int]
+
+
+def shortlist(
+    queries: Sequence[int],
+    gallery: Sequence[int],
+    sources: Mapping[int, Source],
+    n: int,
+    *,
+    run: Callable,
+    settings: Settings,
+    progress: Callable,
+    check: Callable = lambda record: None,
+) -> Shortlist:
+    """For each query the n pictures of a gallery that share most descriptors with it, itself apart.
+
+    queries, gallery : numbers of pictures with a Source
+    run : backend, see `matching.collection.backends`
+    check : called with what each task gives
+    """
+    with _folder(settings.cache.folder) as folder:
+        shards = [
+            Shard(str(folder / f"{k}.seg"), tuple((number, sources[number]) for number in some))
+            for k, some in enumerate(batched(sorted(set(gallery)), _shard_size(len(gallery))))
+        ]
+        lost: set[int] = set()
+        tasks = ((k, shard, settings) for k, shard in enumerate(shards))
+        for record in progress(run(make_shard, tasks), total=len(shards), desc="index"):
+            _check(record, check)
+            lost.update(record.lost)
+        found = rankings(
+            queries, shards, sources, n, run=run, settings=settings, progress=progress, check=check
+        )
+        lost.update(found.lost)
+        best = found.best
+        return Shortlist([(number, k) for number in queries for k, _ in best.get(number, ())], lost)
+
+
+def rankings(
+    queries: Sequence[int],
+    shards: Sequence[Shard],
+    sources: Mapping[int, Source],
+    n: int,
+    *,
+    run: Callable,
+    settings: Settings,
+    progress: Callable,
+    check: Callable = lambda record: None,
+) -> Rankings:
+    """The n pictures in some shards that share most descriptors with each query, itself apart.
+
+    queries : numbers, with a Source each
+    The others are as of `shortlist`.
+    """
+    found = _neighbours(queries, shards, sources, run, settings, check)
+    best: dict[int, list[tuple[int, int]]] = {}
+    lost: set[int] = set()
+    for number, query, neighbours, gone in progress(found, total=len(queries), desc="shortlist"):
+        lost.update(gone)
+        if query is not None:
+            ranking = search.rank(query, neighbours)
+            best[number] = list(zip(ranking.best(n), ranking.score[:n].tolist(), strict=True))
+    return Rankings(best, lost)
+
+
+def make_shard(number: int, shard: Shard, settings: Settings) -> Found:
+    """Write the file of a Shard."""
+    try:
+        with limited_threads(1):
+            _, lost = _opened(shard, settings)
+    except Exception:
+        return Found(number, error=traceback.format_exc(), origin=origin())
+    return Found(number, (), lost, origin=origin())
+
+
+def search_shard(
+    number: int, queries: Sequence[tuple[int, Source]], shard: Shard, settings: Settings
+) -> Found:
+    """The Neighbours of some queries in a Shard."""
+    found, lost = [], []
+    try:
+        with limited_threads(1):
+            segment, gone = _opened(shard, settings)
+            lost.extend(gone)
+            for picture, source in queries:
+                try:
+                    query = _query(source, settings)
+                except InputError:
+                    lost.append(picture)
+                    continue
+                neighbours = search.find_neighbours(query, segment, [picture, *shard.dead])
+                found.append(
+                    (picture, codes.Query(query.descriptors[:0], query.shape, query.cells[:0]), neighbours)
+                )
+    except InputError as error:
+        return Found(number, bad_input=str(error), origin=origin())
+    except Exception:
+        return Found(number, error=traceback.format_exc(), origin=origin())
+    return Found(number, tuple(found), tuple(lost), origin=origin())
+
+
+def forget_segments() -> None:
+    """Open files of segments anew from now on, in this process."""
+    _opened.cache_clear()
+
+
+def _shard_size(n):
+    return max(min(-(-n // SHARDS), LARGEST), SMALLEST)
+
+
+def batched(items: Iterable, size: int) -> Iterator[tuple]:
+    """Tuples of `size` items, the last one shorter."""
+    items = iter(items)
+    while some := tuple(islice(items, size)):
+        yield some
+
+
+def fingerprint(n: int, queries: Sequence, gallery: Sequence, programs: str) -> str:
     """What a shortlist follows from, as one string: its length, the pictures' contents, the programs."""
-    text = repr((n, queries, gallery, programs, PER_PICTURE, NEIGHBORS, RATIO, SEARCHED))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
+
+
+def _neighbours(queries, shards, sources, run, settings, check) -> Iterator:
+    """(number, Query, Neighbours in all shards, lost pictures) of each query; of a lost one no Query."""
+    groups = [tuple((k, sources[k]) for k in some) for some in batched(queries, TOGETHER)]
+    tasks = (
+        (g * len(shards) + s, group, shard, settings)
+        for g, group in enumerate(groups)
+        for s, shard in enumerate(shards)
+    )
+    waiting: dict[int, list[Found]] = {}
+    for record in run(search_shard, tasks) if shards else ():
+        _check(record, check)
+        group = record.id // len(shards)
+        waiting.setdefault(group, []).append(record)
+        if len(waiting[group]) == len(shards):
+            yield from _merged(groups[group], waiting.pop(group))
+
+
+def _merged(group, records) -> Iterator:
+    lost = {number for record in records for number in record.lost}
+    for number, _ in group:
+        parts = [found for record in records for found in record.neighbours if found[0] == number]
+        if len(parts) < len(records):
+            yield number, None, None, lost
+        else:
+            yield number, parts[0][1], search.merge_neighbours(part[2] for part in parts), lost
+
+
+def _check(record, check):
+    if isinstance(record, Lost):
+        raise InputError(f"the search for shared descriptors failed: {record.error}")
+    check(record)
+    if record.bad_input is not None:
+        raise InputError(record.bad_input)
+    if record.error is not None:
+        raise RuntimeError(INTERNAL + record.error)
+
+
+@lru_cache(maxsize=64)
+def _query(source: Source, settings: Settings) -> codes.Query:
+    return codes.query_of(described(source, settings).described.features, search.PROBES)
+
+
+@lru_cache(maxsize=4)
+def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]:
+    """The Segment of a Shard, from its file, which is made where it is missing; and the lost pictures."""
+    path = Path(shard.path)
+    try:
+        return open_segment(path), ()
+    except (OSError, ValueError) as error:
+        if not shard.pictures:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{path}: this part of the index can't be read ({reason})") from None
+    lost: list[int] = []
+    segment = segment_of(_encoded(shard.pictures, settings, lost))
+    if not lost:
+        part = path.with_name(f"{uuid4().hex}.part")
+        with suppress(OSError):  # full, or on another machine: it stays in memory
+            try:
+                write_segment(part, segment)
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
+    return segment, tuple(lost)
+
+
+def _encoded(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]) -> Iterator:
+    for number, source in pictures:
+        try:
+            yield number, codes.encode(described(source, settings).described.features)
+        except InputError:
+            lost.append(number)
 
 
 @contextmanager
-def _one_thread(faiss):
-    # sums over several threads round differently from run to run
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
+def _folder(cache: Path) -> Iterator[Path]:
+    """A new folder for shards, on a disk that the workers may share."""
+    parent = cache / "shards"
+    for old in parent.glob("*"):
+        with suppress(OSError):
+            if old.stat().st_mtime < time.time() - ABANDONED:
+                shutil.rmtree(old)
+    folder = parent / uuid4().hex
+    with suppress(OSError):
+        folder.mkdir(parents=True)
     try:
-        yield
+        yield folder
     finally:
-        faiss.omp_set_num_threads(before)
+        forget_segments()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -14,10 +14,17 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from matching.collection.settings import check_settings, settings_of
 from matching.errors import InputError
 from matching.pictures.names import is_file
 
+PAGE = 1000  # pairs read at a time
+MATCHABLE = (
+    "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+    " WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
+)
 BUSY = 60  # seconds to wait for another writer
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
 TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # none refers to a later one's rows
@@ -116,18 +123,44 @@ class Store:
         return [known[path] for path in paths]
 
     def add_pairs(self, pairs, shortlist=None):
-        """Make sure that all pairs (image0, image1) of picture numbers are there.
+        """Make sure that all pairs (image0, image1) of picture numbers are there; they are taken one by one.
 
         shortlist : what they were chosen by, remembered with them
         """
         with self._transaction():
-            known = set(self._db.execute("SELECT image0, image1 FROM pairs"))
-            new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
-            rows = ((len(known) + k, *pair) for k, pair in enumerate(new))
-            self._db.executemany("INSERT INTO pairs (id, image0, image1) VALUES (?, ?, ?)", rows)
+            self._db.execute(
+                "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
+                " UNIQUE (image0, image1) ON CONFLICT IGNORE)"
+            )
+            self._db.executemany("INSERT INTO wanted (image0, image1) VALUES (?, ?)", pairs)
+            self._db.execute(
+                "INSERT INTO pairs (id, image0, image1) SELECT (SELECT count(*) FROM pairs) - 1"
+                " + row_number() OVER (ORDER BY place), image0, image1 FROM wanted WHERE NOT EXISTS (SELECT 1"
+                " FROM pairs WHERE pairs.image0 = wanted.image0 AND pairs.image1 = wanted.image1)"
+                " ORDER BY place"
+            )
             if shortlist is not None:
-                row = (KEY_OF_SHORTLIST + shortlist, str(len(set(pairs))))
-                self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", row)
+                self._db.execute(
+                    "INSERT OR REPLACE INTO settings SELECT ?, count(*) FROM wanted",
+                    (KEY_OF_SHORTLIST + shortlist,),
+                )
+            self._db.execute("DROP TABLE wanted")
+
+    def pending_pairs(self):
+        """(id, image0, image1) of the pairs to match whose pictures are described, a page at a time, so that
+        they can be recorded meanwhile.
+        """
+        last = -1
+        while rows := self.rows(
+            f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",
+            (last, PAGE),
+        ):
+            yield from rows
+            last = rows[-1][0]
+
+    def n_pending_pairs(self):
+        """How many pairs are to be matched now."""
+        return self.value(f"SELECT count(*) FROM {MATCHABLE}")
 
     def has_shortlist(self, shortlist):
         """Whether the pairs of this shortlist are there."""
@@ -230,6 +263,12 @@ class Store:
                     f" WHERE images.id = pairs.{column} AND images.status = 'failed'"
                     " AND pairs.status = 'pending'"
                 )
+
+
+def transform_of_pair(store: Store, pair: int) -> np.ndarray:
+    """(3, 3): the transform of the object of a pair that has most matches."""
+    query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
+    return np.array(json.loads(store.value(query, (pair,))))
 
 
 def _object_rows(record):

@@ -77,16 +77,17 @@ def check_formats(formats, pictures):
         if name not in FORMATS:
             raise InputError(f"export format must be one of {', '.join(FORMATS)}, got {name!r}")
     if "hloc" in formats:
-        _h5py()
+        require_h5py()
     if {"colmap", "hloc"} & set(formats):
         names = image_names([picture.path for picture in pictures])
         if names[0] == names[1]:
             raise InputError(f"{names[0]}: COLMAP and hloc know no pair of an image with itself")
         for name in names:
-            _check_name(name, formats)
+            check_name(name, formats)
 
 
-def _check_name(name, formats):
+def check_name(name, formats):
+    """Raise InputError where COLMAP or hloc can't hold the name of an image."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -152,19 +153,24 @@ def _database(images, result):
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
         for number, image in zip(IMAGE_IDS, images, strict=True):
-            focal = FOCAL_LENGTH * max(image.width, image.height)
-            camera = np.array([focal, image.width / 2, image.height / 2, 0], np.float64)
-            row = number, SIMPLE_RADIAL, image.width, image.height, camera.tobytes(), 0
-            database.execute("INSERT INTO cameras VALUES (?, ?, ?, ?, ?, ?)", row)
-            database.execute("INSERT INTO images VALUES (?, ?, ?)", (number, image.name, number))
-            keypoints = (image.keypoints + 0.5).astype(np.float32)
-            row = number, *keypoints.shape, keypoints.tobytes()
-            database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
+            insert_image(database, number, image)
         database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", pair)
         row = *pair, config, fundamental, None, homography, None, None
         database.execute("INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         database.commit()
         return database.serialize()
+
+
+def insert_image(database, number, image):
+    """Insert a StoredImage, its camera and its keypoints into a COLMAP database."""
+    focal = FOCAL_LENGTH * max(image.width, image.height)
+    camera = np.array([focal, image.width / 2, image.height / 2, 0], np.float64)
+    row = number, SIMPLE_RADIAL, image.width, image.height, camera.tobytes(), 0
+    database.execute("INSERT INTO cameras VALUES (?, ?, ?, ?, ?, ?)", row)
+    database.execute("INSERT INTO images VALUES (?, ?, ?)", (number, image.name, number))
+    keypoints = (image.keypoints + 0.5).astype(np.float32)
+    row = number, *keypoints.shape, keypoints.tobytes()
+    database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
 def _two_view_geometry(images, result):
@@ -209,29 +215,34 @@ def _features(images):
 
 
 def _matches(images, distance):
-    """hloc's match file: the group name0/name1 with the partner of each keypoint of image 0, and its score.
-
-    The score is that of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors at this distance.
-    """
+    """hloc's match file: the group name0/name1 with the partner and score of each keypoint of image 0."""
     pair = "/".join(image.name.replace("/", "-") for image in images)
     n = len(distance)
     return _hdf5(
         {
             f"{pair}/matches0": np.arange(n, dtype=np.int16 if n < 2**15 else np.int32),
-            f"{pair}/matching_scores0": (1 - distance**2 / 4).astype(np.float16),
+            f"{pair}/matching_scores0": hloc_score(distance),
         }
     )
 
 
+def hloc_score(distance):
+    """(n,) float16: the score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors at these
+    distances.
+    """
+    return (1 - distance**2 / 4).astype(np.float16)
+
+
 def _hdf5(content):
     buffer = io.BytesIO()
-    with _h5py().File(buffer, "w") as file:
+    with require_h5py().File(buffer, "w") as file:
         for name, array in content.items():
             file.create_dataset(name, data=array)
     return buffer.getvalue()
 
 
-def _h5py():
+def require_h5py():
+    """The module h5py; InputError where it is not installed."""
     try:
         import h5py
     except ImportError:

@@ -137,6 +137,20 @@ def stored_from_displayed(orientation, width, height):
     return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
 
 
+def orientation_of(path: str | Path) -> int:
+    """The EXIF orientation of a picture's file, 1 to 8, from its header; 1 where there is none.
+
+    Raises InputError where the file can't be read as a picture.
+    """
+    try:
+        with Image.open(path) as image:
+            return _orientation(image)
+    except UnidentifiedImageError:  # of a kind that Pillow does not read: HDR, which has none
+        return 1
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+
+
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[np.ndarray, int]:
     """encoded : the file that the image comes from, for OpenCV; None if it is not known"""
     _check_size(name, image.width, image.height)

@@ -176,10 +176,14 @@ def test_ties_are_settled_the_same_way_by_all_algorithms():
     np.testing.assert_array_equal(p.children_, q.children_)
 
 
-def test_asymmetric_distances_are_directed():
+def test_distances_in_a_row_are_those_from_its_sample():
     d = cdist(SAMPLES, SAMPLES)
     d = d * np.random.default_rng(1).uniform(1, 1.5, size=d.shape)
-    assert fit(d, n_clusters=4, metric="precomputed").n_clusters_ == 4
+    model = fit(d, n_clusters=4, n_neighbors=6, metric="precomputed")
+    nearest = np.argsort(d + np.diag(np.full(len(d), np.inf)), axis=1)[:, :6]
+    np.testing.assert_array_equal(model.graph_.indices.reshape(-1, 6), nearest)
+    transposed = fit(d.T, n_clusters=4, n_neighbors=6, metric="precomputed")
+    assert (transposed.graph_.indices != model.graph_.indices).any()
 
 
 def test_what_needs_a_fit_says_so():

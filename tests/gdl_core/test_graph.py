@@ -105,6 +105,16 @@ def test_sparse_rows_of_different_length_and_unsorted():
     np.testing.assert_array_equal(knn.distances, distances)
 
 
+def test_sparse_rows_whose_columns_do_not_rise():
+    indices, distances = [2, 1, 3, 3, 0, 2, 0, 1, 3, 2, 0, 1], [1.0, 1, 1] * 4  # ties go to the smaller index
+    graph = csr_matrix((distances, indices, [0, 3, 6, 9, 12]), (4, 4))
+    knn = knn_graph(graph, 2, metric="precomputed")
+    np.testing.assert_array_equal(knn.indices, [[1, 2], [0, 2], [0, 1], [0, 1]])
+    assert not graph.has_sorted_indices  # the caller's matrix is left as it was
+    rows = csr_matrix((distances[:11], [3, 1, 2, *indices[3:11]], [0, 3, 6, 9, 11]), (4, 4))  # unlike lengths
+    np.testing.assert_array_equal(knn_graph(rows, 2, metric="precomputed").indices[:3], knn.indices[:3])
+
+
 def test_stored_zeros_between_duplicates_are_neighbours():
     x = np.repeat(np.arange(10.0), 4)[:, None]
     graph = KNeighborsTransformer(n_neighbors=5).fit_transform(x)
@@ -281,65 +291,67 @@ def test_affinity_graph_from_a_matrix():
             AffinityGraph.from_csr(bad)
 
 
+# --- approximate search of other metrics, by pynndescent ----------------------------------------------
+
+
 class SomeNeighbours:
     """Stands in for pynndescent, which takes a minute to compile: float32, itself first, the ninth missed."""
 
     def __init__(self, x, n_neighbors, **options):
         assert options["random_state"] == 0
-        found = plain_neighbours(cdist(x, x), 2 * n_neighbors)[0]
+        found = plain_neighbours(cdist(x, x, "cityblock"), 2 * n_neighbors)[0]
         found = np.concatenate([np.arange(len(x))[:, None], np.delete(found, 8, axis=1)], axis=1)[
             :, :n_neighbors
         ]
-        distances = np.sqrt(((x[:, None] - x[found]) ** 2).sum(axis=2))
+        distances = np.abs(x[:, None] - x[found]).sum(axis=2)
         self.neighbor_graph = found.astype(np.int32), distances.astype(np.float32)
 
 
 @pytest.fixture
-def approximate(monkeypatch):
+def pynndescent(monkeypatch):
     module = types.ModuleType("pynndescent")
     module.NNDescent = SomeNeighbours
     monkeypatch.setitem(sys.modules, "pynndescent", module)
     monkeypatch.setattr(neighbors_module, "find_spec", lambda name: module)
-    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ABOVE", 50)
+    monkeypatch.setattr(neighbors_module, "EXACT_UP_TO", 50 * 50 * (12 + neighbors_module.OVERHEAD))
     return SomeNeighbours
 
 
-def test_approximate_search_above_some_size(approximate):
+def test_other_metrics_by_pynndescent_above_some_size(pynndescent):
     x = np.random.default_rng(0).normal(size=(60, 12))
-    near, exact = knn_graph(x, 10), knn_graph(x, 10, search="exact")
+    near, exact = knn_graph(x, 10, metric="l1"), knn_graph(x, 10, metric="l1", search="exact")
     np.testing.assert_array_equal(near.indices[:, :8], exact.indices[:, :8])
     assert (near.indices[:, 8] == exact.indices[:, 9]).all()
-    np.testing.assert_array_equal(near.distances[:, :8], exact.distances[:, :8])  # computed again in float64
-    np.testing.assert_array_equal(
-        knn_graph(x[:50], 10).indices, knn_graph(x[:50], 10, search="exact").indices
-    )
-    few = x[:, :3]  # trees are exact and fast
-    np.testing.assert_array_equal(knn_graph(few, 10).indices, knn_graph(few, 10, search="exact").indices)
+    for exact_too in (x[:50], x[:, :3]):  # of few samples, and of few features
+        near, exact = (knn_graph(exact_too, 10, metric="l1", search=s) for s in ("auto", "exact"))
+        np.testing.assert_array_equal(near.indices, exact.indices)
 
 
-def test_metrics_that_the_approximate_search_does_not_know(approximate):
+def test_metrics_that_no_approximate_search_knows(pynndescent):
     x = np.random.default_rng(0).normal(size=(60, 12))
-    for metric in ("minkowski", lambda a, b: np.abs(a - b).sum()):
-        assert knn_graph(x, 5, metric=metric).n_neighbors == 5
+    for metric in ("russellrao", lambda a, b: np.abs(a - b).sum()):
         with pytest.raises(ValueError, match='search="approximate" takes metric euclidean, l2'):
-            knn_graph(x, 5, metric=metric, search="approximate")
+            knn_graph(x > 0, 5, metric=metric, search="approximate")
+    assert knn_graph(x, 5, metric=lambda a, b: np.abs(a - b).sum()).n_neighbors == 5
 
 
-def test_approximate_search_that_finds_too_few(approximate, monkeypatch):
+def test_rows_that_the_approximate_search_left_short_are_searched_exactly(pynndescent, monkeypatch):
     def too_few(self, x, n_neighbors, **options):
         self.neighbor_graph = np.full((len(x), n_neighbors), -1, np.int32), np.ones((len(x), n_neighbors))
 
     monkeypatch.setattr(SomeNeighbours, "__init__", too_few)
-    with pytest.raises(ValueError, match='fewer than 5 neighbours for some samples; use search="exact"'):
-        knn_graph(np.ones((60, 12)), 5)
+    x = np.random.default_rng(0).normal(size=(60, 12))
+    near, exact = knn_graph(x, 5, metric="l1"), knn_graph(x, 5, metric="l1", search="exact")
+    np.testing.assert_array_equal(near.indices, exact.indices)
+    np.testing.assert_array_equal(near.distances, exact.distances)
 
 
 def test_without_pynndescent(monkeypatch):
     monkeypatch.setattr(neighbors_module, "find_spec", lambda name: None)
-    monkeypatch.setattr(neighbors_module, "APPROXIMATE_ABOVE", 50)
+    monkeypatch.setattr(neighbors_module, "EXACT_UP_TO", 0)
     x = np.random.default_rng(0).normal(size=(60, 12))
-    with pytest.raises(ValueError, match="needs pynndescent"):
-        knn_graph(x, 5, search="approximate")
-    with pytest.warns(UserWarning, match="exact neighbour search among 60 samples"):
-        found = knn_graph(x, 5)
-    np.testing.assert_array_equal(found.indices, knn_graph(x, 5, search="exact").indices)
+    with pytest.raises(ValueError, match="of l1 distances needs pynndescent"):
+        knn_graph(x, 5, metric="l1", search="approximate")
+    with pytest.warns(UserWarning, match="exact neighbour search among 60 samples by l1 distances"):
+        found = knn_graph(x, 5, metric="l1")
+    np.testing.assert_array_equal(found.indices, knn_graph(x, 5, metric="l1", search="exact").indices)

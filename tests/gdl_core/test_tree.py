@@ -21,7 +21,6 @@ from gdl_core import (
     give_to_neighbours,
     initial_clusters,
     knn_graph,
-    largest_drop,
     select_clusters,
     split_at_largest_gap,
 )
@@ -49,6 +48,25 @@ def test_cut_by_hand():
     np.testing.assert_array_equal(tree.roots(), [6])
     with pytest.raises(ValueError, match="n_clusters must be at least 1, got 0"):
         tree.cut(0)
+
+
+def test_cut_above_an_affinity():
+    tree = tree_of([0, 1, 2, 3], [[0, 1], [2, 4], [3, 5]], [1.0, 0.5, 0.8])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=0.5), [0, 0, 0, 0])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=0.6), [0, 0, 1, 2])
+    np.testing.assert_array_equal(tree.cut(1, min_affinity=2), [0, 1, 2, 3])
+
+
+def test_no_samples():
+    tree = tree_of(np.empty(0, np.int64), [])
+    assert tree.n_initial == 0
+    assert tree.cut(1).shape == (0,)
+    assert tree.linkage().shape == (0, 4)
+
+
+def test_a_tree_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        tree_of([0, 1], [[0, 1]]).children = None
 
 
 @given(st.one_of(knn_problems(), any_problems()))
@@ -162,6 +180,13 @@ def test_votes_by_hand():
     )
 
 
+def test_samples_placed_in_one_round_do_not_vote_in_it():
+    w = np.zeros((4, 4))
+    w[2, 0], w[3, 1], w[2, 3] = 0.3, 0.3, 0.9  # 2 and 3 are joined most strongly to each other
+    labels = give_to_neighbours(AffinityGraph.from_csr(w), [0, 1, -1, -1])
+    np.testing.assert_array_equal(labels, [0, 1, 0, 1])
+
+
 def test_samples_that_no_edge_reaches_stay_unplaced():
     w = np.zeros((4, 4))
     w[0, 1] = w[2, 3] = 1
@@ -185,9 +210,6 @@ def test_labels_must_be_those_of_the_graph():
         (lambda tree: tree.cut(1.5), "n_clusters must be an integer, got 1.5"),
         (lambda tree: select_clusters(tree, 1.5), "n_clusters must be an integer, got 1.5"),
         (lambda tree: select_clusters(tree, 1, 2.5), "min_cluster_size must be an integer, got 2.5"),
-        (lambda tree: largest_drop(tree, 2.5), "max_clusters must be an integer of at least 1, got 2.5"),
-        (lambda tree: largest_drop(tree, 0), "max_clusters must be an integer of at least 1, got 0"),
-        (lambda tree: largest_drop(tree, None, "a"), "min_cluster_size must be an integer .*, got 'a'"),
     ],
 )
 def test_numbers_must_be_whole(call, message):
@@ -199,38 +221,6 @@ def test_numbers_must_be_whole(call, message):
 def test_selection_bad_arguments(n_clusters, size, name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, got 0"):
         select_clusters(tree_of([0, 1], [[0, 1]]), n_clusters, size)
-
-
-# --- the number of clusters ---------------------------------------------------------------------------
-
-
-def chain(affinities):
-    """A tree that adds one cluster at a time."""
-    m = len(affinities)
-    children = [[0, 1]] + [[t + 1, m + t] for t in range(1, m)]
-    return tree_of(range(m + 1), children, affinities)
-
-
-def test_largest_drop_by_hand():
-    assert largest_drop(chain([1.0, 0.9, 0.8, 0.01, 0.009]), max_clusters=6) == 3  # before 0.01
-    assert largest_drop(chain([1.0, 0.01, 0.8, 0.5, 0.00005]), max_clusters=6) == 2  # 0.8 is hidden by 0.01
-    assert largest_drop(chain([1.0, 0.9, 0.0, 0.0]), max_clusters=5) == 3
-    assert largest_drop(chain([1.0, 0.001, 0.0009, 0.0001]), max_clusters=3) == 2
-    assert largest_drop(tree_of([0, 0, 0], [])) == 1
-    assert (
-        largest_drop(tree_of([0, 1, 2, 3], [[0, 1]], [1.0]), max_clusters=4) == 3
-    )  # nothing joins the others
-
-
-def test_largest_drop_counts_each_number_where_it_is_cut():
-    tree = tree_of(
-        [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6],
-        [[2, 3], [4, 5], [6, 8], [0, 9], [1, 10], [7, 11]],
-        [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-    )
-    # without affinity a fourth cluster of 3 comes together, and there are 3 again
-    assert select_clusters(tree, 3, 3).n_merges == 1
-    assert largest_drop(tree, max_clusters=4, min_cluster_size=3) == 3
 
 
 # --- completion by distance ---------------------------------------------------------------------------

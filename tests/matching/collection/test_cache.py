@@ -13,6 +13,7 @@ from patience import PATIENCE
 
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
+from matching.collection import room
 from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
@@ -208,14 +209,69 @@ def test_an_entry_larger_than_the_cache_is_not_kept(tmp_path, entry):
 
 
 def test_what_a_crash_left_goes_after_a_while(tmp_path, entry):
-    (tmp_path / "ab").mkdir()
-    old, new = tmp_path / "ab/old.part", tmp_path / "ab/new.part"
+    (tmp_path / "unfinished").mkdir()
+    old, new = tmp_path / "unfinished/old.part", tmp_path / "unfinished/new.part"
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (time.time() - 7200,) * 2)
     FeatureCache(tmp_path, 10**9).put("ab12", entry)
     assert not old.exists()
     assert new.exists()  # another process may be writing it
+
+
+def test_a_new_entry_does_not_look_at_the_others(tmp_path, monkeypatch):
+    entry = made_up(np.random.default_rng(0), 1)
+    cache = FeatureCache(tmp_path, 10**9)
+    looked = []
+    walk = FeatureCache._entries
+    monkeypatch.setattr(FeatureCache, "_entries", lambda self: (looked.append(e) or e for e in walk(self)))
+    monkeypatch.setattr(room, "LONGEST", 8)
+    for k in range(30):
+        cache.put(f"{k:02d}", entry)
+    assert len(looked) == 1  # the first one, where nothing was counted yet
+    assert room.add(tmp_path / "room", 9) == size_of(cache) + 9
+    assert (tmp_path / "room").stat().st_size <= 10 * room.RECORD.itemsize
+
+
+def test_a_full_cache_is_counted_once_per_tenth_of_its_room(tmp_path, monkeypatch):
+    entry = made_up(np.random.default_rng(0), 1)
+    probe = FeatureCache(tmp_path, 10**9)
+    probe.put("probe", entry)
+    counts = []
+    make_room = FeatureCache._make_room
+    monkeypatch.setattr(FeatureCache, "_make_room", lambda self: counts.append(0) or make_room(self))
+    cache = FeatureCache(tmp_path / "full", 50 * size_of(probe))
+    cache.folder.mkdir()
+    for k in range(150):
+        cache.put(f"{k:03d}", entry)
+        assert size_of(cache) <= cache.limit
+    assert 1 + 100 // 6 <= len(counts) <= 1 + 100 // 4
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"odd", b"\xff" * 16, bytes(32), b"\x01" * 32])
+def test_a_lost_or_damaged_ledger_is_made_anew(tmp_path, damage):
+    entry = made_up(np.random.default_rng(0), 1)
+    probe = FeatureCache(tmp_path, 10**9)
+    probe.put("probe", entry)
+    cache = FeatureCache(tmp_path / "full", 4 * size_of(probe))
+    cache.folder.mkdir()
+    for k in range(3):
+        cache.put(f"a{k}", entry)
+    ledger = cache.folder / "room"
+    ledger.unlink() if damage is None else ledger.write_bytes(damage)
+    for k in range(4):
+        cache.put(f"b{k}", entry)
+    assert size_of(cache) <= cache.limit
+
+
+def test_entries_added_during_a_count_are_not_forgotten(tmp_path):
+    ledger = tmp_path / "room"
+    assert room.add(ledger, 5) is None
+    room.end_count(ledger, 5, room.begin_count(ledger))
+    begun = room.begin_count(ledger)
+    assert room.add(ledger, 7) == 12
+    room.end_count(ledger, 4, begun)
+    assert room.add(ledger, 1) == 4 + 7 + 1
 
 
 def test_a_cache_that_can_not_be_written_is_no_error(tmp_path, entry):

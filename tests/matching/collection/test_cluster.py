@@ -11,7 +11,15 @@ from database import content
 from patience import PATIENCE
 
 from matching import InputError
-from matching.collection import FeatureCache, backends, match_collection, plan_of_list
+from matching.collection import (
+    FeatureCache,
+    backends,
+    match_collection,
+    plan_of_folder,
+    plan_of_list,
+    shortlist,
+)
+from matching.collection.kept_index import add_pictures, find_candidates
 
 pytest.importorskip("distributed", reason="the cluster's tests need dask.distributed")
 
@@ -84,6 +92,41 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
     assert (summary.matched, summary.failed_pairs, summary.failed_images) == (16, 9, 1)
     match_collection(plan, tmp_path / "here.db", jobs=1, cache=FeatureCache(tmp_path / "other", 10**9))
     assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
+
+
+def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, tmp_path, monkeypatch):
+    """One worker is killed while the shards are searched; each picture is a shard of its own."""
+    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
+    monkeypatch.setattr(shortlist, "SHARDS", 99)
+    monkeypatch.setattr(shortlist, "SMALLEST", 1)
+    monkeypatch.setattr(shortlist, "TOGETHER", 1)
+    for name in ("cache", "other"):
+        (tmp_path / name).mkdir()
+    there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))
+    killed = []
+
+    def progress(records, total, desc):
+        for k, record in enumerate(records):
+            yield record
+            if desc == "shortlist" and k == 0:
+                cluster.workers[0].kill()
+                killed.append(total)
+
+    plan, address = plan_of_folder(folder), cluster.address()
+    add_pictures(tmp_path / "i", list(plan.paths), cache=there, scheduler=address)
+    shared = {"scheduler": address, "cache": there, "shortlist": 1}
+    match_collection(plan, tmp_path / "cluster.db", progress=progress, **shared)
+    assert killed == [4]
+    monkeypatch.undo()
+    match_collection(plan, tmp_path / "here.db", shortlist=1, jobs=1, cache=here)
+    assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
+
+    queries = [str(folder / name) for name in ("a first.png", "c.jpg")]
+    found = find_candidates(tmp_path / "i", queries, 3, cache=there, scheduler=address)
+    assert len(found) >= 3
+    assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
+    add_pictures(tmp_path / "new", list(plan.paths), cache=here, jobs=1)
+    assert found == find_candidates(tmp_path / "new", queries, 3, cache=here)
 
 
 def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):

@@ -173,7 +173,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db"], "one of --pairs, --all, or --query with --gallery is needed"),
         (["--db", "c.db", "--all", ".", "--pairs", "x"], "one of --pairs, --all"),
         (["--db", "c.db", "--query", "."], "--query and --gallery go together"),
-        (["--db", "c.db", "--all", ".", "--shortlist", "5"], "--shortlist goes with"),
+        (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist goes with"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
         (

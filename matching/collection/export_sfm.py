@@ -1,0 +1,250 @@
+"""A whole collection for structure from motion: one COLMAP database, or hloc's files, with all pictures.
+
+A picture's keypoints are the places of its matches in all pairs, each once, so that tracks go through several
+pictures. In one pair a keypoint has one partner: of several matches the one with the smallest descriptor
+distance stays. Coordinates and names are those of the exports of a pair (`matching.output.exchange`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from matching import _opencv
+from matching.collection.store import Store, open_store
+from matching.errors import InputError
+from matching.objects.description import apply_transform
+from matching.output import exchange
+from matching.output.folders import part_of, uninterrupted
+from matching.pictures.decoding import orientation_of, stored_from_displayed
+from matching.pictures.names import relative_names
+
+FORMATS = ("colmap", "hloc")
+OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
+MARK = "written_by"  # attribute of our HDF5 files
+LEAST = 15  # matches of a two-view geometry, COLMAP's
+
+
+@dataclass(frozen=True, eq=False)
+class ExportedPair:
+    """The matches of a pair, as keypoints of its pictures.
+
+    image0, image1 : numbers in the collection's database
+    matches : (n, 2) uint32, of the keypoints of each
+    score : (n,) float64 descriptor distances
+    is_static : (n,) bool, whether a common motion of the camera explains the match
+    fundamental : (3, 3) float64 of that motion between stored pixels whose centres are at (0.5, 0.5), None
+        where there is none
+    """
+
+    image0: int
+    image1: int
+    matches: np.ndarray
+    score: np.ndarray
+    is_static: np.ndarray
+    fundamental: np.ndarray | None
+
+
+def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
+    """Write all pictures and matches of a collection into a folder, all files or none; returns their paths.
+
+    kind : "colmap" (database.db) or "hloc" (features.h5, matches.h5, pairs.txt)
+    static : whether to leave out objects that moved: those that the camera motion that explains most matches
+        of a pair does not explain
+
+    Raises InputError where the database or a picture can't be read, the folder can't be written, or a file
+    is in the way that is no export.
+    """
+    write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
+    folder = Path(folder)
+    check_sfm_replaceable(folder, kind)
+    with open_store(db) as store:
+        collection = _Collection(store, kind, static)
+        try:
+            with part_of(folder) as part:
+                write(part, collection)
+                with uninterrupted():
+                    folder.mkdir(exist_ok=True)
+                    for name in exchange.FILES[kind]:
+                        (part / name).replace(folder / name)
+        except OSError as error:
+            raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
+    return [folder / name for name in exchange.FILES[kind]]
+
+
+def check_sfm_replaceable(folder: Path, kind: str) -> None:
+    """Raise InputError where a library is missing, or a file is in the way that is no export of ours."""
+    if kind == "hloc":
+        exchange.require_h5py()
+    for name in exchange.FILES[kind]:
+        path = Path(folder) / name
+        beside = path.with_name("matches.h5") if name == "pairs.txt" else path
+        if path.exists() and not _is_ours(beside):
+            raise InputError(
+                f"{path}: was not written by gdl-match-collection; choose another folder, or remove it"
+            )
+
+
+def _is_ours(path):
+    try:
+        if path.suffix == ".db":
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+                return database.execute("PRAGMA application_id").fetchone() == (OURS,)
+        with exchange.require_h5py().File(path) as file:
+            return MARK in file.attrs
+    except (OSError, sqlite3.Error):
+        return False
+
+
+class _Collection:
+    """The pictures and pairs of an open Store, as exports want them."""
+
+    def __init__(self, store: Store, kind: str, static: bool):
+        self._store, self._only_static = store, static
+        rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
+        self.names = dict(zip((row[0] for row in rows), relative_names(row[1] for row in rows), strict=True))
+        for name in self.names.values():
+            exchange.check_name(name, [kind])
+        self._files = {number: (path, width, height) for number, path, width, height in rows}
+        self.image = lru_cache(maxsize=512)(self._image)
+
+    def _places(self, number):
+        """Where the matches of a picture lie, sorted, each once, as complex numbers x + iy."""
+        query = (
+            "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
+            " UNION"
+            " SELECT x1, y1 FROM matches JOIN pairs ON pairs.id = pair WHERE image1 = ?1 AND image0 != ?1"
+        )
+        xy = np.array(self._store.rows(query, (number,)), float).reshape(-1, 2)
+        return np.unique(xy @ (1, 1j))
+
+    def _image(self, number) -> tuple[exchange.StoredImage, np.ndarray]:
+        path, width, height = self._files[number]
+        turn = stored_from_displayed(orientation_of(path), width, height)
+        size = (width, height)[:: -1 if turn[0, 0] == 0 else 1]
+        places = self._places(number)
+        keypoints = apply_transform(turn, np.column_stack([places.real, places.imag]))
+        return exchange.StoredImage(self.names[number], *size, keypoints, turn), places
+
+    def pairs(self) -> Iterator[ExportedPair]:
+        seen = set()
+        for pair, image0, image1 in self._store.cursor(
+            "SELECT id, image0, image1 FROM pairs WHERE n_objects > 0 AND image0 != image1 ORDER BY id"
+        ):
+            key = min(image0, image1), max(image0, image1)
+            if key not in seen:  # both directions of a pair have the same matches
+                seen.add(key)
+                exported = self._pair(pair, image0, image1)
+                if len(exported.matches):
+                    yield exported
+
+    def _pair(self, pair, image0, image1):
+        rows = self._store.rows("SELECT object, x0, y0, x1, y1, score FROM matches WHERE pair = ?", (pair,))
+        columns = np.array(rows)
+        columns = columns[np.lexsort((np.arange(len(columns)), columns[:, 5]))]  # the best first
+        (stored0, places0), (stored1, places1) = self.image(image0), self.image(image1)
+        at0 = np.searchsorted(places0, columns[:, 1:3] @ (1, 1j))
+        at1 = np.searchsorted(places1, columns[:, 3:5] @ (1, 1j))
+        first = _one_to_one(at0, at1)
+        matches, object_, score = np.column_stack([at0, at1])[first], columns[first, 0], columns[first, 5]
+        xy0, xy1 = stored0.keypoints[matches[:, 0]] + 0.5, stored1.keypoints[matches[:, 1]] + 0.5
+        fundamental, is_static = static_matches(xy0, xy1, object_)
+        kept = is_static if self._only_static else np.ones(len(matches), bool)
+        return ExportedPair(
+            image0, image1, matches[kept].astype(np.uint32), score[kept], is_static[kept], fundamental
+        )
+
+
+def static_matches(
+    xy0: np.ndarray, xy1: np.ndarray, object_: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray]:
+    """The fundamental matrix that explains most matches, and which matches it explains, those of objects of
+    which it explains less than half left out: they moved, and some of their matches fit by chance.
+
+    xy0, xy1 : (n, 2) pixels; object_ : (n,)
+    """
+    fundamental, _ = _opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
+    if fundamental is None:
+        return None, np.zeros(len(xy0), bool)
+    explained = _epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
+    _, which = np.unique(object_, return_inverse=True)
+    moved = np.bincount(which, explained) < 0.5 * np.bincount(which)
+    return fundamental, explained & ~moved[which]
+
+
+def _epipolar_error(fundamental, xy0, xy1):
+    """(n,): Sampson's approximation of the distance in pixels from what the matrix allows."""
+    a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
+    line1, line0 = a @ fundamental.T, b @ fundamental
+    slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
+    return np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, 1e-12))
+
+
+def _one_to_one(at0, at1):
+    """Rows of matches, the best first, of which no other one with the same keypoint came before."""
+    used0, used1, rows = set(), set(), []
+    for row, (a, b) in enumerate(zip(at0.tolist(), at1.tolist(), strict=True)):
+        if a not in used0 and b not in used1:
+            used0.add(a)
+            used1.add(b)
+            rows.append(row)
+    return np.array(rows, np.int64)
+
+
+def _write_colmap(folder, collection):
+    with closing(sqlite3.connect(folder / "database.db")) as database:
+        database.execute(f"PRAGMA application_id = {OURS}")
+        database.executescript(exchange.SCHEMA)
+        ids = {number: k for k, number in enumerate(collection.names, 1)}
+        for number, k in ids.items():
+            image, _ = collection.image(number)
+            exchange.insert_image(database, k, image)
+        for pair in collection.pairs():
+            swapped = ids[pair.image0] > ids[pair.image1]
+            matches, fundamental = pair.matches, pair.fundamental
+            if swapped:
+                matches, fundamental = matches[:, ::-1], None if fundamental is None else fundamental.T
+            low, high = sorted((ids[pair.image0], ids[pair.image1]))
+            number = exchange.MAX_IMAGES * low + high
+            _insert_pair(database, number, matches, pair.is_static, fundamental)
+        database.commit()
+
+
+def _insert_pair(database, number, matches, is_static, fundamental):
+    row = number, *matches.shape, np.ascontiguousarray(matches).tobytes()
+    database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", row)
+    config, blob, verified = exchange.MULTIPLE, None, matches
+    if fundamental is not None and is_static.mean() >= exchange.MOST:
+        config, blob = exchange.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
+        verified = matches[is_static]
+    if len(verified) < LEAST:
+        return
+    row = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
+    database.execute("INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)", row)
+
+
+def _write_hloc(folder, collection):
+    h5py = exchange.require_h5py()
+    with h5py.File(folder / "features.h5", "w") as file:
+        file.attrs[MARK] = "gdl-match-collection"
+        for number, name in collection.names.items():
+            image, _ = collection.image(number)
+            file[f"{name}/keypoints"] = image.keypoints.astype(np.float32)
+            file[f"{name}/image_size"] = np.array([image.width, image.height], np.int64)
+    with h5py.File(folder / "matches.h5", "w") as file, (folder / "pairs.txt").open("w") as pairs:
+        file.attrs[MARK] = "gdl-match-collection"
+        for pair in collection.pairs():
+            names = [collection.names[number] for number in (pair.image0, pair.image1)]
+            n = len(collection.image(pair.image0)[0].keypoints)
+            partner, score = np.full(n, -1, np.int32), np.zeros(n, np.float16)
+            partner[pair.matches[:, 0]] = pair.matches[:, 1]
+            score[pair.matches[:, 0]] = exchange.hloc_score(pair.score)
+            group = "/".join(name.replace("/", "-") for name in names)
+            file[f"{group}/matches0"], file[f"{group}/matching_scores0"] = partner, score
+            pairs.write(" ".join(names) + "\n")

@@ -1,0 +1,88 @@
+"""The report of a collection's groups: one page, a group after the other, each picture with what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from matching.collection.groups import Member, groups_of
+from matching.collection.store import open_store
+from matching.errors import InputError
+from matching.output.files import write_whole
+from matching.output.html.page import embedded, render
+from matching.pictures.images import read_picture
+from matching.pictures.names import relative_names
+
+LONGEST = 240  # pixels of an embedded picture
+MOST = 2000  # pictures on the page, about 20 MB
+
+
+def write_groups_report(db: Path, path: Path) -> None:
+    """Write a page about the groups of a database to a file, which is complete or not there at all.
+
+    Raises InputError where the database can't be read or the file can't be written.
+    """
+    with open_store(db) as store:
+        groups = groups_of(store)
+        n_images = store.value("SELECT count(*) FROM images")
+    shown, room = [], MOST
+    for members in groups:
+        if len(members) <= room:
+            shown.append(members)
+            room -= len(members)
+    paths = [m.picture for members in groups for m in members]
+    names = dict(zip(paths, relative_names(paths), strict=True)) if paths else {}
+    page = render(
+        "groups.html",
+        {},
+        name=Path(db).name,
+        groups=[[_shown(member, names) for member in members] for members in shown],
+        n_groups=len(groups),
+        n_grouped=len(paths),
+        n_images=n_images,
+    )
+    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
+
+
+def facts_of(member: Member) -> str:
+    """What the numbers of a picture's link say, in words."""
+    link = member.link
+    if link is None:
+        return ""
+    if link.relation.kind == "same thing":
+        return f"{link.n_matches} matches"
+    share = link.relation.share1 if member.is_first else link.relation.share0
+    scale = link.relation.scale if member.is_first else 1 / link.relation.scale
+    turn = link.relation.turn if member.is_first or link.relation.mirrored else -link.relation.turn
+    return f"{share:.0%} of it, scale {scale:.2f}, turned {turn:.0f}°, {link.n_matches} matches"
+
+
+def table_of(groups: Sequence[Sequence[Member]]) -> str:
+    """The groups, a picture a line."""
+    paths = [m.picture for members in groups for m in members]
+    if not paths:
+        return "no group"
+    names = dict(zip(paths, relative_names(paths), strict=True))
+    lines = []
+    for number, members in enumerate(groups):
+        lines.append(f"group {number}: {len(members)} pictures")
+        for m in members:
+            told = f"  {m.role} {names[m.of]} ({facts_of(m)})" if m.of is not None else ""
+            lines.append(f"  {names[m.picture]}{told}")
+    return "\n".join(lines)
+
+
+def _shown(member, names):
+    try:
+        src = embedded(read_picture(member.picture).rgb, LONGEST)
+    except InputError:
+        src = embedded(np.full((1, 1, 3), 128, np.uint8), LONGEST)  # the file is gone
+    return {
+        "src": src,
+        "name": names[member.picture],
+        "role": member.role,
+        "of": names.get(member.of, ""),
+        "facts": facts_of(member),
+    }

@@ -1,0 +1,73 @@
+"""What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from matching.collection.kept_index import Candidate
+from matching.collection.relations import frame_of
+from matching.collection.store import open_store
+
+
+def results_of(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """For each query its pictures with objects in common, by falling score; candidates without are left out.
+
+    db : a collection's database in which all candidates are matched
+    """
+    with open_store(db) as store:
+        by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
+        failed: dict[str, list[dict[str, str]]] = {}
+        for candidate in candidates:
+            pictures = by_query[candidate.query]
+            rows = store.rows(
+                "SELECT pairs.id, pairs.score, pairs.error, a.width, a.height FROM pairs"
+                " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
+                " WHERE a.path = ? AND b.path = ?",
+                (candidate.query, candidate.picture),
+            )
+            for pair, score, error, width, height in rows:
+                if error is not None:
+                    reason = error.strip().splitlines()[-1]
+                    failed.setdefault(candidate.query, []).append(
+                        {"path": candidate.picture, "error": reason}
+                    )
+                elif objects := _objects(store, pair, (width, height)):
+                    told = {"path": candidate.picture, "votes": candidate.votes, "score": score}
+                    pictures.append({**told, "objects": objects})
+    return [
+        {
+            "query": query,
+            "pictures": sorted(pictures, key=lambda p: (-p["score"], p["path"])),
+            "failed": failed.get(query, []),
+        }
+        for query, pictures in by_query.items()
+    ]
+
+
+def _objects(store, pair, size):
+    query = (
+        "SELECT object, n_matches, score, transform, transform_kind, transform_error, outline0, outline1"
+        " FROM objects WHERE pair = ? ORDER BY object"
+    )
+    objects = []
+    for number, n, score, transform, kind, error, outline0, outline1 in store.rows(query, (pair,)):
+        matrix = np.array(json.loads(transform))
+        frame = frame_of(matrix, size)
+        told = {
+            "id": number,
+            "n_matches": n,
+            "score": score,
+            "transform": matrix.tolist(),
+            "transform_kind": kind,
+            "transform_error": error,
+            "frame1": None if frame is None else frame.tolist(),
+            "outline0": json.loads(outline0),
+            "outline1": json.loads(outline1),
+        }
+        objects.append(told)
+    return objects

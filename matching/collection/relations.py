@@ -1,0 +1,184 @@
+"""What one picture is to another one by the motion of what both show: a copy, a crop of it, a thumbnail ...
+
+A transform takes the pixels of picture 0 to picture 1. The frame is where the corners of picture 0 lie in
+picture 1; share0 is the part of picture 0 that lies inside picture 1, share1 the part of picture 1 inside the
+frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matching import _opencv
+from matching.objects.description import apply_transform
+
+WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
+STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
+EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
+EXPLAINED = 0.6  # least share of all matches that one similarity has to explain
+SUPPORTED = 0.45  # least share of what both show that the matches it explains have to surround
+FILLED = 0.35  # least share of a turned copy that is not filling at its corners
+PIXELS = 2.0  # of the coarser picture that a match may always be off
+TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
+ROUNDS = 5  # of fitting
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What two pictures are to each other.
+
+    kind : "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
+    derived : 0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds
+    share0, share1 : parts of either picture that the other one shows, if one motion holds for all of it
+    turn : degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]
+    scale : of picture 0 in picture 1
+    mirrored : whether it is mirrored there
+    """
+
+    kind: str
+    derived: int | None
+    share0: float
+    share1: float
+    turn: float
+    scale: float
+    mirrored: bool
+
+    def role(self, picture: int) -> str:
+        """What picture 0 or 1 is to the other one, in words.
+
+        >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
+        >>> crop.role(0), crop.role(1)
+        ('crop of', 'shows more than')
+        """
+        if self.kind == "crop":
+            return "crop of" if self.derived == picture else "shows more than"
+        if self.kind == "thumbnail":
+            return "thumbnail of" if self.derived == picture else "larger copy of"
+        return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
+
+
+def frame_of(transform: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
+    """(4, 2): where the corners of a picture lie in the other one, its top-left first, clockwise; None where
+    the transform takes a part of the picture beyond the horizon.
+    """
+    corners = _corners(size)
+    w = np.column_stack([corners, np.ones(4)]) @ transform[2]
+    if not ((w > 0).all() or (w < 0).all()):
+        return None
+    return apply_transform(transform, corners)
+
+
+def relation_of_matches(
+    xy0: np.ndarray,
+    xy1: np.ndarray,
+    transform: np.ndarray,
+    size0: tuple[int, int],
+    size1: tuple[int, int],
+) -> Relation:
+    """The Relation of two pictures by all of their matches.
+
+    xy0, xy1 : (n, 2) matched points
+    transform : (3, 3) of the object with most of them, where the fit begins
+    size0, size1 : (width, height)
+    """
+    frame = frame_of(transform, size0)
+    if frame is None:
+        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+    diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
+    coarser = max(math.sqrt(abs(_area(frame)) / (size0[0] * size0[1])), 1.0)
+    tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
+    explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
+    for _ in range(ROUNDS):
+        if explained.sum() < 3:
+            break
+        transform = similarity(xy0[explained], xy1[explained])
+        explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
+    found = relation(transform, size0, size1)
+    common = found.share1 * size1[0] * size1[1]
+    surrounded = abs(_area(_opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
+    if explained.mean() < EXPLAINED or surrounded < SUPPORTED * common:
+        return replace(found, kind="same thing", derived=None)
+    return found
+
+
+def relation(transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
+    """The Relation of two pictures if a similarity holds for all that both show.
+
+    transform : (3, 3) similarity, mirrored or not, that takes picture 0 to picture 1
+    size0, size1 : (width, height)
+    """
+    frame = frame_of(transform, size0)
+    if frame is None:
+        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+    linear = transform[:2, :2]
+    mirrored = bool(np.linalg.det(linear) < 0)
+    turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
+    scale = math.sqrt(abs(np.linalg.det(linear)))
+    common = abs(_area(_clipped(frame, size1)))
+    share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
+    share1 = min(common / (size1[0] * size1[1]), 1.0)
+    kind, derived = _kind(share0, share1, turn, scale, mirrored)
+    return Relation(kind, derived, share0, share1, turn, scale, mirrored)
+
+
+def similarity(xy0: np.ndarray, xy1: np.ndarray) -> np.ndarray:
+    """(3, 3): the similarity, mirrored or not, that fits points (n, 2) best."""
+    mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
+    z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
+    best = None
+    for z, flip in ((z0, 1), (z0.conj(), -1)):
+        factor = np.vdot(z, z1) / max(np.vdot(z, z).real, 1e-9)
+        error = np.linalg.norm(z1 - factor * z)
+        if best is None or error < best[0]:
+            best = error, np.array([[factor.real, -flip * factor.imag], [factor.imag, flip * factor.real]])
+    return np.vstack([np.column_stack([best[1], mean1 - best[1] @ mean0]), [0.0, 0.0, 1.0]])
+
+
+def _kind(share0, share1, turn, scale, mirrored):
+    off_straight = abs((turn + 45) % 90 - 45)
+    if min(share0, share1) >= WHOLE:
+        if mirrored:
+            return "mirrored", None
+        if abs(turn) > STRAIGHT:
+            return "turned", None
+        if max(scale, 1 / scale) <= EQUAL_SIZE:
+            return "copy", None
+        return "thumbnail", 0 if scale > 1 else 1
+    if max(share0, share1) >= WHOLE:
+        if off_straight <= STRAIGHT:
+            return "crop", 0 if share0 > share1 else 1
+        if min(share0, share1) >= FILLED:  # turned by any angle, with corners that are cut off or filled
+            return "turned", None
+    return "same thing", None
+
+
+def _corners(size):
+    width, height = size
+    return np.array([[0, 0], [width, 0], [width, height], [0, height]], float) - 0.5
+
+
+def _clipped(polygon, size):
+    """A convex polygon (k, 2) inside the picture: Sutherland and Hodgman's way, side by side."""
+    corners = _corners(size)
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        normal = np.array([a[1] - b[1], b[0] - a[0]])  # inwards
+        inside = (polygon - a) @ normal
+        kept = []
+        for k in range(len(polygon)):
+            if inside[k - 1] * inside[k] < 0:
+                part = inside[k - 1] / (inside[k - 1] - inside[k])
+                kept.append(polygon[k - 1] + part * (polygon[k] - polygon[k - 1]))
+            if inside[k] >= 0:
+                kept.append(polygon[k])
+        polygon = np.array(kept).reshape(-1, 2)
+    return polygon
+
+
+def _area(polygon):
+    if len(polygon) < 3:
+        return 0.0
+    x, y = polygon.T
+    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2

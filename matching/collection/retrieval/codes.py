@@ -1,0 +1,140 @@
+"""Short codes of descriptors: what an index keeps of a picture.
+
+A descriptor x (128,) lies in the cell (i, j) whose centre a_i + b_j is nearest to it, a two-level residual
+quantiser: 256 centres a and, for what is left, 256 centres b. Its code is the nearest one of 256 words for
+each of 32 parts of x, a product quantiser (Jégou, Douze, Schmid, PAMI 2011). Centres and words are whole
+numbers that come with the program (scripts/make_codebook.py), and so are all distances: exact in any order of
+summation. An index never has to learn them, and codes of one picture are the same in every index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from matching.collection.retrieval import _kernels
+from matching.features.extraction import Features
+from matching.features.thinning import strongest_everywhere
+from matching.threads import in_ranges
+
+PER_PICTURE = 1000  # entries: 41 kB
+PER_QUERY = 1500  # descriptors that a query looks up
+FIRST = 16  # of the centres a, the nearest ones whose cells are considered for a descriptor
+SCALE_STEPS = 4  # of a shape, an octave
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """first, second : (256, 128) float64 whole numbers, a and b
+    words : (32, 4, 256) int32, for each part its 256 words in columns
+    digest : SHA-256 of all of them
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    words: np.ndarray
+    digest: str
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """What an index keeps of the descriptors of one picture.
+
+    cell : (n,) uint16, 256 i + j
+    shape : (n,) uint16, as `shapes` has it
+    code : (n, 32) uint8, the word of each part
+    """
+
+    cell: np.ndarray
+    shape: np.ndarray
+    code: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a query looks up.
+
+    descriptors : (n, 128) int32
+    shape : (n,) uint16
+    cells : (n, p) int64, of the nearest cells, the nearest first
+    """
+
+    descriptors: np.ndarray
+    shape: np.ndarray
+    cells: np.ndarray
+
+
+@cache
+def codebook() -> Codebook:
+    """The Codebook that comes with the program."""
+    with files(__package__).joinpath("codebook.npz").open("rb") as file, np.load(file) as data:
+        columns = [data[name] for name in ("first", "second", "words")]
+    digest = hashlib.sha256(b"".join(column.astype("<i2").tobytes() for column in columns)).hexdigest()
+    first, second, words = columns
+    return Codebook(
+        first.astype(np.float64),
+        second.astype(np.float64),
+        np.ascontiguousarray(words.transpose(0, 2, 1), np.int32),
+        digest,
+    )
+
+
+def encode(features: Features, most: int = PER_PICTURE, n_threads: int = 1) -> Codes:
+    """The Codes of at most `most` of a picture's features."""
+    chosen = features[largest_everywhere(features, most)]
+    descriptors = np.rint(chosen.descriptors).astype(np.int32)
+    code = np.empty((len(chosen), len(codebook().words)), np.uint8)
+    in_ranges(
+        lambda a, b: _kernels.nearest_words(descriptors, codebook().words, a, b, code),
+        len(chosen),
+        n_threads,
+        256,
+    )
+    return Codes(nearest_cells(descriptors, 1)[:, 0].astype(np.uint16), shapes(chosen), code)
+
+
+def query_of(features: Features, probes: int, most: int = PER_QUERY) -> Query:
+    """The Query of at most `most` of a picture's features, each to look through `probes` cells."""
+    chosen = features[largest_everywhere(features, most)]
+    descriptors = np.rint(chosen.descriptors).astype(np.int32)
+    return Query(descriptors, shapes(chosen), nearest_cells(descriptors, probes))
+
+
+def largest_everywhere(features: Features, most: int) -> np.ndarray:
+    """Rising indices of at most `most` features: the largest ones of every part of the picture, which copies
+    and crops of it have too.
+    """
+    return strongest_everywhere(features.xy, _size(features), most)
+
+
+def nearest_cells(descriptors: np.ndarray, probes: int) -> np.ndarray:
+    """(n, probes) int64: the cells whose centres are nearest to descriptors (n, 128), the nearest first.
+
+    |x - a_i - b_j|^2 = |x - a_i|^2 - 2 (x - a_i) b_j + |b_j|^2, for the FIRST nearest a_i.
+    """
+    book, x = codebook(), descriptors.astype(np.float64)
+    cross = 2 * book.first @ book.second.T + (book.second**2).sum(axis=1)  # (256, 256)
+    to_first = (book.first**2).sum(axis=1) - 2 * x @ book.first.T  # (n, 256), less |x|^2
+    near = np.argsort(to_first, axis=1, kind="stable")[:, :FIRST]
+    cells = np.empty((len(x), probes), np.int64)
+    _kernels.nearest_cells(near, np.take_along_axis(to_first, near, 1), cross, x @ book.second.T, cells)
+    return cells
+
+
+def shapes(features: Features) -> np.ndarray:
+    """(n,) uint16: 8 bits of the direction of a feature, 6 of the logarithm of its size, 1 of its kind, 1
+    whether it is bright.
+    """
+    size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.uint16)
+    turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
+    direction = np.rint(256 * turn).astype(np.int64) % 256
+    kind = 2 * features.kind.astype(np.uint16) + features.bright
+    return (direction.astype(np.uint16) << 8) | (size << 2) | kind.astype(np.uint16)
+
+
+def _size(features):
+    return np.sqrt(np.abs(np.linalg.det(features.frames)))

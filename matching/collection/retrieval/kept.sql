@@ -1,0 +1,39 @@
+-- The pictures of a kept index. docs/index.md explains it.
+
+-- What it was made with: format, version (of gdl-match), features (JSON), codebook (SHA-256).
+CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- Files of the folder, each of which holds the entries of some pictures and never changes.
+CREATE TABLE segments (
+    name TEXT PRIMARY KEY,
+    sha256 TEXT NOT NULL,
+    n_pictures INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE pictures (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- a picture that has changed gets another one
+    path TEXT NOT NULL UNIQUE,             -- absolute
+    status TEXT NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'indexed', 'failed')),
+    bytes INTEGER,                         -- of the file when it was described
+    modified INTEGER,                      -- its time, nanoseconds
+    sha256 TEXT,
+    width INTEGER,
+    height INTEGER,
+    n_entries INTEGER,
+    segment TEXT REFERENCES segments (name),
+    error TEXT,                            -- why it failed
+    CHECK ((status = 'indexed') = (segment IS NOT NULL)),
+    CHECK ((status = 'failed') = (error IS NOT NULL))
+);
+CREATE INDEX pictures_by_status ON pictures (status, id);
+CREATE INDEX pictures_by_segment ON pictures (segment);
+
+-- Pictures whose entries stand in a segment and count no more: removed, changed, or another writer's.
+CREATE TABLE dead (
+    segment TEXT NOT NULL REFERENCES segments (name) ON DELETE CASCADE,
+    picture INTEGER NOT NULL,
+    PRIMARY KEY (segment, picture)
+) WITHOUT ROWID;

@@ -1,0 +1,77 @@
+"""Groups of a small collection, and the table, page and CSV of them."""
+
+import csv
+
+import pytest
+from PIL import Image
+from planting import crops
+
+from matching.cli.collection import main
+from matching.collection import match_collection, plan_of_folder
+from matching.collection.groups import COLUMNS, groups_in
+
+
+@pytest.fixture(scope="module")
+def db(cache, tmp_path_factory):
+    """The matched database of two families of pictures and a stranger."""
+    folder = tmp_path_factory.mktemp("family")
+    made = {name: Image.fromarray(picture) for name, picture in crops(300).items()}
+    coffee, cat = made["coffee"], made["chelsea"]
+    coffee.save(folder / "coffee.png")
+    coffee.save(folder / "coffee copy.jpg", quality=60)
+    coffee.crop((60, 40, 250, 260)).save(folder / "coffee crop.png")
+    cat.save(folder / "cat.png")
+    cat.rotate(90).save(folder / "cat turned.png")
+    made["astronaut"].save(folder / "stranger.png")
+    match_collection(plan_of_folder(folder), folder / "c.db", cache=cache, jobs=1)
+    return folder / "c.db"
+
+
+def named(path):
+    return None if path is None else path.rsplit("/", 1)[-1]
+
+
+def test_groups_tell_what_each_picture_is(db):
+    """The first of a group is any of those with most pixels."""
+    coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in groups_in(db))
+    whole = {"coffee.png", "coffee copy.jpg"}
+    assert set(coffee) == {*whole, "coffee crop.png"}
+    assert coffee["coffee crop.png"][0] == "crop of"
+    assert coffee["coffee crop.png"][1] in whole
+    assert sorted(coffee[name][0] for name in whole) == ["", "copy of"]
+    assert set(cat) == {"cat.png", "cat turned.png"}
+    assert sorted(role for role, _ in cat.values()) == ["", "turned copy of"]
+
+
+def test_table_csv_and_page(db, tmp_path, capsys):
+    out = ["--csv", str(tmp_path / "tables"), "--html", str(tmp_path / "page.html")]
+    assert main(["--db", str(db), "--groups", *out]) == 0
+    told = capsys.readouterr().out
+    assert "group 0: 3 pictures" in told
+    assert "coffee crop.png  crop of coffee" in told
+    with (tmp_path / "tables" / "groups.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 5
+    crop = next(row for row in rows if row["picture"].endswith("coffee crop.png"))
+    assert float(crop["share"]) == pytest.approx(1, abs=0.02)
+    assert float(crop["share_of"]) == pytest.approx(190 * 220 / 300**2, rel=0.05)
+    assert float(crop["scale"]) == pytest.approx(1, abs=0.02)
+    turned = next(row for row in rows if row["role"] == "turned copy of")
+    assert abs(float(turned["turn"])) == pytest.approx(90, abs=1)
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("<figure>") == 5
+    assert "crop of" in page
+    (tmp_path / "tables" / "groups.csv").write_text("mine\n")
+    assert main(["--db", str(db), "--groups", *out]) == 2
+    assert "was not written by" in capsys.readouterr().err
+
+
+def test_no_groups(cache, tmp_path, capsys):
+    for k, name in enumerate(("coffee", "chelsea")):
+        Image.fromarray(crops(120)[name]).save(tmp_path / f"{k}.png")
+    db = str(tmp_path / "c.db")
+    match_collection(plan_of_folder(tmp_path), db, cache=cache, jobs=1)
+    assert main(["--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
+    assert "no group" in capsys.readouterr().out
+    assert "No two pictures" in (tmp_path / "page.html").read_text()

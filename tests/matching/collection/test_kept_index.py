@@ -1,0 +1,278 @@
+"""A kept index: growing, dropping, asking, refusing; killed, damaged, full, and with two writers."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+from patience import PATIENCE
+from PIL import Image
+from planting import crops, object_pair
+
+from matching import InputError, MatchConfig
+from matching.cli.index import main
+from matching.collection import kept_index
+from matching.collection.kept_index import add_pictures, find_candidates
+from matching.collection.plan import pictures_in
+from matching.collection.retrieval import kept
+from matching.collection.retrieval.codes import encode
+from matching.collection.retrieval.kept import Indexed, open_index
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory):
+    """Four photographs and a scene that shows two of them, a text, and a query that shows one."""
+    folder = tmp_path_factory.mktemp("gallery")
+    for name, picture in crops(200).items():
+        Image.fromarray(picture).save(folder / f"{name}.png")
+    Image.fromarray(object_pair(200)[0]).save(folder / "scene.png")
+    (folder / "text.png").write_text("not a picture")
+    return folder
+
+
+@pytest.fixture
+def pictures(gallery, tmp_path):
+    return shutil.copytree(gallery, tmp_path / "pictures")
+
+
+def add(folder, pictures, cache, **more):
+    return add_pictures(folder, pictures_in(pictures), inside=[str(pictures)], cache=cache, jobs=1, **more)
+
+
+def best(folder, query, cache, n=3):
+    found = find_candidates(folder, [str(query)], n, cache=cache)
+    return [(c.picture.rsplit("/", 1)[-1], c.votes) for c in found]
+
+
+def table(folder, query="SELECT path, status, sha256, n_entries, error FROM pictures ORDER BY path"):
+    with closing(sqlite3.connect(folder / "index.db")) as db:
+        return db.execute(query).fetchall()
+
+
+def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path, capsys):
+    where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
+    assert main(["add", str(pictures), "--jobs", "1", *where]) == 0
+    told = capsys.readouterr()
+    assert "5 pictures added (1 failed), 0 dropped; the index has 5 pictures" in told.out
+    assert "failed: " in told.err
+    assert "text.png" in told.err
+    query = str(pictures / "coffee.png")
+    assert main(["query", query, "--shortlist", "2", "--json", *where]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["queries"]
+    assert result["query"] == query
+    (picture,) = result["pictures"]
+    assert picture["path"].endswith("scene.png")
+    (found,) = picture["objects"]
+    assert found["n_matches"] > 20
+    assert picture["score"] == found["score"]
+    assert np.allclose(
+        found["frame1"], [[199.5, -0.5], [399.5, -0.5], [399.5, 199.5], [199.5, 199.5]], atol=2
+    )
+    assert main(["query", query, *where]) == 0
+    assert "scene.png" in capsys.readouterr().out
+    Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
+    assert main(["query", str(tmp_path / "plain.png"), *where]) == 1
+
+
+def test_it_grows_and_drops_and_gives_what_a_new_one_would(pictures, cache, tmp_path):
+    index, new = tmp_path / "i", tmp_path / "new"
+    coffee, scene = pictures / "coffee.png", pictures / "scene.png"
+    scene.rename(tmp_path / "scene.png")
+    assert add(index, pictures, cache).indexed == 4
+    assert "scene.png" not in dict(best(index, coffee, cache))
+    (tmp_path / "scene.png").rename(scene)
+    grown = add(index, pictures, cache)
+    assert (grown.indexed, grown.failed, grown.removed) == (1, 0, 0)
+    assert dict(best(index, coffee, cache))["scene.png"] > 20
+    (pictures / "rocket.png").unlink()
+    shutil.copy(pictures / "chelsea.png", pictures / "astronaut.png")  # another picture under its name
+    changed = add(index, pictures, cache)
+    assert (changed.indexed, changed.removed) == (1, 1)
+    add(new, pictures, cache)
+    assert table(index) == table(new)
+    for query in sorted(pictures.glob("*.png")):
+        if query.name != "text.png":
+            assert sorted(best(index, query, cache)) == sorted(best(new, query, cache))
+    again = add(index, pictures, cache)
+    assert (again.indexed, again.failed, again.removed) == (0, 0, 0)
+    shutil.rmtree(pictures)
+    pictures.mkdir()
+    where = ["--index", str(index), "--cache", str(cache.folder), "--quiet"]
+    assert main(["add", str(pictures), *where]) == 1
+    assert not table(index)
+
+
+def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
+    add(tmp_path / "i", pictures, cache)
+    (pictures / "scene.png").unlink()
+    assert "scene.png" not in dict(best(tmp_path / "i", pictures / "coffee.png", cache))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("version", "0.0.1", "the index was made with version 0.0.1, this is "),
+        ("format", "9", "format 9, this is 1"),
+        ("codebook", "0", "another codebook"),
+    ],
+)
+def test_another_version_is_refused_by_name(tmp_path, name, value, told):
+    with open_index(tmp_path, MatchConfig(), create=True):
+        pass
+    with closing(sqlite3.connect(tmp_path / "index.db")) as db:
+        db.execute("UPDATE settings SET value = ? WHERE name = ?", (value, name))
+        db.commit()
+    for create in (False, True):
+        with pytest.raises(InputError, match=told), open_index(tmp_path, MatchConfig(), create):
+            pass
+
+
+def test_other_features_and_no_index_are_refused(tmp_path, capsys):
+    with open_index(tmp_path / "i", MatchConfig(), create=True):
+        pass
+    with (
+        pytest.raises(InputError, match="other settings of the features"),
+        open_index(tmp_path / "i", MatchConfig.paper()),
+    ):
+        pass
+    with (
+        pytest.raises(InputError, match="there is no index in this folder"),
+        open_index(tmp_path / "none", MatchConfig()),
+    ):
+        pass
+    (tmp_path / "i" / "index.db").write_bytes(b"no database" * 100)
+    with (
+        pytest.raises(InputError, match=r"is not the database of an index, or damaged"),
+        open_index(tmp_path / "i", MatchConfig()),
+    ):
+        pass
+    assert main(["query", "x.png"]) == 2
+    assert "--index" in capsys.readouterr().err
+
+
+def records_of(rng, numbers, n=30):
+    """What `index_file` gives for made-up pictures."""
+    from test_retrieval import made_up
+
+    return [Indexed(k, f"{k:064}", 1, 1, 640, 480, encode(made_up(rng, n))) for k in numbers]
+
+
+def test_segments_are_merged_and_dead_entries_go(tmp_path):
+    rng = np.random.default_rng(0)
+    with open_index(tmp_path, MatchConfig(), create=True) as index:
+        for k in range(20):
+            paths = [f"/pictures/{k}-{j}" for j in range(2)]
+            index.update(paths)
+            numbers = [number for number, _ in index.pending()]
+            index.add(records_of(rng, numbers))
+            index.update([], gone=paths[1:])
+        assert len(index.shards()) < kept.FANOUT
+        assert index.counts().indexed == 20
+        entries = sum(
+            len(kept.open_segment(tmp_path / name)) for (name,) in index.rows("SELECT name FROM segments")
+        )
+        assert 20 * 30 <= entries < 40 * 30
+        assert len(list(tmp_path.glob("*.seg"))) == len(index.shards())
+        assert index.counts().bytes < 20 * 64_000
+
+
+def test_what_two_writers_add_is_there_once(pictures, cache, tmp_path, monkeypatch):
+    """The second one starts when the first has looked at its pictures and has not written them."""
+    index = tmp_path / "i"
+    batched = kept_index.batched
+
+    def meanwhile(records, size):
+        some = list(batched(records, size))
+        monkeypatch.setattr(kept_index, "batched", batched)
+        add(index, pictures, cache)
+        return some
+
+    monkeypatch.setattr(kept_index, "batched", meanwhile)
+    assert add(index, pictures, cache).counts.indexed == 5
+    add(tmp_path / "one", pictures, cache)
+    assert table(index) == table(tmp_path / "one")
+    for name in ("coffee.png", "astronaut.png"):
+        assert best(index, pictures / name, cache) == best(tmp_path / "one", pictures / name, cache)
+
+
+@pytest.mark.parametrize("damage", ["missing", "short", "inside"])
+def test_a_damaged_part_is_told_and_mended(pictures, cache, tmp_path, damage):
+    index = tmp_path / "i"
+    add(index, pictures, cache)
+    before, answer = table(index), best(index, pictures / "coffee.png", cache)
+    (path,) = index.glob("*.seg")
+    data = path.read_bytes()
+    path.unlink()
+    if damage != "missing":
+        path.write_bytes(data[:-9] if damage == "short" else data[:-9] + b"x" + data[-8:])
+    if damage != "inside":
+        with pytest.raises(InputError, match=r"this part of the index can't be read"):
+            best(index, pictures / "coffee.png", cache)
+    assert add(index, pictures, cache, check=damage == "inside").mended == 5
+    assert table(index) == before
+    assert best(index, pictures / "coffee.png", cache) == answer
+
+
+def test_a_full_disk_leaves_the_index_as_it_was(pictures, cache, tmp_path, monkeypatch):
+    def full(path, *_):
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    index = tmp_path / "i"
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "write_segment", full)
+        with pytest.raises(InputError, match=r"can't be written .No space left on device"):
+            add(index, pictures, cache)
+    assert {row[1] for row in table(index)} == {"pending"}
+    assert not [p for p in index.iterdir() if p.name != "index.db"]
+    assert add(index, pictures, cache).counts.indexed == 5
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from matching.collection import FeatureCache, kept_index
+from matching.collection.plan import pictures_in
+from matching.collection.retrieval import kept
+
+index, pictures, cache, moment = sys.argv[1:]
+kept_index.TOGETHER = 2
+written = []
+def dying(path, segment, write=kept.write_segment):
+    if len(written) == int(moment) // 2:
+        if int(moment) % 2:
+            write(path, segment)
+            path.replace(path.with_suffix(".seg"))
+        os.kill(os.getpid(), signal.SIGKILL)
+    written.append(path)
+    write(path, segment)
+kept.write_segment = dying
+kept_index.add_pictures(Path(index), pictures_in(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
+"""
+
+
+def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path):
+    add(tmp_path / "undisturbed", pictures, cache)
+    index = tmp_path / "i"
+    for moment in range(3):
+        arguments = [sys.executable, "-c", KILLED, index, pictures, cache.folder, str(moment)]
+        assert subprocess.run(arguments, timeout=PATIENCE).returncode == -9
+        with open_index(index, MatchConfig()) as opened:
+            assert opened.counts().pending
+    assert add(index, pictures, cache).counts.indexed == 5
+    assert table(index) == table(tmp_path / "undisturbed")
+    for name in ("coffee.png", "astronaut.png"):
+        query = pictures / name
+        assert best(index, query, cache) == best(tmp_path / "undisturbed", query, cache)
+    past = time.time() - 2 * kept.ABANDONED
+    for path in index.glob("*.seg"):
+        os.utime(path, (past, past))
+    with open_index(index, MatchConfig()) as opened:
+        opened.mend()
+        assert len(list(index.glob("*.seg"))) == len(opened.shards())

@@ -1,0 +1,103 @@
+"""What two pictures are to each other, by known motions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from matching.collection.relations import frame_of, relation, relation_of_matches, similarity
+
+SIZE = 640, 480
+
+
+def motion(turn=0.0, scale=1.0, shift=(0.0, 0.0), mirror=False):
+    """(3, 3): mirrored, turned, scaled, shifted."""
+    c, s = scale * math.cos(math.radians(turn)), scale * math.sin(math.radians(turn))
+    linear = np.array([[c, -s], [s, c]]) @ np.diag([-1.0 if mirror else 1.0, 1.0])
+    return np.vstack([np.column_stack([linear, shift]), [0, 0, 1]])
+
+
+def matches(transform, rng, size=SIZE, n=200, noise=0.5, where=(0.0, 0.0, 1.0, 1.0)):
+    """n matches of a part of picture 0, given in shares of its width and height."""
+    left, top, right, bottom = where
+    xy0 = rng.uniform((left * size[0], top * size[1]), (right * size[0], bottom * size[1]), (n, 2))
+    xy1 = np.column_stack([xy0, np.ones(n)]) @ transform.T
+    return xy0, xy1[:, :2] / xy1[:, 2:] + rng.normal(0, noise, (n, 2))
+
+
+def test_the_frame_is_where_the_corners_lie():
+    assert np.allclose(frame_of(motion(90, 2, (960, 0)), SIZE), [[961, -1], [961, 1279], [1, 1279], [1, -1]])
+    assert frame_of(np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]]), SIZE) is None
+
+
+CASES = [
+    ("copy", None, motion(), SIZE),
+    ("copy", None, motion(shift=(3, -2)), SIZE),
+    ("thumbnail", 1, motion(scale=0.3), (192, 144)),
+    ("thumbnail", 0, motion(scale=3), (1920, 1440)),
+    ("crop", 1, motion(shift=(-200, -100)), (300, 250)),
+    ("crop", 0, motion(shift=(200, 100)), (1200, 900)),
+    ("crop", 1, motion(scale=2, shift=(-500, -300)), (400, 300)),
+    ("crop", 1, motion(90, shift=(300, -100)), (200, 300)),
+    ("turned", None, motion(90, shift=(479, 0)), (480, 640)),
+    ("turned", None, motion(180, shift=(639, 479)), SIZE),
+    ("turned", None, motion(30, shift=(240, 0)), (794, 736)),
+    ("mirrored", None, motion(shift=(639, 0), mirror=True), SIZE),
+    ("same thing", None, motion(shift=(300, 200)), SIZE),
+]
+
+
+@pytest.mark.parametrize(("kind", "derived", "transform", "size1"), CASES)
+def test_kinds(kind, derived, transform, size1):
+    rng = np.random.default_rng(0)
+    xy0, xy1 = matches(transform, rng)
+    inside = (xy1 > 0).all(axis=1) & (xy1 < size1).all(axis=1)
+    for told in (
+        relation(transform, SIZE, size1),
+        relation_of_matches(xy0[inside], xy1[inside], transform, SIZE, size1),
+    ):
+        assert (told.kind, told.derived) == (kind, derived)
+    back = relation(np.linalg.inv(transform), size1, SIZE)
+    assert (back.kind, back.derived) == (kind, None if derived is None else 1 - derived)
+
+
+def test_numbers_of_a_crop():
+    told = relation(motion(90, 2, (300, -100)), SIZE, (200, 300))
+    assert (round(told.turn), round(told.scale, 6), told.mirrored) == (90, 2, False)
+    assert told.share0 == pytest.approx(200 * 300 / 4 / 640 / 480)
+    assert told.share1 == pytest.approx(1)
+
+
+def test_a_photograph_of_a_picture_is_no_copy():
+    """Seen from the side, filling the other picture."""
+    rng = np.random.default_rng(0)
+    tilted = np.array([[1.0, 0.05, 0], [0, 1.0, 0], [2e-4, 0, 1]])
+    told = relation_of_matches(*matches(tilted, rng), tilted, SIZE, (600, 440))
+    assert told.kind == "same thing"
+
+
+def test_a_part_pasted_elsewhere_is_no_crop():
+    """All matches agree, and surround a quarter of what both would show."""
+    rng = np.random.default_rng(0)
+    part = matches(motion(), rng, where=(0.3, 0.3, 0.75, 0.75))
+    assert relation_of_matches(*part, motion(), SIZE, SIZE).kind == "same thing"
+
+
+def test_matches_that_one_motion_does_not_explain():
+    rng = np.random.default_rng(0)
+    xy0, xy1 = matches(motion(), rng)
+    others = matches(motion(shift=(90, 60)), rng)
+    told = relation_of_matches(np.vstack([xy0, others[0]]), np.vstack([xy1, others[1]]), motion(), SIZE, SIZE)
+    assert told.kind == "same thing"
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+def test_a_similarity_is_found_from_points(mirror):
+    true = motion(37, 1.7, (40, -9), mirror)
+    found = similarity(*matches(true, np.random.default_rng(0), noise=0))
+    assert np.allclose(found, true)
+
+
+def test_two_matches_are_no_evidence():
+    xy = np.array([[1.0, 1.0], [600.0, 400.0]])
+    assert relation_of_matches(xy, xy, motion(), SIZE, SIZE).kind == "same thing"

@@ -1,0 +1,42 @@
+"""The packages that are annotated throughout pass the type checker, with the settings of pyproject.toml."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("gdl_core",)  # others follow once they are annotated
+
+FIT = """
+from gdl_core import GraphDegreeLinkage
+
+model = GraphDegreeLinkage(3).fit([[0.0], [1.0]])
+reveal_type(model)
+reveal_type(model.labels_)
+reveal_type(model.cut(2))
+"""
+
+
+def mypy(*arguments):
+    command = [sys.executable, "-m", "mypy", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_annotations(package):
+    assert (ROOT / package / "py.typed").exists()
+    result = mypy("-p", package)
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_fitted_clusterer_is_still_one(tmp_path):
+    """So that editors complete its attributes."""
+    (tmp_path / "user.py").write_text(FIT)
+    lines = mypy(str(tmp_path / "user.py")).stdout.splitlines()
+    shown = [line.split("Revealed type is ")[1] for line in lines if "Revealed type" in line]
+    assert "GraphDegreeLinkage" in shown[0]
+    assert all("signedinteger[numpy._typing._nbit_base._64Bit]" in s or "int64" in s for s in shown[1:]), (
+        shown
+    )
