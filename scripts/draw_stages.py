@@ -86,9 +86,7 @@ def draw_features(pair: Pair, described: Described) -> Figure:
             counts[kind] += len(own)
             every = max(len(own) // MOST_FEATURES, 1)
             axis.add_collection(_ellipses(own[::every], picture.step, edge, axis))
-    figure.suptitle(
-        f"Features: {counts[0]} MSER regions (orange), {counts[1]} key points (blue), some drawn"
-    )
+    figure.suptitle(f"Features: {counts[0]} MSER regions (orange), {counts[1]} key points (blue), some drawn")
     return figure
 
 
