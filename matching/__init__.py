@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matching.interchange.records import PairMatches
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
-    from matching.pipeline import MatchResult, match
+    from matching.pipeline import match
+    from matching.result import MatchResult
 
 __all__ = [
     "InputError",
@@ -35,7 +36,7 @@ __all__ = [
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
-    "MatchResult": "matching.pipeline",
+    "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
     "PairMatches": "matching.interchange.records",
     "group_matches": "matching.given",

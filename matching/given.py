@@ -15,8 +15,8 @@ from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.local_maps import nearest_in_both, vote_for_maps
-from matching.objects.description import describe_object
-from matching.pipeline import MatchResult
+from matching.objects.description import describe_object, with_things
+from matching.result import MatchResult
 from matching.threads import default_threads
 
 SPREAD = 160.0  # working pixels from the middle of the points to half of them: a picture of 400 x 400
@@ -59,16 +59,23 @@ def group_matches(
     if len(xy0) >= 2:
         labels, scores, unit1 = _group(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
-    tolerance = config.graph.scale * unit1
+    tolerance, box = config.graph.scale * unit1, _box(xy0, sizes)
 
     def describe(k):
         own = labels == k
-        return describe_object(k, xy0[own], xy1[own], scores[k], tolerance)
+        return describe_object(k, xy0[own], xy1[own], scores[k], tolerance, box)
 
     with ThreadPoolExecutor(default_threads()) as pool:
-        objects = tuple(pool.map(describe, range(len(scores))))
+        objects = with_things(list(pool.map(describe, range(len(scores)))))
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
-    return MatchResult(xy0, xy1, labels, score, objects, timings)
+    return MatchResult(xy0, xy1, labels, score, objects, timings, config=config)
+
+
+def _box(xy0, sizes):
+    """(2, 2): least and greatest x and y of picture 0, or of the matches in it where its size is unknown."""
+    if sizes is not None:
+        return np.array([[0.0, 0.0], sizes[0][::-1]]) - 0.5
+    return np.array([xy0.min(axis=0), xy0.max(axis=0)]) if len(xy0) else np.zeros((2, 2))
 
 
 def _group(xy0, xy1, maps, sizes, score, config):

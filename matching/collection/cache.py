@@ -161,6 +161,7 @@ def _arrays(entry):
         **features,
         "step": entry.described.step,
         "digest": np.frombuffer(entry.described.digest, np.uint8),
+        "box": entry.described.box,
         "size": np.array([entry.width, entry.height]),
     }
 
@@ -182,5 +183,7 @@ def _read(path, key):
         raise ValueError("the checksum does not fit")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    described = DescribedPicture(Features(**columns), arrays["step"], arrays["digest"].tobytes())
+    described = DescribedPicture(
+        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"]
+    )
     return CachedPicture(described, *(int(n) for n in arrays["size"]))

@@ -61,8 +61,11 @@ class Candidates:
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=512):
+def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=512, apart=None):
     """The `width` nearest rows of descriptors1 for each row of descriptors0.
+
+    apart : (xy0, clearance0), (xy1, clearance1) of the rows: those nearer in place than either clearance are
+        passed over
 
     Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32
     holds it exactly, whatever the order of summation: the answer doesn't depend on the BLAS or on its
@@ -78,6 +81,9 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
 
     def search(start, stop):
         similarity = descriptors0[start:stop] @ descriptors1.T
+        if apart is not None:
+            (xy0, clearance0), (xy1, clearance1) = apart
+            _candidate_kernels.pass_over_near(similarity, xy0, clearance0, xy1, clearance1, start)
         _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
 
     with single_blas_thread():
@@ -97,16 +103,34 @@ def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads
         _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
         for k in range(len(KINDS))
     ]
-    shares = _equal_shares([len(part) for part in parts], config.max_matches)
-    ends = [int(share * (1 + config.reserve)) for share in shares]
-    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
-    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
-    return join_candidates(best), join_candidates(reserve)
+    return _shared_out(parts, config)
+
+
+def match_within(features, clearance, config=CandidateConfig(), n_threads=1):
+    """The candidates between the features of one picture, each pair once, and the next best of each kind.
+
+    clearance : (n,) pixels from a feature, within which others are its surroundings and no match of it
+    """
+    most = int(config.max_matches * (1 + config.reserve))
+    parts = [
+        _best_within(features[own], clearance[own], most, config, n_threads)
+        for own in (features.kind == k for k in range(len(KINDS)))
+    ]
+    return _shared_out(parts, config)
 
 
 def join_candidates(parts):
     """Several Candidates as one, in this order."""
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
+
+
+def _shared_out(parts, config):
+    """Equal shares of the best of each kind, and the next best."""
+    shares = _equal_shares([len(part) for part in parts], config.max_matches)
+    ends = [int(share * (1 + config.reserve)) for share in shares]
+    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
+    return join_candidates(best), join_candidates(reserve)
 
 
 def _equal_shares(available, total):
@@ -126,6 +150,25 @@ def _best(features0, features1, most, config, n_threads):
         for rows in _comparable(features0, features1, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    return _chosen(features0, features1, i, j, squared, most, config)
+
+
+def _best_within(features, clearance, most, config, n_threads):
+    pairs = [
+        _near_pairs(features, features, *rows, config, n_threads, clearance)
+        for rows in _comparable(features, features, config.per_polarity)
+    ]
+    i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
+    place = np.empty(len(features), np.int64)
+    place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
+    i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
+    once = np.unique(i * len(features) + j, return_index=True)[1]
+    return _chosen(features, features, i[once], j[once], squared[once], most, config)
+
+
+def _chosen(features0, features1, i, j, squared, most, config):
+    """The best Candidates of pairs i, j of features, near duplicates left out."""
     order = np.argsort(squared, kind="stable")
     if config.duplicate_radius:
         places = features0.xy[i[order]], features1.xy[j[order]]
@@ -145,10 +188,16 @@ def _comparable(features0, features1, per_polarity):
     return [[np.flatnonzero(f.bright == b) for f in (features0, features1)] for b in (False, True)]
 
 
-def _near_pairs(features0, features1, rows0, rows1, config, n_threads):
-    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance."""
+def _near_pairs(features0, features1, rows0, rows1, config, n_threads, clearance=None):
+    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
+
+    clearance : (n,) of features0 = features1, which are then farther apart than that of either
+    """
+    apart = None
+    if clearance is not None:
+        apart = (features0.xy[rows0], clearance[rows0]), (features1.xy[rows1], clearance[rows1])
     found, squared = nearest_descriptors(
-        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads
+        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads, apart=apart
     )
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

@@ -53,6 +53,11 @@ def find_uncovered(xy0, xy1, parts, share):
     return np.array(kept, np.int64)
 
 
+def covered_share(points: np.ndarray, others: np.ndarray) -> float:
+    """The share of the points (n, 2) that lie amid others (k, 2) of the same picture."""
+    return float(_Place(others).covers(points).mean())
+
+
 def _covered(places, points):
     """(n,) bool: which of the points one of the places covers."""
     covered = np.zeros(len(points), bool)
