@@ -12,6 +12,7 @@ from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -29,10 +30,14 @@ class MatchConfig:
     grouping : str
         How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
+    mirrored : bool
+        Whether objects are also found that are turned over left to right in one of the pictures. There are
+        twice as many candidates then: of mirrored features as many again.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
+    mirrored: bool = False
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -40,6 +45,7 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    repeats: RepeatsConfig = RepeatsConfig()
 
     def __post_init__(self):
         for field in fields(self):
@@ -47,6 +53,8 @@ class MatchConfig:
             if kind not in (int, bool) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_at_least(self, max_pixels=1)
+        if not isinstance(self.mirrored, bool):
+            raise InputError(f"mirrored must be True or False, got {self.mirrored!r}")
         if self.grouping not in GROUPINGS:
             raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
         if self.grouping == "paper" and self.clustering.n_clusters is None:

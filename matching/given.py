@@ -7,7 +7,6 @@ picture gets a unit of its own: the median distance of the points from their mid
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -15,7 +14,9 @@ from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.local_maps import nearest_in_both, vote_for_maps
-from matching.objects.description import describe_object, with_things
+from matching.objects.description import with_things
+from matching.objects.things import things_of_pair
+from matching.pipeline import describe_objects
 from matching.result import MatchResult
 from matching.threads import default_threads
 
@@ -59,23 +60,21 @@ def group_matches(
     if len(xy0) >= 2:
         labels, scores, unit1 = _group(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
-    tolerance, box = config.graph.scale * unit1, _box(xy0, sizes)
-
-    def describe(k):
-        own = labels == k
-        return describe_object(k, xy0[own], xy1[own], scores[k], tolerance, box)
-
-    with ThreadPoolExecutor(default_threads()) as pool:
-        objects = with_things(list(pool.map(describe, range(len(scores)))))
+    tolerance = config.graph.scale * unit1
+    boxes = [_box(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((xy0, xy1))]
+    objects = describe_objects(xy0, xy1, Groups(labels, scores), tolerance, boxes)
+    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
-    return MatchResult(xy0, xy1, labels, score, objects, timings, config=config)
+    return MatchResult(
+        xy0, xy1, labels, score, with_things(objects, things), timings, config=config, things=things
+    )
 
 
-def _box(xy0, sizes):
-    """(2, 2): least and greatest x and y of picture 0, or of the matches in it where its size is unknown."""
-    if sizes is not None:
-        return np.array([[0.0, 0.0], sizes[0][::-1]]) - 0.5
-    return np.array([xy0.min(axis=0), xy0.max(axis=0)]) if len(xy0) else np.zeros((2, 2))
+def _box(xy, size):
+    """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
+    if size is not None:
+        return np.array([[0.0, 0.0], size[::-1]]) - 0.5
+    return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else None
 
 
 def _group(xy0, xy1, maps, sizes, score, config):

@@ -13,10 +13,12 @@ import numpy as np
 
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import join_candidates, match_with_reserve
-from matching.features.extraction import Features, extract_features
+from matching.features.extraction import Features, extract_features, mirrored_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
+from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
 from matching.objects.description import describe_object, with_things
+from matching.objects.things import things_of_pair
 from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
 from matching.threads import default_threads
@@ -117,27 +119,36 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
-    candidates, reserve = match_with_reserve(
-        first.features, second.features, config.candidates, default_threads()
-    )
+    candidates, reserve = candidates_of(first.features, second.features, config)
     clock.lap("candidates")
     if find_clusters is None:
-        candidates, groups = listed(*find_objects(candidates, reserve, config), len(candidates))
+        both = first.features, second.features
+        found = without_textures(*both, *find_objects(candidates, reserve, config), config)
+        candidates, groups = listed(*found, len(candidates))
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
+    objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
+    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    objects = with_things(objects, things)
+    clock.lap("objects")
+    return MatchResult(
+        xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things
+    )
+
+
+def describe_objects(xy0, xy1, groups, tolerance, boxes):
+    """A MatchedObject of each group of matches xy0, xy1 (m, 2); the pictures are boxes (2, 2)."""
 
     def describe(k):
         own = groups.labels == k
-        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, described0.box)
+        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
 
     with ThreadPoolExecutor(default_threads()) as pool:
-        objects = with_things(list(pool.map(describe, range(len(groups.scores)))))
-    clock.lap("objects")
-    return MatchResult(xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config)
+        return list(pool.map(describe, range(len(groups.scores))))
 
 
 def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
@@ -150,6 +161,29 @@ def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
     n_listed = len(candidates) - len(pool)
     how = {"default": group, "paper": group_by_paper}[config.grouping]
     return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
+
+
+def candidates_of(features0, features1, config):
+    """The candidates between two pictures and the next best, of mirrored features as many again if asked
+    for.
+    """
+    parts = [match_with_reserve(features0, features1, config.candidates, default_threads())]
+    if config.mirrored:
+        turned = mirrored_features(features1)
+        parts.append(match_with_reserve(features0, turned, config.candidates, default_threads()))
+    best, reserve = zip(*parts, strict=True)
+    return join_candidates(best), join_candidates(reserve)
+
+
+def without_textures(features0, features1, candidates, groups, config):
+    """The candidates and the Groups that are no fine periodic texture; all as the paper has it."""
+    if config.grouping == "paper":
+        return candidates, groups
+    n = len(groups.scores)
+    members = [candidates[groups.labels == k] for k in range(n)]
+    kept = np.array([not is_periodic(features0, features1, own) for own in members], bool)
+    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+    return candidates, Groups(number[groups.labels], groups.scores[kept])
 
 
 def listed(candidates, groups, n_best):

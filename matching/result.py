@@ -13,6 +13,7 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.confidence import WORDS
 from matching.objects.description import MatchedObject
+from matching.objects.things import Thing
 from matching.pictures.images import Picture, picture_of, with_mask
 
 
@@ -68,6 +69,8 @@ class MatchResult:
         The settings; None where they are not known.
     inputs : Inputs or None
         What was matched, for `draw` and `save`; None where it is not known.
+    things : tuple of Thing
+        One for each number that objects have as their `thing`.
     """
 
     xy0: np.ndarray
@@ -78,6 +81,7 @@ class MatchResult:
     timings: dict[str, float] = field(default_factory=dict)
     config: MatchConfig | None = None
     inputs: Inputs | None = None
+    things: tuple[Thing, ...] = ()
 
     @property
     def confidence(self) -> str | None:

@@ -7,7 +7,7 @@ correspondence (x0, x1) is true where A x0 and G(x1) are the same place and that
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -58,14 +58,15 @@ def composite_pair(
     side: int = 320,
     copies: int = 1,
     hard_poses: bool = False,
+    mirrored: bool = False,
 ) -> CompositePair:
     """A pair of 3 x 3 composites with `n_common` (M) objects in both; same arguments, same pixels.
 
     sigma is the standard deviation (sigma_n, pixels) of each control point of the warp. In image 1 every
     object stands `copies` times. With `hard_poses` the objects of image 1 are also rotated, scaled by 0.5 to
-    2, relit and partly covered. All other tiles are different photographs. No two objects are neighbours
-    in the same order in both images (`move_as_one`). Raises ValueError where the photographs are too few or a
-    number is out of its range.
+    2, relit and partly covered. With `mirrored` they are turned over left to right. All other tiles are
+    different photographs. No two objects are neighbours in the same order in both images (`move_as_one`).
+    Raises ValueError where the photographs are too few or a number is out of its range.
     """
     _check(photographs, n_common, sigma, side, copies, hard_poses)
     tiling, posing, bending = np.random.default_rng(seed).spawn(3)
@@ -77,7 +78,7 @@ def composite_pair(
     places0, places1 = draw_places(owner, tiling)
     image0 = _tiled([*objects, *_squares(others, GRID**2 - n_common, side)], places0)
     rest = _squares(others, GRID**2 - len(owner), side)
-    posed = [_posed(objects[o], others, posing, hard_poses) for o in owner]
+    posed = [_posed(objects[o], others, posing, hard_poses, mirrored) for o in owner]
     flat = _tiled([*(p.picture for p in posed), *rest], places1)
 
     corner0 = _corners(places0, side)[owner]
@@ -90,6 +91,7 @@ def composite_pair(
         "side": side,
         "copies": copies,
         "hard": hard_poses,
+        **({"mirrored": True} if mirrored else {}),
     }
     return CompositePair(
         image0=image0,
@@ -117,7 +119,7 @@ def true_instance(
     instance = np.full(len(xy0), -1, np.int64)
     for n, affine in enumerate(pair.affine):
         expected = xy0 @ affine[:, :2].T + affine[:, 2]  # (m, 2) A x0
-        scale = max(1.0, np.sqrt(np.linalg.det(affine[:, :2])))
+        scale = max(1.0, np.sqrt(abs(np.linalg.det(affine[:, :2]))))
         near = np.linalg.norm(expected - seen, axis=1) < tolerance * scale
         on_tile = np.all((xy0 >= pair.corner0[n] - 0.5) & (xy0 < pair.corner0[n] + pair.side - 0.5), axis=1)
         instance[near & on_tile & (_lookup(pair.instance_map, expected) == n)] = n
@@ -163,7 +165,17 @@ def _squares(pictures: Iterator[Picture], n: int, side: int) -> list[Picture]:
     return [fill_square(next(pictures), side) for _ in range(n)]
 
 
-def _posed(tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool) -> Posed:
+def _posed(
+    tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool, mirrored: bool
+) -> Posed:
+    if not mirrored:
+        return _upright(tile, others, rng, hard_poses)
+    posed = _upright(tile[:, ::-1], others, rng, hard_poses)
+    flip = np.array([[-1.0, 0.0, len(tile) - 1], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    return replace(posed, affine=posed.affine @ flip)
+
+
+def _upright(tile, others, rng, hard_poses):
     if not hard_poses:
         return plain(tile)
     background = fill_square(next(others), len(tile))

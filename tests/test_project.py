@@ -34,6 +34,7 @@ LAYERS = {  # a folder or module imports from those before it
         "output",
         "result",
         "pipeline",
+        "repeats",
         "given",
         "interchange",
         "collection serve",

@@ -55,7 +55,8 @@ def parser(rivals=()):
         nargs="*",
         type=Path,
         metavar="IMAGE",
-        help="two pictures; or a picture of one thing, and many pictures, or folders of them, to find it in",
+        help="two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures,"
+        " or folders of them, to find it in",
     )
     result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
     _add_input_and_output(result.add_argument_group("input and output"))
@@ -103,6 +104,9 @@ def add_settings(group, rivals=()):
         help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
     )
     group.add_argument(
+        "--mirrored", action="store_true", help="also find objects that are turned over left to right"
+    )
+    group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
     )
 
@@ -142,6 +146,7 @@ def config_of(arguments):
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     return replace(
         config,
+        mirrored=arguments.mirrored,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(clustering_of(arguments, config.clustering), bandwidth=arguments.bandwidth),

@@ -16,7 +16,7 @@ from matching.cli.compiling import compiling_told
 from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import table
+from matching.output.words import repeats_table, table
 from matching.pictures.names import absolute, is_folder
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def match_pair(argv, rivals, *, owns_process=False):
     owns_process : whether an interrupt ends the process at once wherever that leaves nothing behind
     """
     arguments = parser(rivals).parse_intermixed_args(argv)
-    _check_usage(arguments)
+    _check_usage(arguments, rivals)
     guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
     if is_many(arguments.images):
         from matching.cli.many import match_many
@@ -70,13 +70,18 @@ def _match(arguments, rivals):
             file=sys.stderr,
         )
     tell = teller(arguments)
-    for picture in inputs.pictures:
+    for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
     with warnings_in_a_line(), compiling_told(tell):
-        result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
+        if _is_single(arguments):
+            from matching.repeats import repeats_in_picture
+
+            result = repeats_in_picture(inputs.pictures[0], config)
+        else:
+            result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
@@ -98,7 +103,7 @@ def _write(arguments, inputs, config, result):
     if arguments.json:
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
-        print(table(result, _stem(arguments)))
+        print(repeats_table(result) if _is_single(arguments) else table(result, _stem(arguments)))
     teller(arguments)(f"written to {folder}")
     if arguments.open:
         open_report(folder)
@@ -130,15 +135,30 @@ def teller(arguments):
     return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _check_usage(arguments):
+def _check_usage(arguments, rivals):
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
-    elif len(arguments.images) < 2:
-        raise InputError("two pictures are needed, or --demo; see gdl-match --help")
+    elif not arguments.images:
+        raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
+    elif _is_single(arguments):
+        wrong = {
+            "--mask1": arguments.mask1 is not None,
+            "--export": bool(arguments.export),
+            f"--method {arguments.method}": arguments.method in rivals,
+        }
+        for option in (name for name, is_given in wrong.items() if is_given):
+            raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
+
+
+def _is_single(arguments):
+    """Whether one picture is given, of which repeats are asked for."""
+    return len(arguments.images) == 1
 
 
 def _inputs(arguments):
+    if _is_single(arguments):
+        return Inputs(_pictures(arguments, arguments.images) * 2, (absolute(arguments.images[0]),))
     if arguments.images:
         paths = arguments.images
         return Inputs(_pictures(arguments, paths), tuple(map(absolute, paths)))
@@ -156,6 +176,8 @@ def _inputs(arguments):
 def _base(arguments):
     if arguments.out is not None:
         return arguments.out
+    if _is_single(arguments):
+        return Path(f"{arguments.images[0].stem}-repeats")
     return Path(pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
 
 
@@ -202,7 +224,7 @@ def check_not_over(folder, arguments, images, others=()):
 
 
 def _pictures(arguments, images):
-    """The two pictures with their masks, once it is clear that they can be exported as asked.
+    """The pictures with their masks, once it is clear that they can be exported as asked.
 
     images : paths or Pictures
     """
@@ -210,7 +232,7 @@ def _pictures(arguments, images):
 
     masks = arguments.mask0, arguments.mask1
     with silent_decoders():
-        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=True)]
+        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=False)]
     if arguments.export:
         from matching.output.exchange import check_formats
 

@@ -10,7 +10,7 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
 
-SCHEMA = "1"
+SCHEMA = "2"
 REMEDY = "give another --db, or --restart to begin it anew"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from matching.correspondences import _candidate_kernels
 from matching.errors import check_at_least
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, mirrored_features
 from matching.threads import in_ranges, single_blas_thread
 
 
@@ -40,6 +40,7 @@ class Candidates:
     frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
     score : (m,) float64 descriptor distance, smaller is better
     kind : (m,) int8, index into KINDS
+    row0, row1 : (m,) int64, of the features of image 0 and 1
     """
 
     xy0: np.ndarray
@@ -48,6 +49,8 @@ class Candidates:
     frames1: np.ndarray
     score: np.ndarray
     kind: np.ndarray
+    row0: np.ndarray
+    row1: np.ndarray
 
     def __len__(self):
         return len(self.score)
@@ -99,23 +102,19 @@ def match_features(features0, features1, config=CandidateConfig(), n_threads=1):
 def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads=1):
     """The candidates of `match_features`, and the next best of each kind of region."""
     most = int(config.max_matches * (1 + config.reserve))
-    parts = [
-        _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
-        for k in range(len(KINDS))
-    ]
+    parts = [_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
     return _shared_out(parts, config)
 
 
-def match_within(features, clearance, config=CandidateConfig(), n_threads=1):
+def match_within(features, clearance, config=CandidateConfig(), n_threads=1, mirrored=False):
     """The candidates between the features of one picture, each pair once, and the next best of each kind.
 
     clearance : (n,) pixels from a feature, within which others are its surroundings and no match of it
+    mirrored : whether to match features with mirrored ones
     """
     most = int(config.max_matches * (1 + config.reserve))
-    parts = [
-        _best_within(features[own], clearance[own], most, config, n_threads)
-        for own in (features.kind == k for k in range(len(KINDS)))
-    ]
+    both = features, mirrored_features(features) if mirrored else features
+    parts = [_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
     return _shared_out(parts, config)
 
 
@@ -144,19 +143,20 @@ def _equal_shares(available, total):
     return shares
 
 
-def _best(features0, features1, most, config, n_threads):
+def _best(features0, features1, kind, most, config, n_threads):
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
-        for rows in _comparable(features0, features1, config.per_polarity)
+        for rows in _comparable(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return _chosen(features0, features1, i, j, squared, most, config)
 
 
-def _best_within(features, clearance, most, config, n_threads):
+def _best_within(features, others, clearance, kind, most, config, n_threads):
+    """others : the features themselves, or mirrored"""
     pairs = [
-        _near_pairs(features, features, *rows, config, n_threads, clearance)
-        for rows in _comparable(features, features, config.per_polarity)
+        _near_pairs(features, others, *rows, config, n_threads, clearance)
+        for rows in _comparable(features, others, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
@@ -164,7 +164,7 @@ def _best_within(features, clearance, most, config, n_threads):
     place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
     once = np.unique(i * len(features) + j, return_index=True)[1]
-    return _chosen(features, features, i[once], j[once], squared[once], most, config)
+    return _chosen(features, others, i[once], j[once], squared[once], most, config)
 
 
 def _chosen(features0, features1, i, j, squared, most, config):
@@ -177,15 +177,22 @@ def _chosen(features0, features1, i, j, squared, most, config):
     i, j, squared = i[best], j[best], squared[best]
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
-        np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
+        np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
     )  # fmt: skip
 
 
-def _comparable(features0, features1, per_polarity):
-    """Rows of either image's features that are compared with each other: dark and bright ones, or all."""
+def _comparable(features0, features1, kind, per_polarity):
+    """Rows of either image's features that are compared with each other: dark and bright ones of a kind, or
+    all of it.
+    """
+    own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
-        return [(np.arange(len(features0)), np.arange(len(features1)))]
-    return [[np.flatnonzero(f.bright == b) for f in (features0, features1)] for b in (False, True)]
+        return [[np.flatnonzero(rows) for rows in own]]
+    features = features0, features1
+    return [
+        [np.flatnonzero(rows & (f.bright == bright)) for f, rows in zip(features, own, strict=True)]
+        for bright in (False, True)
+    ]
 
 
 def _near_pairs(features0, features1, rows0, rows1, config, n_threads, clearance=None):

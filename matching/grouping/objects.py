@@ -126,9 +126,8 @@ def _polish(correspondences, objects, free, known, config):
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
-    kept = suppression.find_uncovered(
-        correspondences.xy0, correspondences.xy1, both, config.suppression.share
-    )
+    places, how = (correspondences.xy0, correspondences.xy1), config.suppression
+    kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
     return [both[k] for k in kept if k >= len(known)]
 
 

@@ -28,24 +28,33 @@ class SuppressionConfig:
     ----------
     share : float
         Of its points, in both images, that lie amid matches of larger objects.
+    by_one : bool
+        Whether one larger object must hold that share in both images: where two things stand twice in either
+        image, each of the four objects lies amid others in both.
     """
 
     share: float = 0.5
+    by_one: bool = False
 
     def __post_init__(self):
         check_at_least(self, share=0)
 
 
-def find_uncovered(xy0, xy1, parts, share):
+def find_uncovered(xy0, xy1, parts, share, by_one=False):
     """The numbers of the parts that have a place of their own, rising.
 
     parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
-        least `share` of its points are covered by matches of stronger parts that have one.
+        least `share` of its points are covered by matches of stronger parts that have one, of one of them if
+        `by_one`.
     """
     kept, places = [], ([], [])
     for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
-        if all(_covered(there, xy).mean() >= share for there, xy in zip(places, points, strict=True)):
+        coverings = [([a], [b]) for a, b in zip(*places, strict=True)] if by_one else [places]
+        if any(
+            all(_covered(there, xy).mean() >= share for there, xy in zip(covering, points, strict=True))
+            for covering in coverings
+        ):
             continue
         kept.append(k)
         for there, xy in zip(places, points, strict=True):
@@ -53,9 +62,9 @@ def find_uncovered(xy0, xy1, parts, share):
     return np.array(kept, np.int64)
 
 
-def covered_share(points: np.ndarray, others: np.ndarray) -> float:
-    """The share of the points (n, 2) that lie amid others (k, 2) of the same picture."""
-    return float(_Place(others).covers(points).mean())
+def amid(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """(n,) bool: which of the points (n, 2) lie amid others (k, 2) of the same picture."""
+    return _Place(others).covers(points)
 
 
 def _covered(places, points):

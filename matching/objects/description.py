@@ -11,7 +11,7 @@ from scipy.spatial import Delaunay, QhullError
 from matching import _opencv
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, fit_frame, motion_of
-from matching.objects.things import number_things
+from matching.objects.things import Thing
 
 OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
 NOTCH, SPUR = 1 / 40, 1 / 100  # of that: half the width of notches to fill, of spurs to cut off
@@ -67,27 +67,37 @@ class MatchedObject:
             f" score {self.score:.2f}{words}>"
         )
 
+    @property
+    def rank(self) -> float:
+        """What pairs are ranked by: the score times the share that the object covers of the picture of which
+        it covers more. A logo alone covers little of a product's picture, however well it matches.
+        """
+        return self.score * max(self.motion.share, self.motion.share1) if self.motion else self.score
 
-def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None):
+
+def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None):
     """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1.
 
-    box : (2, 2) least and greatest x and y of picture 0; None: of the correspondences
+    box, box1 : (2, 2) least and greatest x and y of picture 0 and 1; None: of the correspondences
     """
     outline0, outline1 = outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
-    box = np.array([xy0.min(axis=0), xy0.max(axis=0)]) if box is None else box
+    box, box1 = (
+        np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
+        for xy, given in ((xy0, box), (xy1, box1))
+    )
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, error,
-        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box),
+        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box, box1),
         points0=xy0, points1=xy1,
     )  # fmt: skip
 
 
-def with_things(objects: Sequence[MatchedObject]) -> tuple[MatchedObject, ...]:
-    """The objects of one pair with the numbers of their things."""
-    numbers = number_things([found.outline0 for found in objects])
-    return tuple(replace(found, thing=int(n)) for found, n in zip(objects, numbers, strict=True))
+def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
+    """The objects with the numbers of their things."""
+    number = {k: thing.number for thing in things for k in thing.objects}
+    return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
 def apply_transform(transform, xy):

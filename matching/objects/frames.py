@@ -36,8 +36,9 @@ class Motion:
         Pixels of picture 1 a pixel of picture 0.
     mirrored : bool
         Whether it is turned over.
-    share : float
-        In [0, 1], of picture 0 (of the box around what its mask shows) that the outline covers.
+    share, share1 : float
+        In [0, 1], of picture 0 and of picture 1 (of the boxes around what their masks show) that the outlines
+        cover.
     """
 
     centre: np.ndarray
@@ -45,6 +46,7 @@ class Motion:
     scale: float
     mirrored: bool
     share: float
+    share1: float = 0.0
 
     @property
     def words(self) -> str:
@@ -142,15 +144,25 @@ def linear_part(transform: np.ndarray, point: np.ndarray) -> np.ndarray:
     return (transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w
 
 
-def motion_of(transform: np.ndarray, outline0: np.ndarray, outline1: np.ndarray, box: np.ndarray) -> Motion:
-    """The Motion of an object with this transform and these outlines, picture 0 being the box (2, 2)."""
+def motion_of(
+    transform: np.ndarray,
+    outline0: np.ndarray,
+    outline1: np.ndarray,
+    box: np.ndarray,
+    box1: np.ndarray | None = None,
+) -> Motion:
+    """The Motion of an object with this transform and these outlines; the pictures are boxes (2, 2)."""
     linear = linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
     (a, b), (c, d) = linear @ np.diag([-1.0, 1.0]) if mirrored else linear
     turn = float(np.degrees(np.arctan2(c - b, a + d)))
-    share = polygon_area(outline0) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9)
     scale = float(np.sqrt(abs(np.linalg.det(linear))))
-    return Motion(_middle(outline1), 180.0 if turn == -180 else turn, scale, mirrored, min(share, 1.0))
+    shares = _share(outline0, box), 0.0 if box1 is None else _share(outline1, box1)
+    return Motion(_middle(outline1), 180.0 if turn == -180 else turn, scale, mirrored, *shares)
+
+
+def _share(outline, box):
+    return min(polygon_area(outline) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9), 1.0)
 
 
 def polygon_area(polygon: np.ndarray) -> float:

@@ -77,7 +77,9 @@ def draw_matches(picture0, picture1, result):
             _opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
         _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
-    caption = told_things(result.objects, stem_of(picture0.path)) if result.objects else [NOTHING]
+    caption = (
+        told_things(result.objects, stem_of(picture0.path), result.things) if result.objects else [NOTHING]
+    )
     return add_caption(canvas, caption, 26 * unit)
 
 

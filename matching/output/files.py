@@ -226,6 +226,15 @@ def summary(pictures, result, config, deformations=None):
             }
             for o in result.objects
         ],
+        "things": [
+            {
+                "thing": thing.number,
+                "objects": list(thing.objects),
+                "places": [np.round(place, 2).tolist() for place in thing.places],
+                "periodic": thing.periodic,
+            }
+            for thing in result.things
+        ],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
@@ -243,6 +252,7 @@ def _motion_summary(motion):
         "scale": round(motion.scale, 4),
         "mirrored": motion.mirrored,
         "share": round(motion.share, 4),
+        "share1": round(motion.share1, 4),
     }
 
 

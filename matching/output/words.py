@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
+    from matching.objects.things import Thing
     from matching.result import MatchResult
 
 HEADER = (
@@ -33,7 +34,7 @@ def table(result: MatchResult, name: str = "picture 0") -> str:
     if not result.objects:
         return NOTHING
     lines = aligned([HEADER, *(object_cells(found) for found in result.objects)], left=(3, 6))
-    return "\n".join([*lines, *told_things(result.objects, name)])
+    return "\n".join([*lines, *told_things(result.objects, name, result.things)])
 
 
 def object_cells(found: MatchedObject) -> tuple[str, ...]:
@@ -56,6 +57,18 @@ def place_cells(found: MatchedObject) -> tuple[str, ...]:
     if motion is None:
         return place, size, *(UNKNOWN,) * 3
     return place, size, turn_text(motion), f"{motion.scale:.2f}", percent(motion.share)
+
+
+def repeats_table(result: MatchResult) -> str:
+    """What one picture shows more than once, a thing a line."""
+    if not result.things:
+        return "nothing stands there twice"
+    rows = [("thing", "places", "objects", "matches", "")]
+    for thing in result.things:
+        matches = sum(o.n_matches for o in result.objects if o.thing == thing.number)
+        counts = thing.number, len(thing.places), len(thing.objects), matches
+        rows.append((*map(str, counts), "periodic texture" if thing.periodic else ""))
+    return "\n".join(aligned(rows, left=(4,)))
 
 
 def turn_text(motion: Motion) -> str:
@@ -83,7 +96,7 @@ def percent(share: float) -> str:
     return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
-def told_things(objects: Sequence[MatchedObject], name: str) -> list[str]:
+def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
     """A line for each thing that stands in several places: its name, how many, and which objects they are.
 
     Where there is one thing, it is called as picture 0 is.
@@ -93,12 +106,14 @@ def told_things(objects: Sequence[MatchedObject], name: str) -> list[str]:
     ['nesquik: 2 places (objects 0, 1)']
     """
     numbers, lines = sorted({found.thing for found in objects}), []
+    places = {thing.number: len(thing.places) for thing in things}
     for number in numbers:
-        places = [found for found in objects if found.thing == number]
-        if len(places) > 1:
+        own = [found for found in objects if found.thing == number]
+        n_places = places.get(number, len(own))
+        if n_places > 1:
             called = name if len(numbers) == 1 else f"thing {number} of {name}"
-            ids = ", ".join(str(found.id) for found in places)
-            lines.append(f"{called}: {len(places)} places (objects {ids})")
+            ids = ", ".join(str(found.id) for found in own)
+            lines.append(f"{called}: {n_places} places (object{'s' if len(own) > 1 else ''} {ids})")
     return lines
 
 

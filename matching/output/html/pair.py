@@ -53,7 +53,7 @@ def pair_report(pictures, result, warps=None):
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    things = told_things(result.objects, stem_of(pictures[0].path))
+    things = told_things(result.objects, stem_of(pictures[0].path), result.things)
     lines = {"told": told(result), "things": things, "facts": _facts(result)}
     return render("pair.html", data, pair=pair, warps=warps or {}, **lines)
 

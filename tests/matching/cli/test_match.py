@@ -245,8 +245,20 @@ def test_json_is_all_that_is_printed(gdl_match, tmp_path):
     assert told == json.loads((tmp_path / "told" / "matches.json").read_text())
     for item in told["objects"]:
         assert np.shape(item["frame1"]) == (4, 2)
-        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share"}
+        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share", "share1"}
     assert [item["thing"] for item in told["objects"]] == [0, 1]
+
+
+def test_one_picture_alone_tells_what_repeats(gdl_match, tmp_path):
+    Image.fromarray(np.hstack([crops()[name] for name in ("coffee", "rocket", "coffee")])).save("twice.png")
+    status, output, _ = gdl_match(tmp_path / "twice.png", "--json", "--no-figure")
+    told = json.loads(output)
+    assert status == 0
+    assert [len(thing["places"]) for thing in told["things"]] == [2]
+    assert (tmp_path / "twice-repeats" / "matches.npz").exists()
+    status, output, error = gdl_match(tmp_path / "twice.png", "--mask1", "second.png")
+    assert (status, output) == (2, "")
+    assert "--mask1" in error
 
 
 HOSTILE_FILES = {
@@ -308,16 +320,11 @@ def test_bad_options_end_with_one_line_that_names_them(gdl_match, tmp_path, opti
     assert not listed(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("coffee.png",)],
-    ids=["none", "one picture"],
-)
-def test_two_pictures_or_the_demo(gdl_match, tmp_path, arguments):
-    status, _, error = gdl_match(*arguments)
+def test_a_picture_or_the_demo(gdl_match, tmp_path):
+    status, _, error = gdl_match()
     assert status == 2
     assert error.splitlines() == [
-        "gdl-match: error: two pictures are needed, or --demo; see gdl-match --help"
+        "gdl-match: error: a picture is needed, or two, or --demo; see gdl-match --help"
     ]
     assert not listed(tmp_path)
 
@@ -751,7 +758,7 @@ def test_options_may_stand_between_the_pictures(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["a.png", "--out", "o", "b.png", "--no-figure"]) == 0
     assert (tmp_path / "o" / "matches.npz").exists()
-    assert cli.main(["a.png", "--out", "o"]) == 2
+    assert cli.main(["a.png", "--out", "o", "--no-figure"]) == 1  # alone: nothing repeats in it
     assert cli.main(["a.png", "b.png", "--out", "o", "c.png"]) == 2
     assert capsys.readouterr().err.count("c.png: no such file") == 1
 

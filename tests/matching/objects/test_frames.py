@@ -102,3 +102,11 @@ def test_an_object_tells_its_frame():
     found = describe_object(0, xy0, xy1, 0.5, box=BOX)
     assert np.abs(found.frame1 - apply_transform(TILTED, corners_of(BOX))).max() < 2
     assert found.motion.share == pytest.approx(polygon_area(found.outline0) / 200_000)
+
+
+def test_a_logo_alone_ranks_below_a_whole_product():
+    rng = np.random.default_rng(2)
+    product = describe_object(0, *matches(similarity(0.5, 0), 100, rng), 0.6, box=BOX, box1=BOX)
+    logo = describe_object(0, *matches(similarity(1, 0), 60, rng, high=(0.2, 0.1)), 0.9, box=BOX, box1=BOX)
+    assert product.rank > 5 * logo.rank
+    assert product.rank == product.score * product.motion.share
