@@ -111,7 +111,7 @@ class MatchConfig:
 
     @classmethod
     def paper(cls) -> MatchConfig:
-        """Every stage as the paper's text has it; docs/matching.md lists what the text leaves open."""
+        """Every stage as the paper's text has it; docs/paper.md lists what the text leaves open."""
         return cls(
             grouping="paper",
             features=FeatureConfig(

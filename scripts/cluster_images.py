@@ -106,7 +106,7 @@ def chosen_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]
     missing = {name: METHODS[name].package[1] for name in chosen if not METHODS[name].is_installed()}
     if names and missing:
         name, package = next(iter(missing.items()))
-        raise ValueError(f"{name} needs {package}: pip install gdl-match[images]")
+        raise ValueError(f"{name} needs {package}: pip install gdl-match[eval]")
     for name, package in missing.items():
         print(f"cluster_images.py: without {name}, which needs {package}", file=sys.stderr)
     larger = {name: k for name in chosen if not names and (k := METHODS[name].n_neighbors or 0) > n_neighbors}

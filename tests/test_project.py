@@ -5,9 +5,13 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import setuptools
+
+import matching
 
 ROOT = Path(__file__).resolve().parents[1]
 MAY_IMPORT = {
@@ -88,7 +92,7 @@ def test_top_level_holds_only_what_belongs_there():
     visible = {name for name in top if not name.startswith(".")}
     required = {"pyproject.toml", "README.md", "scripts", "tests", *MAY_IMPORT}
     assert visible >= required
-    assert visible <= required | {"LICENSE", "docs"}
+    assert visible <= required | {"LICENSE", "docs", "CITATION.cff"}
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -160,6 +164,68 @@ def test_ci_runs_the_second_block_of_the_readme():
     assert run.stdout == readme_blocks()[1]
     assert re.search(r'^bash .*-c "\$command"', script, re.M)
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize(
+    "folder", [ROOT, ROOT / "docs", ROOT / "docs" / "benchmarks"], ids=lambda path: path.name
+)
+def test_links_between_documents_lead_somewhere(folder):
+    pages = sorted(folder.glob("*.md"))
+    assert pages
+    wrong = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages
+        for link in LINK.findall(page.read_text(encoding="utf-8"))
+        if not (folder / link).exists()
+    ]
+    assert not wrong
+
+
+def test_documents_build_without_a_warning(tmp_path):
+    if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None:
+        pytest.skip("MkDocs and mkdocstrings are not installed")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", ".mkdocs.yml", "-d", str(tmp_path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    page = (tmp_path / "reference" / "matching" / "index.html").read_text(encoding="utf-8")
+    for name in ("match", "MatchResult", "group_matches"):
+        assert re.search(rf'id="matching\.[a-z.]*{name}"', page), name
+
+
+def test_versions_agree():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, re.M)[1] == matching.__version__
+    changelog = (ROOT / "docs" / "changelog.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\S+)", changelog, re.M)[1] == matching.__version__
+
+
+def test_the_wheel_holds_the_product_alone():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = setuptools.find_packages(str(ROOT), **project["tool"]["setuptools"]["packages"]["find"])
+    assert {name.split(".")[0] for name in packages} == {"gdl_core", "matching", "synth"}
+    for package in ("gdl_core", "matching", "synth"):
+        assert "py.typed" in project["tool"]["setuptools"]["package-data"][package]
+        assert (ROOT / package / "py.typed").exists()
+    for entry in project["project"]["scripts"].values():
+        assert entry.startswith("matching.")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "outcome"), [("", pytest.skip.Exception), ("required", pytest.fail.Exception)]
+)
+def test_missing_browser_fails_where_one_is_required(wanted, outcome, monkeypatch):
+    path = ROOT / "tests" / "matching" / "browser.py"
+    monkeypatch.syspath_prepend(str(path.parent))
+    spec = importlib.util.spec_from_file_location("browser_under_test", path)
+    browser = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(browser)
+    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    monkeypatch.setenv("GDL_MATCH_BROWSER", wanted)
+    with pytest.raises(outcome):
+        browser.require_browser()
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)

@@ -1,5 +1,7 @@
 """A real browser for the tests that need one: Chromium of the system, driven by Playwright."""
 
+import importlib.util
+import os
 import shutil
 from contextlib import contextmanager
 
@@ -9,13 +11,21 @@ from patience import PATIENCE
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-def require_browser():
-    """The path of a browser; skips the test where there is none, or no Playwright."""
-    pytest.importorskip("playwright", reason="the browser tests need Playwright")
+def require_browser() -> str:
+    """The path of a browser. Without one, or without Playwright, the test is skipped; where the environment
+    variable GDL_MATCH_BROWSER is `required`, it fails."""
+    if importlib.util.find_spec("playwright") is None:
+        _give_up("the browser tests need Playwright")
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)})")
+        _give_up(f"no browser is installed (looked for {', '.join(NAMES)})")
     return found
+
+
+def _give_up(reason):
+    if os.environ.get("GDL_MATCH_BROWSER") == "required":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def partial_linkage(distances: NDArray, threshold: float, cap: int) -> NDArray[n
 
 
 @njit
-def _agglomerate(d, threshold, cap):
+def _agglomerate(d, threshold, cap):  # noqa: C901
     """Keeps D and the single linkage of every pair of clusters.
 
     D is never below the single linkage, so a pair whose single linkage exceeds the threshold needs no D.

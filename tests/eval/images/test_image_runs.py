@@ -216,7 +216,7 @@ def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys
     monkeypatch.setattr(Method, "is_installed", lambda self: self.package is None)
     assert "leiden" not in module.chosen_methods(None, 20) and "agdl" in module.chosen_methods(None, 20)
     assert "without leiden, which needs scikit-network" in capsys.readouterr().err
-    with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[images\]"):
+    with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[eval\]"):
         module.chosen_methods(["finch"], 20)
 
 

@@ -1,0 +1,32 @@
+"""What the pages of docs/ tell of `matching` holds: the example runs, settings have the defaults named."""
+
+import re
+from functools import reduce
+from pathlib import Path
+
+import pytest
+
+from matching import MatchConfig
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_tutorial_example_finds_the_motorcycle(capsys):
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    names = {}
+    exec(compile(example, "tutorial.md", "exec"), names)
+    told = re.search(r"^ +0 +(\d+) +([\d.]+)  sure", page, re.M)
+    first = names["result"].objects[0]
+    assert len(names["result"].objects) == 1
+    assert first.n_matches == pytest.approx(int(told[1]), rel=0.02)  # processors differ in last bits
+    assert first.score == pytest.approx(float(told[2]), abs=0.02)
+    assert capsys.readouterr().out.startswith(f"0 {first.n_matches} sure")
+
+
+def test_settings_named_for_missed_objects_have_these_defaults():
+    page = (DOCS / "missed-split-merged.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)` \(([\d.]+)\)", page)
+    assert len(named) > 8
+    for name, default in named:
+        assert reduce(getattr, name.split("."), MatchConfig()) == float(default), name
