@@ -1,1 +1,1 @@
-"""Measures, rivals and experiments. `eval` is also a builtin: write `from eval.metrics import f_score`."""
+"""Experiments and what they measure (`eval` is also a builtin: import from its modules by full name)."""

@@ -12,9 +12,9 @@ from matching.errors import InputError
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
-    from matching.deformation import object_deformation
     from matching.given import group_matches
-    from matching.objects import MatchedObject
+    from matching.objects.deformation import object_deformation
+    from matching.objects.description import MatchedObject
     from matching.pipeline import MatchResult, match
 
 __all__ = [
@@ -30,9 +30,9 @@ __all__ = [
 _MODULES = {
     "MatchConfig": "matching.config",
     "MatchResult": "matching.pipeline",
-    "MatchedObject": "matching.objects",
+    "MatchedObject": "matching.objects.description",
     "group_matches": "matching.given",
     "match": "matching.pipeline",
-    "object_deformation": "matching.deformation",
+    "object_deformation": "matching.objects.deformation",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from matching.candidates import CandidateConfig
+from matching.correspondences.candidates import CandidateConfig
 from matching.errors import InputError, check_at_least
-from matching.features import FeatureConfig
+from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig

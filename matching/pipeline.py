@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from matching.candidates import join_candidates, match_with_reserve
 from matching.config import MatchConfig, check_config
-from matching.features import Features, extract_features
+from matching.correspondences.candidates import join_candidates, match_with_reserve
+from matching.features.extraction import Features, extract_features
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
-from matching.images import picture_of, to_picture, with_mask, working_image
-from matching.objects import MatchedObject, describe_object
+from matching.objects.description import MatchedObject, describe_object
+from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.threads import default_threads
 
 

@@ -4,7 +4,7 @@ Writes ablation.csv, a row for each kind of data and variant, and prints it as M
 found, clusters an object found, mixed and spurious clusters, seconds of the grouping.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -13,9 +13,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval import ablation
-from eval.pairs import find_pairs
-from eval.running import (
+from eval.common.options import (
     add_photograph_options,
     check_folder,
     check_jobs,
@@ -23,8 +21,10 @@ from eval.running import (
     chosen_photographs,
     exit_status,
 )
-from eval.tables import write_csv
-from eval.variants import variants
+from eval.common.tables import write_csv
+from eval.matching.ablation import runs as ablation
+from eval.matching.ablation.variants import variants
+from eval.matching.photographs.pairs import find_pairs
 
 
 def main(argv: list[str] | None = None) -> int:

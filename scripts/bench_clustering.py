@@ -5,7 +5,7 @@ Prints Markdown tables. Times are medians; ratios are between medians of one run
 Needs Linux or macOS.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eval.running import check_least, exit_status, peak_megabytes
+from eval.common.options import check_least, exit_status, peak_megabytes
 
 SETS = {"coil20": 20, "coil100": 100, "usps9298": 10, "mnist_test": 10, "yaleb": 38}
 SIZES = (4_000, 8_000, 16_000, 32_000, 64_000, 128_000)
@@ -112,7 +112,7 @@ def blobs(n):
 
 
 def images(options, name):
-    from eval.datasets import load
+    from eval.images.datasets import load
 
     found = load(name, Path(options.data) / "clustering")
     return found.images.reshape(len(found), -1) / np.float32(255), found.labels

@@ -8,7 +8,7 @@ cluster: all pairs on a Dask cluster of two workers, one of which is killed, aga
 python scripts/bench_collection.py $GDL_DATA speed killed cluster    # needs Linux or macOS
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -27,7 +27,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from eval.running import check_least, exit_status
+from eval.common.options import check_least, exit_status
 
 SCRIPT = Path(__file__).with_name("match_collection.py")
 TABLES = ("settings", "images", "pairs", "objects", "matches")  # all but the timings

@@ -6,7 +6,7 @@ those in --models and --tiles.
 Prints Markdown; times are medians, warm. Run it on a quiet machine. Needs Linux or macOS.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import cv2
 
-from eval.running import (
+from eval.common.options import (
     add_photograph_options,
     check_least,
     chosen_photographs,
@@ -28,7 +28,7 @@ from eval.running import (
     peak_megabytes,
 )
 from matching import match
-from matching.images import picture_of_array, read_picture
+from matching.pictures.images import picture_of_array, read_picture
 from synth.composite import composite_pair
 
 

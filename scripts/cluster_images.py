@@ -5,7 +5,7 @@ clustering.md. Without data the sets are those that installed packages ship. A r
 where it was.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -13,11 +13,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from eval import baselines, datasets, image_report
-from eval.baselines import METHODS
-from eval.image_runs import COLUMNS, Plan, Subject, run
-from eval.running import check_folder, check_least, exit_status
-from eval.tables import read_csv, write_csv, write_text
+from eval.common.options import check_folder, check_least, exit_status
+from eval.common.tables import read_csv, write_csv, write_text
+from eval.images import baselines, datasets
+from eval.images import report as image_report
+from eval.images.baselines import METHODS
+from eval.images.runs import COLUMNS, Plan, Subject, run
 
 NOISE_METHODS = ("g-link", "ncuts", "njw", "dgsc", "stsc", "zell", "gdl-u", "agdl", "gdl-mcs", "gdl-mcs-10")
 SIGMAS = (40.0, 80.0, 120.0, 160.0)

@@ -1,6 +1,6 @@
 """The matcher against SIFT, ratio test and sequential MAGSAC, on composite pairs with exact truth."""
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -8,8 +8,8 @@ import sys
 
 from tqdm import tqdm
 
-from eval.ordinary import compare, methods, table
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.common.options import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.matching.photographs.sift_baseline import compare, methods, table
 
 
 def main(argv: list[str] | None = None) -> int:

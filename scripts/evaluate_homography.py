@@ -1,15 +1,15 @@
 """Corner errors of the transforms found in a sequence with known homographies (Oxford's layout)."""
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
 import sys
 from pathlib import Path
 
-from eval.homography import measure
-from eval.running import exit_status
-from eval.tables import markdown_table
+from eval.common.options import exit_status
+from eval.common.tables import markdown_table
+from eval.matching.photographs.homography import measure
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -3,7 +3,7 @@
 Without a folder, photographs that scikit-image ships. Times are of one thread.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -15,11 +15,11 @@ import numpy as np
 import skimage.data
 from tqdm import tqdm
 
-from eval.repeatability import DETECTORS, detect, found_again, turned_copy
-from eval.running import exit_status
-from eval.tables import markdown_table
+from eval.common.options import exit_status
+from eval.common.tables import markdown_table
+from eval.matching.photographs.repeatability import DETECTORS, detect, found_again, turned_copy
 from matching.collection.plan import pictures_in
-from matching.images import picture_of_array, read_picture
+from matching.pictures.images import picture_of_array, read_picture
 from matching.threads import limited_threads
 
 COPIES = ((0.3, 1.0), (-0.5, 0.9), (1.2, 1.15), (0.1, 0.8))  # radians, scale

@@ -4,7 +4,7 @@ Matches each picture, at 1,400 px, with itself made several times smaller; a mat
 smaller picture.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -15,10 +15,10 @@ import numpy as np
 from skimage.transform import resize
 from tqdm import tqdm
 
-from eval.running import check_least, exit_status
-from eval.tables import markdown_table
+from eval.common.options import check_least, exit_status
+from eval.common.tables import markdown_table
 from matching.collection.plan import pictures_in
-from matching.images import picture_of_array, read_picture, to_picture
+from matching.pictures.images import picture_of_array, read_picture, to_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
 

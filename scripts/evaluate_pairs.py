@@ -4,7 +4,7 @@ DATA holds a folder for each pair: two images and gt.npz with x1, x2 (n, 2) pixe
 outlier, 1, 2, ... for an object.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -15,9 +15,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from eval import methods, pairs
-from eval.running import check_folder, check_jobs, exit_status
-from eval.tables import markdown_table, write_csv
+from eval.common.options import check_folder, check_jobs, exit_status
+from eval.common.tables import markdown_table, write_csv
+from eval.matching.photographs import pairs
+from eval.matching.synthetic import methods
 
 
 def main(argv: list[str] | None = None) -> int:

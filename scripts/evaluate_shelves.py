@@ -4,7 +4,7 @@ With --scenes the photographs are matched with each other instead: writes shelve
 DATA holds scenes/labels.json and the pictures that it names.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -13,8 +13,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.running import check_folder, exit_status
-from eval.shelves import (
+from eval.common.options import check_folder, exit_status
+from eval.common.tables import write_csv
+from eval.matching.ablation.variants import settings
+from eval.matching.photographs.shelves import (
     SCENE_COLUMNS,
     measure,
     measure_scenes,
@@ -23,8 +25,6 @@ from eval.shelves import (
     scenes_summary,
     table,
 )
-from eval.tables import write_csv
-from eval.variants import settings
 from matching import MatchConfig
 
 

@@ -4,7 +4,7 @@ python scripts/match_collection.py --query DIR --gallery DIR --db all.db
 python scripts/evaluate_shortlist.py all.db --cache DIR
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from eval.running import exit_status
+from eval.common.options import exit_status
 from matching.collection import FeatureCache
 from matching.collection.settings import config_of_store
 from matching.collection.shortlist import GalleryIndex, best

@@ -5,7 +5,7 @@ and angle; and each texture against itself. Every pair runs in a process of its 
 memory.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -16,8 +16,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.running import check_folder, check_least, exit_status, peak_megabytes
-from eval.tables import write_csv
+from eval.common.options import check_folder, check_least, exit_status, peak_megabytes
+from eval.common.tables import write_csv
 from synth.textures import KINDS
 
 
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 def evaluate(args: argparse.Namespace) -> None:
     check_least(args, pairs=1, seed=0, size=32)
     check_folder(args.out)
-    from eval import textures
+    from eval.matching.photographs import textures
 
     planned = [
         (kind, seed, itself)
@@ -73,7 +73,7 @@ def measured(args: argparse.Namespace, kind: str, seed: int, itself: bool) -> di
 def measure_one(args: argparse.Namespace) -> None:
     import resource
 
-    from eval import textures
+    from eval.matching.photographs import textures
 
     photographs = textures.photographs_to_print(args.photographs)
     pair = textures.texture_pair(args.kinds[0], args.seed, args.itself, tuple(args.size), photographs)

@@ -4,7 +4,7 @@ Pairs a random picture of the first folder with a random one of the second (all 
 and prints how many pairs have an object, and the best score of each pair where no least score is asked for.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from eval.running import check_least, exit_status
+from eval.common.options import check_least, exit_status
 from matching import MatchConfig
 from matching.collection.plan import pictures_in
-from matching.images import read_picture
+from matching.pictures.images import read_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
 

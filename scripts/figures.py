@@ -4,7 +4,7 @@ Takes runs.csv and noise.csv of cluster_images.py (--noise). The runs on points 
 seeds and gaps and kept in toy.csv, the degrees written to degrees.csv; prints the tables of the figures.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -12,11 +12,11 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from eval import image_figures
-from eval.baselines import METHODS
-from eval.running import check_folder, check_least, exit_status
-from eval.tables import markdown_table, read_csv, write_csv
-from eval.toy_runs import (
+from eval.common.options import check_folder, check_least, exit_status
+from eval.common.tables import markdown_table, read_csv, write_csv
+from eval.images import figures as image_figures
+from eval.images.baselines import METHODS
+from eval.images.toy_runs import (
     ALSO,
     DEGREE_COLUMNS,
     EIGHT,

@@ -5,7 +5,7 @@ result folder beside an error. Each runs in a process of its own. Exit status: 0
 Needs Linux or macOS.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -19,9 +19,9 @@ import skimage.data
 from PIL import Image
 from tqdm import tqdm
 
-from eval import fuzz
-from eval.running import check_least, exit_status
-from eval.tables import markdown_table
+from eval.common.options import check_least, exit_status
+from eval.common.tables import markdown_table
+from eval.matching.photographs import fuzz
 
 
 def main(argv: list[str] | None = None) -> int:

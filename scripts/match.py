@@ -2,6 +2,6 @@
 
 import sys
 
-from eval.command import main
+from eval.matching.command import main
 
 sys.exit(main())

@@ -2,7 +2,7 @@
 
 import sys
 
-from matching.collection.command import main
+from matching.cli.collection import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,6 +1,6 @@
 """The paper's own example (Fig. 5: sigma_n = 50 px, M = 3; F = 0.981) by --paper and by the default."""
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
@@ -10,9 +10,15 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from eval.paper_example import COLUMNS, OUTLIERS, measure, methods, table
-from eval.running import add_photograph_options, check_folder, check_least, chosen_photographs, exit_status
-from eval.tables import write_csv
+from eval.common.options import (
+    add_photograph_options,
+    check_folder,
+    check_least,
+    chosen_photographs,
+    exit_status,
+)
+from eval.common.tables import write_csv
+from eval.matching.synthetic.paper_example import COLUMNS, OUTLIERS, measure, methods, table
 
 
 def main(argv: list[str] | None = None) -> int:

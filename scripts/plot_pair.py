@@ -4,17 +4,17 @@ Writes detection.png (the pair, its candidates with their truth, a detection, af
 graph.png, clusters.png (before and after outliers leave) and scores.png (after its supplement).
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
 import sys
 from pathlib import Path
 
-from eval.methods import NAMES, SIFT_RANSAC
-from eval.pictures import draw_clusters, draw_detection, draw_graph, draw_scores, stages
-from eval.running import add_photograph_options, check_least, chosen_photographs, exit_status
-from eval.trials import PairSettings, labelled_candidates
+from eval.common.options import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.matching.synthetic.figures import draw_clusters, draw_detection, draw_graph, draw_scores, stages
+from eval.matching.synthetic.methods import NAMES, SIFT_RANSAC
+from eval.matching.synthetic.trials import PairSettings, labelled_candidates
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -4,15 +4,14 @@ Writes trials.csv (a row a trial and method), sweep.png and sweep.md. A run that
 it was.
 """
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
 import sys
 from pathlib import Path
 
-from eval import methods, report, sweep
-from eval.running import (
+from eval.common.options import (
     add_photograph_options,
     check_between,
     check_folder,
@@ -21,7 +20,8 @@ from eval.running import (
     chosen_photographs,
     exit_status,
 )
-from eval.tables import read_csv, write_csv, write_text
+from eval.common.tables import read_csv, write_csv, write_text
+from eval.matching.synthetic import methods, report, sweep
 from synth.composite import GRID
 
 

@@ -1,15 +1,21 @@
 """Tune the parameters of the rivals, alone and with the stages around them, all with the same effort."""
 
-from eval import uncaught  # noqa: F401
+from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
 import sys
 
-from eval.methods import WITH_STAGES
-from eval.rivals import METHODS
-from eval.running import add_photograph_options, check_jobs, check_least, chosen_photographs, exit_status
-from eval.tuning import tune, tuning_trials
+from eval.common.options import (
+    add_photograph_options,
+    check_jobs,
+    check_least,
+    chosen_photographs,
+    exit_status,
+)
+from eval.matching.baselines.registry import METHODS
+from eval.matching.synthetic.methods import WITH_STAGES
+from eval.matching.synthetic.tuning import tune, tuning_trials
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,9 +1,8 @@
 """Matches on several moving, bending surfaces, and outliers among them, with the object of each known.
 
-Notation: picture k is a window of 1 x 1 (times `size`), looked at by a pinhole camera of focal length 1 whose
-centre is the origin. An object is a surface in front of the first camera: a window of picture 0, and the depth
-of each of its points. It moves rigidly in space, bends a little in its picture, and is seen by the second
-camera.
+Notation: picture k is a window of 1 x 1 (times `size`), seen by a pinhole camera of focal length 1. An object
+is a surface: a window of picture 0 and the depth of each of its points. It moves rigidly in space, bends a
+little in its picture, and is seen by the second camera.
 """
 
 from __future__ import annotations

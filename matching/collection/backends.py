@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from matching.arguments import SCHEDULER
+from matching.collection.addresses import is_address
 from matching.errors import InputError
-from matching.orphans import end_with
-from matching.provenance import differences, programs
+from matching.output.provenance import differences, programs
+from matching.parent_watchdog import end_with
 
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 30  # seconds
@@ -106,7 +106,7 @@ def dask_backend(address):
     Dask gives the tasks of a lost worker to others. Raises InputError where there is no such scheduler, or a
     worker has another version of this program.
     """
-    if not SCHEDULER.fullmatch(address):  # Dask would look for one for a minute
+    if not is_address(address):  # Dask would look for one for a minute
         raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     if find_spec("distributed") is None:
         raise InputError("--scheduler needs dask.distributed: pip install 'gdl-match[dask]'")

@@ -21,10 +21,10 @@ from uuid import uuid4
 
 import numpy as np
 
-from matching.features import Features
-from matching.names import is_file
+from matching.features.extraction import Features
+from matching.output.provenance import as_text, machine, programs
+from matching.pictures.names import is_file
 from matching.pipeline import DescribedPicture
-from matching.provenance import as_text, machine, programs
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from matching.collection.store import open_store
 from matching.errors import InputError
-from matching.folders import part_of, uninterrupted
+from matching.output.folders import part_of, uninterrupted
 
 TABLES = {  # and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",

@@ -14,8 +14,8 @@ from pathlib import Path
 from PIL import Image
 
 from matching.errors import InputError
-from matching.formats import readable_formats
-from matching.names import absolute, exists, is_file, is_folder
+from matching.pictures.formats import readable_formats
+from matching.pictures.names import absolute, exists, is_file, is_folder
 
 READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
 BLANKS = " \t\r"  # between the names of a list

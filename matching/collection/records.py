@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from matching.objects import MatchedObject
-from matching.provenance import Origin
+from matching.objects.description import MatchedObject
+from matching.output.provenance import Origin
 
 
 @dataclass(frozen=True, eq=False)

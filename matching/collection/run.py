@@ -13,7 +13,7 @@ from matching.collection.store import open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, described, match_files
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
-from matching.provenance import as_text, differences, programs
+from matching.output.provenance import as_text, differences, programs
 from matching.threads import default_threads
 
 

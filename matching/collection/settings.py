@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 import matching
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.provenance import as_text, differences, programs
+from matching.output.provenance import as_text, differences, programs
 
 SCHEMA = "1"
 REMEDY = "give another --db, or --restart to begin it anew"

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from matching.errors import InputError
-from matching.features import DESCRIPTOR_NORM
+from matching.features.extraction import DESCRIPTOR_NORM
 
 PER_PICTURE = 2000  # descriptors of a gallery picture, spread over its list
 NEIGHBORS = 10  # K, of a descriptor of the query

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from matching.collection.settings import check_settings, settings_of
 from matching.errors import InputError
-from matching.names import is_file
+from matching.pictures.names import is_file
 
 BUSY = 60  # seconds to wait for another writer
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"

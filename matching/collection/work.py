@@ -16,10 +16,10 @@ from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.images import read_picture
-from matching.names import is_file
+from matching.output.provenance import origin
+from matching.pictures.images import read_picture
+from matching.pictures.names import is_file
 from matching.pipeline import describe_picture, match_described
-from matching.provenance import origin
 from matching.threads import limited_threads
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame

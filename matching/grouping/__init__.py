@@ -1,6 +1,6 @@
 """Grouping correspondences into objects."""
 
-from matching.grouping.correspondences import Correspondences
+from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups, group
 from matching.grouping.paper import group_by_paper
 

@@ -5,89 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._jit import inner, njit
-
-
-@njit
-def acc_nearest(table, part, slope, k, start, stop, nearest, distance):
-    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to correspondences of
-    another part: nearest (m, k), distance (m, k), by (distance, index).
-
-    table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
-        quantity, so that the compiler makes vector instructions of the loop over j
-    """
-    m = table.shape[1]
-    row = np.empty(m, np.float32)
-    quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
-    x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
-    f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
-    g00, g01, g10, g11 = table[8], table[9], table[10], table[11]
-    for i in range(start, stop):
-        for j in range(m):
-            ux, uy = x0[j] - x0[i], y0[j] - y0[i]
-            vx, vy = x1[j] - x1[i], y1[j] - y1[i]
-            px, py = vx - (f00[i] * ux + f01[i] * uy), vy - (f10[i] * ux + f11[i] * uy)
-            qx, qy = ux - (g00[i] * vx + g01[i] * vy), uy - (g10[i] * vx + g11[i] * vy)
-            rx, ry = vx - (f00[j] * ux + f01[j] * uy), vy - (f10[j] * ux + f11[j] * uy)
-            sx, sy = ux - (g00[j] * vx + g01[j] * vy), uy - (g10[j] * vx + g11[j] * vy)
-            row[j] = quarter * (
-                math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
-                + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
-            ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
-        for j in range(m):
-            if part[j] == part[i]:
-                row[j] = np.inf
-        _smallest(row, k, nearest[i], distance[i])
-
-
-@inner
-def _smallest(row, k, index, value):
-    """The k smallest of `row` and where they stand, by (value, index)."""
-    for t in range(k):
-        value[t] = np.inf
-        index[t] = -1
-    worst = np.float32(np.inf)
-    for j in range(len(row)):
-        d = row[j]
-        if d < worst:
-            t = k - 1
-            while t > 0 and value[t - 1] > d:
-                value[t], index[t] = value[t - 1], index[t - 1]
-                t -= 1
-            value[t], index[t] = d, j
-            worst = value[k - 1]
-
-
-@njit
-def acc_of_pairs(x0, x1, forth, back, i, j, out):
-    """out (p,): d_ij of the pairs i, j; x0, x1 (m, 2) points, forth, back (m, 2, 2) maps and inverse maps."""
-    for n in range(len(i)):
-        a, b = i[n], j[n]
-        ux, uy = x0[b, 0] - x0[a, 0], x0[b, 1] - x0[a, 1]
-        vx, vy = x1[b, 0] - x1[a, 0], x1[b, 1] - x1[a, 1]
-        total = 0.0
-        for t in (a, b):
-            total += _length(
-                vx - (forth[t, 0, 0] * ux + forth[t, 0, 1] * uy),
-                vy - (forth[t, 1, 0] * ux + forth[t, 1, 1] * uy),
-            ) + _length(
-                ux - (back[t, 0, 0] * vx + back[t, 0, 1] * vy), uy - (back[t, 1, 0] * vx + back[t, 1, 1] * vy)
-            )
-        out[n] = total / 4
-
-
-@inner
-def _length(x, y):
-    return math.sqrt(x * x + y * y)
-
-
-@njit
-def gap_of_pairs(x0, x1, i, j, out):
-    """out (p,): how far apart i and j are, in the image where it is more."""
-    for n in range(len(i)):
-        a, b = i[n], j[n]
-        ux, uy = x0[b, 0] - x0[a, 0], x0[b, 1] - x0[a, 1]
-        vx, vy = x1[b, 0] - x1[a, 0], x1[b, 1] - x1[a, 1]
-        out[n] = math.sqrt(max(ux * ux + uy * uy, vx * vx + vy * vy))
+from matching.correspondences._distance_kernels import length
 
 
 @njit
@@ -98,8 +16,8 @@ def edge_weights(x0, x1, growth, indices, distances, scale, slope, reach, out):
             j = indices[i, k]
             unit = math.sqrt(growth[i] * growth[j])
             unit = max(unit, 1.0 / unit)
-            u = _length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
-            v = _length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
+            u = length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
+            v = length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
             distance = distances[i, k] / (0.5 + 0.5 * unit)
             gap = max(u, v) / unit
             if gap > reach:

@@ -11,8 +11,8 @@ import numpy as np
 
 import gdl_core
 from gdl_core import AffinityGraph, KnnGraph
+from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError, check_at_least
-from matching.grouping.correspondences import Correspondences
 
 METHODS = ("agdl", "gdl-u", "gdl")
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
-from matching.grouping.correspondences import Correspondences
-from matching.grouping.distances import within_reach
 from matching.grouping.graph import build_graph
 
 
@@ -113,7 +113,9 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if _is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
-    kept = suppression.drop_covered(correspondences.xy0, correspondences.xy1, both, config.suppression.share)
+    kept = suppression.drop_covered(
+        correspondences.xy0, correspondences.xy1, both, config.suppression.share, config.suppression.reach
+    )
     objects = [members for members in kept if not any(members is other for other in known)]
     inside = [np.flatnonzero(np.isin(rows, members)) for members in objects]
     scores = clustering.cluster_scores(graph, inside, knn.n_neighbors)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 import gdl_core
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.correspondences import Correspondences
-from matching.grouping.distances import acc_neighbors
 from matching.grouping.objects import Groups
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.distances import agree, nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
-from matching.grouping.correspondences import Correspondences, magnification
-from matching.grouping.distances import agree, nearest_others
 from matching.grouping.graph import GraphConfig
 
 LEAST_NEIGHBORS = 4  # an affine map and one more

@@ -16,8 +16,8 @@ from scipy.spatial import cKDTree
 
 from matching.errors import check_at_least
 
-REACH = 15.0  # pixels from a point to a match that covers it, or ...
-NEIGHBORS = 4  # ... as far as these nearest ones of that match are, where matches are sparse
+REACH = 15.0  # pixels
+NEIGHBORS = 4  # of a match: where matches are sparse, it covers as far as these are
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,18 @@ class SuppressionConfig:
     ----------
     share : float
         Of its points, in both images, that lie amid matches of larger objects.
+    reach : float
+        Pixels from a point to a match that covers it, at least.
     """
 
     share: float = 0.5
+    reach: float = REACH
 
     def __post_init__(self):
-        check_at_least(self, share=0)
+        check_at_least(self, share=0, reach=0)
 
 
-def drop_covered(xy0, xy1, parts, share):
+def drop_covered(xy0, xy1, parts, share, reach=REACH):
     """The parts that have a place of their own, in the order given.
 
     parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part goes if in BOTH pictures at least
@@ -49,7 +52,7 @@ def drop_covered(xy0, xy1, parts, share):
             continue
         kept.append(part)
         for there, xy in zip(places, points, strict=True):
-            there.append(_Place(xy))
+            there.append(_Place(xy, reach))
     return kept
 
 
@@ -65,8 +68,8 @@ def _covered(places, points):
 class _Place:
     """Where a part is in one picture."""
 
-    def __init__(self, points):
-        self.points = points
+    def __init__(self, points, least):
+        self.points, self.least = points, least
         self.low, self.high = points.min(axis=0), points.max(axis=0)
 
     @cached_property
@@ -76,10 +79,10 @@ class _Place:
     @cached_property
     def reach(self):
         k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
-        return max(REACH, float(np.median(self.tree.query(self.tree.data, [k])[0])))
+        return max(self.least, float(np.median(self.tree.query(self.tree.data, [k])[0])))
 
     def covers(self, points):
-        covered = ((points > self.low - REACH) & (points < self.high + REACH)).all(axis=1)
+        covered = ((points > self.low - self.least) & (points < self.high + self.least)).all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
             covered[covered] = np.isfinite(gap)

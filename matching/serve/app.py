@@ -102,7 +102,7 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
         "": ("matching.serve", "static/index.html"),
         "page.js": ("matching.serve", "static/page.js"),
         "page.css": ("matching.serve", "static/page.css"),
-        "style.css": ("matching.html", "templates/style.css"),
+        "style.css": ("matching.output.html", "templates/style.css"),
     }
     for name, (package, path) in static.items():
         text = files(package).joinpath(path).read_text("utf-8")

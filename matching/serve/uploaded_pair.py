@@ -10,9 +10,9 @@ from pathlib import Path
 
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.html.pair import told, write_pair_report
-from matching.images import read_picture
-from matching.output import write_results
+from matching.output.files import write_results
+from matching.output.html.pair import told, write_pair_report
+from matching.pictures.images import read_picture
 from matching.pipeline import match_pictures
 from matching.serve.jobs import STAGES
 

@@ -53,7 +53,7 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     """
     from PIL import Image, UnidentifiedImageError
 
-    from matching.formats import readable_formats
+    from matching.pictures.formats import readable_formats
 
     rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
@@ -75,7 +75,7 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
 
 
 def _match_role() -> Callable[..., dict[str, str | None]]:
-    from matching.orphans import end_with
+    from matching.parent_watchdog import end_with
     from matching.serve.uploaded_pair import match_uploads
 
     end_with(os.getppid())

@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 import skimage.data
 
-from matching.candidates import Candidates
+from matching.correspondences.candidates import Candidates
 from matching.grouping import Correspondences
 
 

@@ -9,8 +9,8 @@ from planting import crops, object_pair, strangers, true_shift
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.images import picture_of_array
-from matching.objects import apply_transform
+from matching.objects.description import apply_transform
+from matching.pictures.images import picture_of_array
 from matching.pipeline import match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")

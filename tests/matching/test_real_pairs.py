@@ -7,10 +7,10 @@ import cv2
 import numpy as np
 import pytest
 
-from eval import command
+from eval.matching import command
 from matching import match
-from matching.images import read_picture
-from matching.objects import apply_transform
+from matching.objects.description import apply_transform
+from matching.pictures.images import read_picture
 
 DATA = Path(os.environ["GDL_DATA"]) if os.environ.get("GDL_DATA") else None
 

@@ -14,8 +14,8 @@ from patience import PATIENCE
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
 from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
-from matching.features import DESCRIPTOR_NORM, Features
-from matching.images import read_picture
+from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.pictures.images import read_picture
 from matching.pipeline import DescribedPicture, describe_picture
 
 
@@ -230,7 +230,7 @@ import sys
 import numpy as np
 from pathlib import Path
 from matching.collection.cache import CachedPicture, FeatureCache
-from matching.features import Features
+from matching.features.extraction import Features
 from matching.pipeline import DescribedPicture
 from dataclasses import fields
 

@@ -15,7 +15,8 @@ import database
 import pytest
 from database import rows
 
-from matching.collection import command, export
+from matching.cli import collection as command
+from matching.collection import export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 

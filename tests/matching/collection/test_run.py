@@ -21,7 +21,7 @@ from matching import InputError, match
 from matching.collection import FeatureCache, match_collection, plan_of_folder, plan_of_list, run, work
 from matching.collection.backends import Lost, local_backend
 from matching.collection.records import ImageRecord, PairRecord
-from matching.provenance import Origin, machine, programs
+from matching.output.provenance import Origin, machine, programs
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 

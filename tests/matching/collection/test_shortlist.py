@@ -6,7 +6,7 @@ from database import content, rows
 
 from matching.collection import FeatureCache, match_collection, plan_of_gallery, work
 from matching.collection.shortlist import RATIO, best, some_descriptors, votes
-from matching.features import DESCRIPTOR_NORM
+from matching.features.extraction import DESCRIPTOR_NORM
 
 pytest.importorskip("faiss", reason="the shortlist needs faiss")
 

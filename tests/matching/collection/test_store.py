@@ -10,9 +10,9 @@ from matching import InputError, MatchConfig
 from matching.collection.records import ImageRecord, PairRecord, pair_record
 from matching.collection.settings import config_of_store, has_same_programs
 from matching.collection.store import open_store
-from matching.objects import describe_object
+from matching.objects.description import describe_object
+from matching.output.provenance import Origin, programs
 from matching.pipeline import MatchResult
-from matching.provenance import Origin, programs
 
 FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import candidates, geometry, moving, random_frames, similarity, strangers, together
 
-from matching.grouping import distances
-from matching.grouping.distances import agree, nearest_others
+from matching.correspondences import distances
+from matching.correspondences.distances import agree, nearest_others
 
 
 def acc_distances(c):

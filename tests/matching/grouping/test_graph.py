@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from planting import bent, candidates, geometry, moving, random_frames, similarity, strangers, together
 
+from matching.correspondences.distances import acc_distances, acc_neighbors, gap_of_pairs
 from matching.errors import InputError
-from matching.grouping.distances import acc_distances, acc_neighbors, gap_of_pairs
 from matching.grouping.graph import GraphConfig, build_graph, edge_weights, fit_local_maps
 
 

@@ -11,17 +11,18 @@ from PIL import Image
 from planting import bent, crops, object_pair, strangers, together
 
 from gdl_core import KnnGraph
-from matching import MatchConfig, cli, match
-from matching.arguments import config_of, parser
-from matching.candidates import match_with_reserve
+from matching import MatchConfig, match
+from matching.cli import main as cli
+from matching.cli.arguments import config_of, parser
+from matching.correspondences.candidates import match_with_reserve
+from matching.correspondences.distances import acc_distances
 from matching.errors import InputError
-from matching.features import DESCRIPTOR_NORM, FeatureConfig, extract_features
+from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract_features
 from matching.grouping import Correspondences, group_by_paper
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.distances import acc_distances
 from matching.grouping.graph import GraphConfig, build_graph
 from matching.grouping.paper import initial_clusters
-from matching.images import picture_of_array
+from matching.pictures.images import picture_of_array
 from matching.pipeline import find_objects
 
 

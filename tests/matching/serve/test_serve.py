@@ -30,7 +30,7 @@ pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
 from matching import match  # noqa: E402
-from matching.serve.command import main  # noqa: E402
+from matching.cli.serve import main  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import shown_name  # noqa: E402
 from matching.serve.worker import check  # noqa: E402

@@ -1,0 +1,1 @@
+"""What each stage, and the clustering, is worth."""

@@ -1,0 +1,92 @@
+"""Simpler clusterings in place of graph degree linkage, for the ablation.
+
+Each takes what `matching.grouping.clustering.cluster_graph` takes, and gives labels (m,), -1 for outliers.
+Distances are ACC distances by the same fitted maps that the graph has. In the last step, which merges the
+objects that are given, a method that knows no merging leaves them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
+from sklearn.cluster import HDBSCAN, KMeans
+
+from eval.matching.baselines.distances import distance_matrix
+from eval.matching.synthetic.stages import merge_given
+from gdl_core import AffinityGraph, KnnGraph
+from matching.correspondences.distances import acc_neighbors
+from matching.grouping import Correspondences
+from matching.grouping.graph import GraphConfig, edge_weights, fit_local_maps
+
+LEAST_WEIGHT = 0.5  # of the links of `components`, in both directions
+THRESHOLD = 6.0  # pixels, of `average_linkage`: the scale of the graph
+N_CLUSTERS = 50  # of `k_means`: the paper's n_T
+
+Labels = NDArray[np.int64]
+
+
+def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
+    """All in one."""
+    return np.zeros(len(correspondences), np.int64) if initial is None else initial
+
+
+def components(correspondences, knn, graph: AffinityGraph, initial, config) -> Labels:
+    """Connected components of the links that weigh more than a half both ways."""
+    m = len(correspondences)
+    source = np.repeat(np.arange(m), np.diff(graph.indptr))
+    strong = graph.weights > LEAST_WEIGHT
+    links = csr_array((strong[strong], (source[strong], graph.indices[strong])), shape=(m, m))
+    links = links.multiply(links.T)
+    if initial is not None:  # what is together stays so: each is linked to the first of its cluster
+        first = np.unique(initial, return_index=True)[1][initial]
+        links = links + csr_array((np.ones(m, bool), (np.arange(m), first)), shape=(m, m))
+    return connected_components(links, directed=False)[1].astype(np.int64)
+
+
+def hdbscan(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
+    """scikit-learn's HDBSCAN of clusters of 8 or more."""
+    if initial is not None:
+        return initial
+    distances = distance_matrix(_with_fitted_maps(correspondences, knn)).astype(np.float64)
+    model = HDBSCAN(min_cluster_size=8, metric="precomputed", allow_single_cluster=True, copy=False)
+    return model.fit(distances).labels_.astype(np.int64)
+
+
+def k_means(correspondences: Correspondences, knn, graph, initial, config) -> Labels:
+    """scikit-learn's k-means on the positions in both images, 50 clusters."""
+    if initial is not None:
+        return initial
+    positions = np.hstack([correspondences.xy0, correspondences.xy1])
+    k = min(N_CLUSTERS, len(positions))
+    return KMeans(k, n_init=1, random_state=0).fit(positions).labels_.astype(np.int64)
+
+
+def average_linkage(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
+    """SciPy's average linkage, cut at a distance."""
+    distances = distance_matrix(_with_fitted_maps(correspondences, knn))
+    if initial is not None:
+        return merge_given(distances, initial, np.mean, THRESHOLD)
+    condensed = squareform(distances.astype(np.float64), checks=False)
+    return fcluster(linkage(condensed, "average"), THRESHOLD, criterion="distance").astype(np.int64) - 1
+
+
+CLUSTERINGS = {
+    "one-cluster": one_cluster,
+    "components": components,
+    "hdbscan": hdbscan,
+    "k-means": k_means,
+    "average-linkage": average_linkage,
+}
+
+
+def _with_fitted_maps(correspondences: Correspondences, knn: KnnGraph) -> Correspondences:
+    """The correspondences by the maps that the graph's distances come from."""
+    config = GraphConfig()
+    first = acc_neighbors(correspondences, knn.n_neighbors, 1, config.nearness)
+    coarse = config.scale * config.coarseness, config.slope * config.coarseness
+    weights = edge_weights(correspondences, first, *coarse)
+    return fit_local_maps(correspondences, first, weights, config)

@@ -1,0 +1,212 @@
+"""What the clustering and each stage of the grouping is worth: the same pairs, one thing changed at a time.
+
+Four kinds of data: composites, composites in which every object stands twice, strongly bent composites, and
+photographs of table tops with labelled points, each with lists of five sizes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from eval.common.tables import markdown_table
+from eval.matching.ablation.variants import DEFAULT, Variant, choosing, variants
+from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
+from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
+from eval.matching.synthetic.trials import working_images
+from matching import MatchConfig
+from matching.correspondences.candidates import Candidates, match_with_reserve
+from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.pipeline import find_objects, listed
+from matching.threads import limited_threads
+from synth.composite import CompositePair, composite_pair, true_instance
+from synth.photographs import Photographs
+
+SIZES = (1000, 1500, 2000, 3000, 4000)  # of the lists of a table top
+SETTINGS = {  # M, sigma_n of the pairs of a kind, in turn
+    "composites": ((1, 5), (3, 5), (5, 5), (3, 0), (3, 15), (1, 15), (2, 10), (5, 0)),
+    "copies": ((1, 5), (2, 5), (3, 5), (2, 0), (2, 15), (4, 5), (3, 10), (1, 15)),
+    "bent": ((1, 20), (3, 20), (5, 20), (3, 30), (5, 30), (2, 25)),
+}
+KINDS_OF_DATA = (*SETTINGS, "tabletops")
+FIRST_SEED = 710_000  # nothing was chosen on pairs with this seed or a later one
+COLUMNS = (
+    *("data", "variant", "pairs", "mean_f", "worst_f", "objects", "found", "clusters_each"),
+    *("mixed", "spurious", "seconds"),
+)
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A composite pair to be made: the kind of data and the number in it."""
+
+    kind: str
+    number: int
+    photographs: Photographs
+    side: int = 320
+
+    @cached_property
+    def pair(self) -> CompositePair:
+        n_common, sigma = SETTINGS[self.kind][self.number % len(SETTINGS[self.kind])]
+        copies = 2 if self.kind == "copies" else 1
+        seed = FIRST_SEED + self.number
+        return composite_pair(self.photographs, n_common, sigma, seed, side=self.side, copies=copies)
+
+    def lists(self, config: MatchConfig) -> list[MatchConfig]:
+        return [config]
+
+    def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
+        """Of the list in pixels of the pictures. Mostly false clusters are spurious where next to nothing in
+        them is true, else mixed.
+        """
+        instance = true_instance(self.pair, xy0, xy1)
+        count = count_objects(labels, instance, self.pair.n_instances)
+        true = [(instance[labels == k] >= 0).sum() for k in np.flatnonzero(_sizes(labels) >= MIN_MATCHES)]
+        spurious = int(np.count_nonzero(np.array(true) < MIN_LABELLED))
+        f = score_matches(labels >= 0, instance >= 0).f
+        return {
+            "f": f,
+            "objects": count.total,
+            "found": count.found,
+            "clusters": count.clusters,
+            "mixed": count.mixed - spurious,
+            "spurious": spurious,
+        }
+
+
+@dataclass(frozen=True)
+class Tabletop:
+    """A folder with two photographs and labelled points."""
+
+    folder: Path
+    kind: str = "tabletops"
+
+    @cached_property
+    def pair(self) -> LabelledPair:
+        return read_pair(self.folder)
+
+    def lists(self, config: MatchConfig) -> list[MatchConfig]:
+        return [replace(config, candidates=replace(config.candidates, max_matches=size)) for size in SIZES]
+
+    def judge(self, xy0: NDArray, xy1: NDArray, labels: NDArray[np.int64]) -> dict:
+        score = score_pair(self.pair, xy0, xy1, labels)
+        names = ("objects", "found", "clusters", "mixed", "spurious")
+        return {"f": float("nan"), **{name: getattr(score, name) for name in names}}
+
+
+def cases(photographs: Photographs, folders: list[Path], n_pairs: int) -> list[Composite | Tabletop]:
+    """Pairs of all kinds."""
+    composites = [Composite(kind, n, photographs) for kind in SETTINGS for n in range(n_pairs)]
+    return [*composites, *map(Tabletop, folders)]
+
+
+def ablate(
+    chosen: list[Composite | Tabletop], compared: dict[str, Variant], n_jobs: int
+) -> Iterator[list[dict]]:
+    """The rows of each pair: data, variant, and what became of the objects."""
+    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    names = tuple(compared)
+    yield from run(delayed(_rows_of_pair)(case, names) for case in chosen)
+
+
+def _rows_of_pair(case: Composite | Tabletop, names: tuple[str, ...]) -> list[dict]:
+    with limited_threads(1):
+        return list(measure(case, {name: variants()[name] for name in names}))
+
+
+def measure(case: Composite | Tabletop, compared: dict[str, Variant]) -> Iterator[dict]:
+    """A row for each variant and list of one pair, whose features are described once."""
+    images = working_images(case.pair.image0, case.pair.image1, DEFAULT)
+    features = _Features([image.grey for image in images])
+    known: dict[tuple, tuple[Candidates, Candidates]] = {}
+    for name, variant in compared.items():
+        for config in case.lists(variant.config):
+            key = config.features, config.candidates
+            if key not in known:
+                known[key] = match_with_reserve(*features.of(config.features), config.candidates)
+            start = time.perf_counter()
+            with choosing(variant.choose):
+                candidates, groups = find_objects(*known[key], config, variant.cluster)
+            seconds = time.perf_counter() - start
+            candidates, groups = listed(candidates, groups, len(known[key][0]))
+            points = (
+                image.to_picture(xy)
+                for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
+            )
+            judged = case.judge(*points, groups.labels)
+            yield {"data": case.kind, "variant": name, "seconds": seconds, **judged}
+
+
+class _Features:
+    """The features of two images (h, w) uint8, described once with all kinds of regions."""
+
+    def __init__(self, images: list[NDArray[np.uint8]]):
+        self.images = images
+        self.known: dict[FeatureConfig, list[Features]] = {}
+
+    def of(self, config: FeatureConfig) -> list[Features]:
+        both = replace(config, regions=KINDS)
+        if both not in self.known:
+            self.known[both] = [extract_features(image, both) for image in self.images]
+        kinds = [KINDS.index(kind) for kind in config.regions]
+        return [features[np.isin(features.kind, kinds)] for features in self.known[both]]
+
+
+def _sizes(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.bincount(labels[labels >= 0])
+
+
+def summary(rows: list[dict]) -> list[dict]:
+    """A row (COLUMNS) for each kind of data and variant, in the order of KINDS_OF_DATA."""
+    names = list(dict.fromkeys(row["variant"] for row in rows))
+    return [
+        _summed(kind, name, own)
+        for kind in KINDS_OF_DATA
+        for name in names
+        if (own := [row for row in rows if (row["data"], row["variant"]) == (kind, name)])
+    ]
+
+
+def _summed(kind: str, name: str, rows: list[dict]) -> dict:
+    total = {
+        column: sum(row[column] for row in rows)
+        for column in ("objects", "found", "clusters", "mixed", "spurious")
+    }
+    f = [row["f"] for row in rows]
+    return {
+        "data": kind,
+        "variant": name,
+        "pairs": len(rows),
+        "mean_f": float(np.mean(f)),
+        "worst_f": min(f),
+        **total,
+        "clusters_each": total["clusters"] / max(total["found"], 1),
+        "seconds": float(np.mean([row["seconds"] for row in rows])),
+    }
+
+
+def table(sums: list[dict]) -> str:
+    """Markdown: a line a variant, a column a kind of data: F, objects found, clusters each, mixed and
+    spurious clusters.
+    """
+    kinds = [kind for kind in KINDS_OF_DATA if any(row["data"] == kind for row in sums)]
+    names = list(dict.fromkeys(row["variant"] for row in sums))
+    cell = {(row["variant"], row["data"]): _cell(row) for row in sums}
+    seconds = {name: np.mean([row["seconds"] for row in sums if row["variant"] == name]) for name in names}
+    lines = [[name, *(cell[name, kind] for kind in kinds), f"{seconds[name]:.2f}"] for name in names]
+    return markdown_table(["variant", *kinds, "s"], lines)
+
+
+def _cell(row: dict) -> str:
+    f = "" if np.isnan(row["mean_f"]) else f"{row['mean_f']:.3f}, "
+    bad = f", {row['mixed']} mixed" * (row["mixed"] > 0) + f", {row['spurious']} spurious" * (
+        row["spurious"] > 0
+    )
+    return f"{f}{row['found']}/{row['objects']}, {row['clusters_each']:.2f} each{bad}"

@@ -1,0 +1,78 @@
+"""The variants of the grouping that the ablation compares: the default with one thing changed at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from unittest import mock
+
+from eval.matching.ablation.clusterings import CLUSTERINGS
+from matching import MatchConfig
+from matching.grouping import clustering
+
+DEFAULT = MatchConfig()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings, the clustering, and how objects are chosen by their scores."""
+
+    config: MatchConfig = DEFAULT
+    cluster: Callable = clustering.cluster_graph
+    choose: Callable = clustering.above_largest_gap
+
+
+def variants() -> dict[str, Variant]:
+    """The default; the paper's text; the clustering replaced; stages, and what numbers do, left out."""
+    replaced = {name: Variant(cluster=cluster) for name, cluster in CLUSTERINGS.items()}
+    return {
+        **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
+        **replaced,
+        "no merging in the end": Variant(cluster=_cluster_without_merging),
+        "no largest gap": Variant(choose=lambda scores, least: scores >= least),
+        **{name: Variant(config) for name, config in settings().items()},
+    }
+
+
+def settings() -> dict[str, MatchConfig]:
+    """The variants that are settings alone."""
+
+    def changed(stage: str, **values) -> MatchConfig:
+        return replace(DEFAULT, **{stage: replace(getattr(DEFAULT, stage), **values)})
+
+    return {
+        "default": DEFAULT,
+        "paper": MatchConfig.paper(),
+        "gdl-u": changed("clustering", method="gdl-u"),
+        "K0 = 1": changed("clustering", n_initial_neighbors=1),
+        "50 clusters, no least affinity": changed("clustering", n_clusters=50, min_affinity=0.0),
+        "no outliers by degree": changed("clustering", min_degree=0.0),
+        "no least score": changed("clustering", min_score=0.0),
+        "no local maps": changed("graph", rounds=0),
+        "alike near and far": changed("graph", slope=0.0),
+        "first graph as fine as the second": changed("graph", coarseness=1.0),
+        "no nearness": changed("graph", nearness=0.0),
+        "no smooth map": changed("smooth_map", rounds=0),
+        "joining without agreement": changed("smooth_map", agreeing=0.0),
+        "no suppression": changed("suppression", share=2.0),
+        "one round": changed("objects", rounds=1),
+        "no reach of objects": changed("objects", reach=0.0),
+        "no least width": changed("objects", min_width=0.0),
+        "no pool": changed("candidates", reserve=0.0),
+        "MSER only": changed("features", regions=("mser",)),
+        "SIFT only": changed("features", regions=("sift",)),
+    }
+
+
+def _cluster_without_merging(correspondences, knn, graph, initial, config):
+    if initial is not None:
+        return initial
+    return clustering.cluster_graph(correspondences, knn, graph, None, config)
+
+
+@contextmanager
+def choosing(choose: Callable) -> Iterator[None]:
+    """Another rule in place of the largest gap, for which there is no setting."""
+    with mock.patch.object(clustering, "above_largest_gap", choose):
+        yield

@@ -1,0 +1,1 @@
+"""Other methods that group candidate correspondences."""

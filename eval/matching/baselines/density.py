@@ -1,0 +1,72 @@
+"""General clustering tools on the distances of correspondences: HDBSCAN and average linkage.
+
+Both come from libraries; what is added is what a user would add to leave outliers out: a greatest
+distance and a least size.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.cluster import HDBSCAN
+
+from eval.matching.baselines._labels import without_small
+
+
+@dataclass(frozen=True)
+class HdbscanParams:
+    """Parameters of `hdbscan`; the first four are scikit-learn's."""
+
+    min_cluster_size: int = 14
+    min_samples: int = 9
+    cluster_selection_method: str = "eom"  # or "leaf"
+    cluster_selection_epsilon: float = 0.0  # px
+    max_core_distance: float = 5.16  # px; a match whose min_samples-th neighbour is farther is an outlier
+
+
+@dataclass(frozen=True)
+class LinkageParams:
+    """Parameters of `average_linkage`."""
+
+    threshold: float = 8.83  # px, the dendrogram is cut there
+    min_size: int = 13  # matches
+
+
+def hdbscan(distances: NDArray, candidates, params: HdbscanParams = HdbscanParams()) -> NDArray[np.int64]:
+    """(m,) int64 clusters of (m, m) symmetric distances in pixels, -1 for outliers."""
+    labels = np.full(len(distances), -1, np.int64)
+    core = core_distances(distances, params.min_samples)
+    dense = np.flatnonzero(core <= params.max_core_distance)
+    if len(dense) < max(params.min_cluster_size, params.min_samples + 1):
+        return labels
+    model = HDBSCAN(
+        min_cluster_size=params.min_cluster_size,
+        min_samples=params.min_samples,
+        cluster_selection_method=params.cluster_selection_method,
+        cluster_selection_epsilon=params.cluster_selection_epsilon,
+        metric="precomputed",
+        allow_single_cluster=True,
+        copy=False,
+    )
+    labels[dense] = model.fit(distances[np.ix_(dense, dense)].astype(np.float64)).labels_
+    return without_small(labels, params.min_cluster_size)
+
+
+def core_distances(distances: NDArray, min_samples: int) -> NDArray:
+    """(m,) distance to the min_samples-th neighbour, the sample itself counted, as scikit-learn has it."""
+    if len(distances) < min_samples:
+        return np.full(len(distances), np.inf)
+    return np.partition(distances, min_samples - 1, axis=1)[:, min_samples - 1]
+
+
+def average_linkage(
+    distances: NDArray, candidates, params: LinkageParams = LinkageParams()
+) -> NDArray[np.int64]:
+    """(m,) int64 clusters of (m, m) symmetric distances in pixels, -1 for outliers."""
+    if len(distances) < 2:
+        return np.full(len(distances), -1, np.int64)
+    condensed = squareform(np.asarray(distances, np.float64), checks=False)
+    labels = fcluster(linkage(condensed, "average"), params.threshold, criterion="distance")
+    return without_small(labels.astype(np.int64), params.min_size)

@@ -1,0 +1,50 @@
+"""The rivals of AGDL that work on given candidates, by name.
+
+A rival takes (distances, candidates, params) and returns (m,) int64 cluster labels, -1 for an outlier:
+
+* distances: (m, m) float32 or float64, symmetric, pixels: the ACC distance of every pair of candidates;
+* candidates: a record with `xy0`, `xy1` (m, 2) pixels and `score` (m,), smaller is better;
+* params: the rival's own frozen record; its default values, and those that it has in the place of graph
+  degree linkage with the stages around that (`eval.matching.synthetic.stages`), are tuned by
+  `scripts/tune_rivals.py`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.matching.baselines.acc import AccParams, acc
+from eval.matching.baselines.density import HdbscanParams, LinkageParams, average_linkage, hdbscan
+from eval.matching.baselines.graph_shift import GraphShiftParams, graph_shift
+from eval.matching.baselines.ransac import RansacParams, ransac
+from eval.matching.baselines.spectral_matching import SpectralParams, spectral_matching
+
+METHODS: dict[str, Callable[..., NDArray[np.int64]]] = {
+    "acc": acc,
+    "graph-shift": graph_shift,
+    "spectral-matching": spectral_matching,
+    "ransac": ransac,
+    "hdbscan": hdbscan,
+    "average-linkage": average_linkage,
+}
+
+PARAMS: dict[str, type] = {
+    "acc": AccParams,
+    "graph-shift": GraphShiftParams,
+    "spectral-matching": SpectralParams,
+    "ransac": RansacParams,
+    "hdbscan": HdbscanParams,
+    "average-linkage": LinkageParams,
+}
+
+PARAMS_WITH_STAGES: dict[str, object] = {
+    "acc": AccParams(threshold=8.57, cap=39, min_size=39, min_area=650.0),
+    "graph-shift": GraphShiftParams(sigma_s=0.755, min_density=0.781, min_affinity=0.308, min_size=27),
+    "spectral-matching": SpectralParams(
+        beta=21.0, min_confidence=0.00535, min_eigenvalue=2.3, same_point=0.106
+    ),
+    "ransac": RansacParams(threshold=9.05, min_inliers=65, sampler="uniform", max_models=23),
+    "hdbscan": HdbscanParams(min_cluster_size=13, min_samples=10, max_core_distance=7.05),
+    "average-linkage": LinkageParams(threshold=59.4, min_size=100),
+}

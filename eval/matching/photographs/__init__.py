@@ -1,0 +1,1 @@
+"""Experiments on photographs and other real pictures."""

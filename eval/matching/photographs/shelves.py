@@ -1,0 +1,276 @@
+"""Products on shelf photographs: which are found, where, and how often.
+
+Notation: a scene is a photograph of a shelf, a model a picture of one product's front. An instance is where
+a scene shows the model: (4, 2) corners in pixels of the scene, in alternative versions where the printed
+artwork ends elsewhere than the box. Models are matched with scenes (`measure`) and scenes with scenes
+(`measure_scenes`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from skimage.measure import points_in_poly
+
+from eval.common.tables import markdown_table
+from matching import MatchConfig, MatchResult
+from matching.pictures.images import read_picture
+from matching.pipeline import describe_picture, match_described
+from matching.threads import default_threads
+
+INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
+LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones
+COVERED = 0.5  # share of an instance inside an outline that makes it covered
+SCENE_COLUMNS = (
+    *("pair", "objects", "spanning", "labelled", "same_product", "other_product"),
+    *("instance_pairs", "found", "over_unmatched", "seconds"),
+)
+
+NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives rejected"}
+
+
+@dataclass(frozen=True, eq=False)
+class ShelfPair:
+    """A model and a scene; `instances` is empty where the scene does not show it.
+
+    kind: "shown", "clean" (nothing of the brand in the scene) or "hard" (a relative is there).
+    """
+
+    model: Path
+    scene: Path
+    kind: str
+    instances: tuple[tuple[NDArray[np.float64], ...], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """One occurrence of a product in a scene.
+
+    model, variant: the product and its print; `quads`: alternative corners, (4, 2) each.
+    """
+
+    model: str
+    variant: str
+    quads: tuple[NDArray[np.float64], ...]
+
+
+def read_shelves(data: Path) -> list[ShelfPair]:
+    """The pairs of `data`/scenes/labels.json: certain instances of the exact print, and pairs without any.
+
+    Raises ValueError where the file is missing or does not hold what it should.
+    """
+    return _from_labels(
+        data,
+        lambda labels: [
+            *(pair for scene, entry in _scenes(labels) for pair in _shown(data, scene, entry)),
+            *(ShelfPair(data / n["model"], data / n["scene"], n["kind"]) for n in labels["negatives"]),
+        ],
+    )
+
+
+def read_scenes(data: Path) -> dict[Path, list[Instance]]:
+    """All labelled instances of each scene of `data`/scenes/labels.json. Raises ValueError as `read_shelves`
+    does.
+    """
+    return _from_labels(
+        data,
+        lambda labels: {
+            data / scene: [Instance(i["model"], i["variant"], _quads(i)) for i in entry["instances"]]
+            for scene, entry in _scenes(labels)
+        },
+    )
+
+
+def _from_labels(data, read):
+    path = data / "scenes" / "labels.json"
+    try:
+        return read(json.loads(path.read_text()))
+    except FileNotFoundError:
+        raise ValueError(f"{path} must hold the labels, found no such file") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} must hold scenes with instances, and negatives: {error!r}") from None
+
+
+def _scenes(labels):
+    return sorted(labels["scenes"].items())
+
+
+def _quads(instance):
+    return tuple(np.array(q, np.float64).reshape(4, 2) for q in (instance["quad"], instance["quad_art"]) if q)
+
+
+def _shown(data, scene, entry):
+    by_model: dict[str, list] = {}
+    for instance in entry["instances"]:
+        certain = instance["variant"] == "exact" and instance["source"] == "sift"
+        if certain and instance["model"] not in entry["uncertain"]:
+            by_model.setdefault(instance["model"], []).append(_quads(instance))
+    return [
+        ShelfPair(data / model, data / scene, "shown", tuple(instances))
+        for model, instances in sorted(by_model.items())
+    ]
+
+
+def owners(pair: ShelfPair, xy1: NDArray, cluster: NDArray) -> list[int]:
+    """For each object the instance that holds at least 80 % of its matches, -1 for none.
+
+    xy1 (m, 2) are pixels of the scene, cluster (m,) the object of each match, -1 for an outlier.
+    """
+    found = []
+    for k in range(cluster.max(initial=-1) + 1):
+        points = xy1[cluster == k]
+        shares = [np.mean(_within(points, alternatives)) for alternatives in pair.instances]
+        best = int(np.argmax(shares)) if shares else -1
+        found.append(best if shares and shares[best] >= INSIDE else -1)
+    return found
+
+
+def _within(points, quads):
+    return np.any([points_in_poly(points, quad) for quad in quads], axis=0)
+
+
+def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterator[dict]:
+    """A row for each variant and pair: objects, instances in all and those with an object of their own."""
+
+    @cache
+    def described(path, features):
+        config = next(c for c in variants.values() if c.features == features)
+        return describe_picture(read_picture(path), config, default_threads())
+
+    for pair in pairs:
+        for name, config in variants.items():
+            both = (described(path, config.features) for path in (pair.model, pair.scene))
+            result = match_described(*both, config)
+            own = set(owners(pair, result.xy1, result.cluster)) - {-1}
+            yield {
+                "variant": name,
+                "kind": pair.kind,
+                "pair": f"{pair.model.stem} in {pair.scene.stem}",
+                "objects": len(result.objects),
+                "instances": len(pair.instances),
+                "found": len(own),
+            }
+
+
+def table(rows: list[dict]) -> str:
+    """A line for each variant; negative pairs that give no object are rejected."""
+    negatives = [kind for kind in NEGATIVES if any(row["kind"] == kind for row in rows)]
+    head = ("", "pairs found", "instances with an object of their own", *map(NEGATIVES.get, negatives))
+    lines = []
+    for name in dict.fromkeys(row["variant"] for row in rows):
+        own = [row for row in rows if row["variant"] == name]
+        shown = [row for row in own if row["kind"] == "shown"]
+        hit = sum(row["found"] > 0 for row in shown)
+        found, instances = (sum(row[column] for row in shown) for column in ("found", "instances"))
+        objects = [[row["objects"] for row in own if row["kind"] == kind] for kind in negatives]
+        rejected = [f"{n.count(0)} of {len(n)}" for n in objects]
+        lines.append([name, f"{hit} of {len(shown)}", f"{found} of {instances}", *rejected])
+    return markdown_table(head, lines)
+
+
+def instance_of(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
+    """The instance in which each point (n, 2) lies, of several the one with the nearest centre; -1: none."""
+    found, nearest = np.full(len(xy), -1), np.full(len(xy), np.inf)
+    for k, instance in enumerate(instances):
+        distance = np.linalg.norm(xy - instance.quads[0].mean(axis=0), axis=1)
+        here = _within(xy, instance.quads) & (distance < nearest)
+        found[here], nearest[here] = k, distance[here]
+    return found
+
+
+def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Instance]]) -> dict:
+    """What the objects found in two scenes have to do with the products that stand in them.
+
+    Returns
+    -------
+    dict
+        objects : found in all
+        spanning : with `LEAST` matches in each of several instances, in either scene
+        labelled : with matches that lie in an instance in both scenes
+        same_product, other_product : of these, those most of whose such matches join the same product, or not
+        instance_pairs : pairs of instances of the same print, one in each scene
+        found : of these, those joined by at least `LEAST` matches of one object
+        over_unmatched : objects whose outline covers an instance in which they have no match, in either scene
+    """
+    at = [instance_of(xy, own) for xy, own in zip((result.xy0, result.xy1), scenes, strict=True)]
+    counts: Counter = Counter()
+    found: set = set()
+    for k, item in enumerate(result.objects):
+        ends = [a[result.cluster == k] for a in at]
+        counts["spanning"] += any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
+        joined = Counter(zip(*(end.tolist() for end in ends), strict=True))
+        joined = {pair: n for pair, n in joined.items() if min(pair) >= 0}
+        found |= {pair for pair, n in joined.items() if n >= LEAST}
+        if joined:
+            same = sum(n for (i, j), n in joined.items() if scenes[0][i].model == scenes[1][j].model)
+            counts["same_product" if 2 * same > sum(joined.values()) else "other_product"] += 1
+        counts["over_unmatched"] += any(
+            covers_unmatched(*side) for side in zip((item.outline0, item.outline1), ends, scenes, strict=True)
+        )
+    alike = {
+        (i, j)
+        for i, a in enumerate(scenes[0])
+        for j, b in enumerate(scenes[1])
+        if (a.model, a.variant) == (b.model, b.variant)
+    }
+    return {
+        "objects": len(result.objects),
+        **{name: counts[name] for name in ("spanning", "same_product", "other_product", "over_unmatched")},
+        "labelled": counts["same_product"] + counts["other_product"],
+        "instance_pairs": len(alike),
+        "found": len(found & alike),
+    }
+
+
+def covers_unmatched(outline: NDArray, at: NDArray[np.int64], instances: list[Instance]) -> bool:
+    """Whether an outline covers half an instance or more in which none of the object's matches lies.
+
+    outline (k, 2); at (m,): the instance of each match of the object, -1 for none.
+    """
+    return any(
+        k not in at and points_in_poly(_spread(instance.quads[0]), outline).mean() >= COVERED
+        for k, instance in enumerate(instances)
+    )
+
+
+def _spread(quad, n=20):
+    """(n * n, 2) points spread over a quad."""
+    u, v = (np.indices((n, n)).reshape(2, -1, 1) + 0.5) / n
+    top, bottom = quad[0] + u * (quad[1] - quad[0]), quad[3] + u * (quad[2] - quad[3])
+    return top + v * (bottom - top)
+
+
+def measure_scenes(scenes: dict[Path, list[Instance]], config: MatchConfig) -> Iterator[dict]:
+    """A row (SCENE_COLUMNS) for each two scenes."""
+
+    @cache
+    def described(path):
+        return describe_picture(read_picture(path), config, default_threads())
+
+    for a, b in combinations(scenes, 2):
+        both = described(a), described(b)
+        start = time.perf_counter()
+        result = match_described(*both, config)
+        seconds = round(time.perf_counter() - start, 2)
+        row = compare_scenes(result, (scenes[a], scenes[b]))
+        yield {"pair": f"{a.stem} {b.stem}", **row, "seconds": seconds}
+
+
+def scenes_summary(rows: Iterable[dict]) -> str:
+    """Sums over all pairs, in words."""
+    rows = list(rows)
+    total = {name: sum(row[name] for row in rows) for name in SCENE_COLUMNS[1:-1]}
+    return (
+        "{objects} objects in {pairs} pairs, {spanning} span several products, {over_unmatched} lie over a "
+        "product without a match in it;\nof {labelled} with labelled matches {same_product} join the same "
+        "product, {other_product} different ones;\n{found} of {instance_pairs} pairs of instances found"
+    ).format(pairs=len(rows), **total)

@@ -1,0 +1,1 @@
+"""Experiments on synthetic pairs with exact truth: sweep, tuning, report."""

@@ -1,0 +1,118 @@
+"""Every method of the matching benchmark by name, run on one list of candidates and the pool behind it."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.matching.baselines.distances import distance_matrix
+from eval.matching.baselines.ransac import ORDINARY
+from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
+from eval.matching.synthetic.stages import SUFFIX, rival_clustering
+from matching import MatchConfig
+from matching.correspondences.candidates import Candidates
+from matching.grouping import Correspondences, Groups
+from matching.grouping.clustering import cluster_scores
+from matching.grouping.graph import build_graph
+from matching.pipeline import find_objects
+
+SIFT_RANSAC = "sift-ransac"  # has matches of its own
+
+
+def _gdl_configs() -> dict[str, MatchConfig]:
+    config = MatchConfig()
+    return {
+        "agdl": config,
+        "gdl-u": replace(config, clustering=replace(config.clustering, method="gdl-u")),
+        "agdl-paper": MatchConfig.paper(),
+    }
+
+
+GDL = tuple(_gdl_configs())
+WITH_STAGES = tuple(name + SUFFIX for name in METHODS)
+NAMES = (*GDL, *METHODS, *WITH_STAGES, SIFT_RANSAC)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """`labels` (m + p,) int64 clusters of m candidates and the p of the pool behind them, -1 for outliers,
+    and the `seconds` that they took, distances included."""
+
+    labels: NDArray[np.int64]
+    seconds: float
+
+
+def label_candidates(
+    candidates: Candidates, pool: Candidates, names: tuple[str, ...]
+) -> dict[str, Labelling]:
+    """Labels by each of the methods named (all but sift-ransac). The pool is by rising score.
+
+    Graph degree linkage and the rivals with its stages take matches from the pool; plain rivals have no use
+    for it.
+    """
+    settings = {name: (config,) for name, config in _gdl_configs().items()}
+    settings |= {name: (MatchConfig(), clustering_of(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
+    result = {}
+    for name in names:
+        if name in settings:
+            result[name] = _timed(
+                lambda chosen=settings[name]: find_objects(candidates, pool, *chosen)[1].labels
+            )
+    plain = [name for name in names if name in METHODS]
+    if plain:
+        start = time.perf_counter()
+        distances = distance_matrix(candidates)
+        spent = time.perf_counter() - start
+    outside = np.full(len(pool), -1)
+    for name in plain:
+        timed = _timed(lambda name=name: np.concatenate([METHODS[name](distances, candidates), outside]))
+        result[name] = replace(timed, seconds=timed.seconds + (0.0 if name == "ransac" else spent))
+    return {name: result[name] for name in names if name in result}
+
+
+def clustering_of(rival: str) -> Callable:
+    """A rival, as it was tuned for the place of graph degree linkage."""
+    return rival_clustering(rival, PARAMS_WITH_STAGES[rival])
+
+
+def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) -> Groups:
+    """A rival in place of the pipeline's grouping, its clusters numbered by falling connectivity score."""
+    m = len(candidates)
+    if m < 2:
+        return Groups(np.full(m, -1, np.int64), np.empty(0))
+    labels = METHODS[name](distance_matrix(candidates), candidates)
+    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
+    knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
+    clusters = [np.flatnonzero(labels == k) for k in range(labels.max() + 1)]
+    scores = cluster_scores(graph, clusters, knn.n_neighbors)
+    order = np.argsort(-scores, kind="stable")
+    for new, k in enumerate(order):
+        labels[clusters[k]] = new
+    return Groups(labels, scores[order])
+
+
+def parameters(name: str) -> str:
+    """The parameters that a method runs with, as JSON."""
+    if name in GDL:
+        record = _gdl_configs()[name]
+    elif name in WITH_STAGES:
+        record = PARAMS_WITH_STAGES[name.removesuffix(SUFFIX)]
+    else:
+        record = ORDINARY if name == SIFT_RANSAC else PARAMS[name]()
+    return json.dumps(asdict(record), separators=(",", ":"))
+
+
+def check_names(names: tuple[str, ...]) -> None:
+    """Raises ValueError for a name that is no method."""
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"method must be one of {', '.join(NAMES)}, got {name}")
+
+
+def _timed(function: Callable[[], NDArray[np.int64]]) -> Labelling:
+    start = time.perf_counter()
+    labels = function()
+    return Labelling(np.asarray(labels, np.int64), time.perf_counter() - start)

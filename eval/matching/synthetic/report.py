@@ -1,0 +1,212 @@
+"""Reports of the sweeps from the CSV alone: the figure of nine panels, the tables, the share of wins."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from eval.common.tables import markdown_table
+from eval.matching.synthetic.methods import GDL, NAMES, SIFT_RANSAC
+from eval.matching.synthetic.stages import SUFFIX
+from eval.matching.synthetic.sweep import SWEEPS
+
+FACTORS = {"n_outliers": "number of outliers", "sigma": "deformation σₙ (px)", "n_common": "common objects M"}
+# Okabe and Ito's colours, which the colour-blind can tell apart; a rival with the stages has its own, dashed
+STYLES = {
+    "agdl": ("#000000", "o"),
+    "gdl-u": ("#777777", "."),
+    "agdl-paper": ("#999933", "s"),
+    "acc": ("#D55E00", "v"),
+    "graph-shift": ("#0072B2", "^"),
+    "spectral-matching": ("#009E73", "D"),
+    "ransac": ("#CC79A7", "<"),
+    "hdbscan": ("#E69F00", ">"),
+    "average-linkage": ("#56B4E9", "P"),
+}
+
+Panel = tuple[str, tuple[float, float]]  # the sweep, and the values of the two fixed factors
+
+
+def panels(rows: list[dict]) -> dict[Panel, list[dict]]:
+    """The rows of each panel, sweeps in their order, then by the fixed factors."""
+    result: dict[Panel, list[dict]] = defaultdict(list)
+    for row in rows:
+        fixed = tuple(row[f] for f in SWEEPS if f != row["sweep"])
+        result[row["sweep"], fixed].append(row)
+    return dict(sorted(result.items(), key=lambda item: (SWEEPS.index(item[0][0]), item[0][1])))
+
+
+def methods_of(rows: list[dict]) -> list[str]:
+    """The methods that occur, in the order of NAMES."""
+    present = {row["method"] for row in rows}
+    return [name for name in NAMES if name in present]
+
+
+def mean(rows: list[dict], method: str, column: str = "f") -> float:
+    """Mean of a column over a method's rows, nan fields left out."""
+    values = np.array([row[column] for row in rows if row["method"] == method], float)
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def win_share(rows: list[dict], rivals: tuple[str, ...] = ("acc", "graph-shift")) -> tuple[float, int]:
+    """Share of the trials in which AGDL's F is higher than that of all `rivals`, and how many trials."""
+    f = _by_trial(rows)
+    both = [t for t in f.values() if {"agdl", *rivals} <= t.keys()]
+    won = [t["agdl"] > max(t[r] for r in rivals) for t in both]
+    return (float(np.mean(won)) if won else float("nan")), len(won)
+
+
+def _by_trial(rows: list[dict]) -> dict[tuple, dict[str, float]]:
+    f: dict[tuple, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        f[tuple(row[k] for k in ("sweep", "n_outliers", "sigma", "n_common", "seed"))][row["method"]] = row[
+            "f"
+        ]
+    return f
+
+
+def summary(rows: list[dict]) -> str:
+    """The whole report as Markdown."""
+    share, n = win_share(rows)
+    mild = [row for row in rows if row["sigma"] <= 15]
+    seeds = sorted({int(row["seed"]) for row in rows})
+    won = f", {n} trials: AGDL's F is higher than ACC's and Graph Shift's in {share:.1%}" if n else ""
+    f = mean(mild, "agdl")
+    own = "" if np.isnan(f) else f" Mean F of AGDL where σₙ ≤ 15 px: {f:.3f}."
+    parts = [
+        f"Seeds {seeds[0]} to {seeds[-1]}{won}.{own}",
+        "## Over all trials\n\n" + overall_table(rows),
+        "## Mean F a panel\n\n" + panel_table(rows),
+        "## Where a rival is ahead\n\n" + ahead_text(rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def overall_table(rows: list[dict]) -> str:
+    """A line a method; sift-ransac is judged on its own matches."""
+    head = [
+        "method",
+        "F",
+        "precision",
+        "recall",
+        "true matches",
+        "objects found",
+        "clusters an object",
+        "mixed",
+        "s",
+    ]
+    columns: dict[str, Callable[[str], str]] = {
+        "F": lambda m: f"{mean(rows, m):.3f}",
+        "precision": lambda m: f"{mean(rows, m, 'precision'):.3f}",
+        "recall": lambda m: f"{mean(rows, m, 'recall'):.3f}",
+        "true matches": lambda m: f"{mean(rows, m, 'true_matches'):.0f}",
+        "objects found": lambda m: f"{mean(rows, m, 'objects_found') / mean(rows, m, 'objects'):.1%}",
+        "clusters an object": lambda m: (
+            f"{mean(rows, m, 'clusters') / max(mean(rows, m, 'objects_found'), 1e-9):.2f}"
+        ),
+        "mixed": lambda m: f"{mean(rows, m, 'mixed'):.2f}",
+        "s": lambda m: f"{mean(rows, m, 'seconds'):.2f}",
+    }
+    return markdown_table(head, [[m, *(columns[c](m) for c in head[1:])] for m in methods_of(rows)])
+
+
+def panel_table(rows: list[dict]) -> str:
+    """A line a panel, a column a method."""
+    names = methods_of(rows)
+    lines = []
+    for panel, inside in panels(rows).items():
+        best = max((mean(inside, m) for m in names if m != SIFT_RANSAC), default=np.nan)
+        cells = [(m, mean(inside, m)) for m in names]
+        bold = [f"**{v:.3f}**" if v == best and m != SIFT_RANSAC else f"{v:.3f}" for m, v in cells]
+        lines.append([panel_title(panel), *bold])
+    return markdown_table(["panel", *names], lines)
+
+
+def panel_title(panel: Panel) -> str:
+    """The factor that varies and the two that do not."""
+    sweep, values = panel
+    short = {"n_outliers": "N", "sigma": "σₙ", "n_common": "M"}
+    fixed = ", ".join(
+        f"{short[f]} = {v:g}" for f, v in zip((f for f in SWEEPS if f != sweep), values, strict=True)
+    )
+    return f"{short[sweep]} ({fixed})"
+
+
+def ahead_text(rows: list[dict]) -> str:
+    """The points at which the mean F of a rival on the same candidates exceeds AGDL's."""
+    points: dict[tuple, list[dict]] = defaultdict(list)
+    for row in rows:
+        points[tuple(row[f] for f in SWEEPS)].append(row)
+    lines = []
+    for (n, sigma, m), inside in sorted(points.items()):
+        agdl = mean(inside, "agdl")
+        for name in methods_of(rows):
+            value = mean(inside, name)
+            if name not in (*GDL, SIFT_RANSAC) and value > agdl:
+                lines.append(f"* N = {n:g}, σₙ = {sigma:g}, M = {m:g}: {name} {value:.3f}, agdl {agdl:.3f}")
+    return "\n".join(lines) or "Nowhere."
+
+
+def draw(rows: list[dict], path: Path) -> None:
+    """The figure: a panel for each setting of the fixed factors, mean F and the 95 % interval of the mean."""
+    matplotlib.use("Agg")
+    grid = panels(rows)
+    counts = [sum(panel[0] == sweep for panel in grid) for sweep in SWEEPS]
+    figure = Figure(figsize=(4.2 * max(counts), 3.4 * 3 + 0.8), layout="constrained")
+    axes = figure.subplots(3, max(counts), sharey=True, squeeze=False)
+    for axis in axes.ravel():
+        axis.set_visible(False)
+    place = dict.fromkeys(SWEEPS, 0)
+    for panel, inside in grid.items():
+        axis = axes[SWEEPS.index(panel[0]), place[panel[0]]]
+        place[panel[0]] += 1
+        _draw_panel(axis, panel, inside)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=1 + 2 * max(counts), frameon=False)
+    axes[0, 0].set_ylim(_lower_edge(rows), 1.01)
+    beside = path.with_name(path.name + ".part")
+    figure.savefig(beside, format="png", dpi=120)
+    beside.replace(path)
+
+
+def _lower_edge(rows: list[dict]) -> float:
+    """A tenth below the least mean at any point, so that the panels use their height."""
+    points = {tuple(row[f] for f in ("method", *SWEEPS)) for row in rows if row["method"] != SIFT_RANSAC}
+    means = (mean([r for r in rows if tuple(r[f] for f in SWEEPS) == p[1:]], p[0]) for p in points)
+    least = min(means, default=0.0)
+    return max(0.0, np.floor(10 * least) / 10 - 0.05)
+
+
+def _draw_panel(axis, panel: Panel, rows: list[dict]) -> None:
+    axis.set_visible(True)
+    axis.set_title(panel_title(panel).split("(")[1].rstrip(")"), fontsize=10)
+    axis.set(xlabel=FACTORS[panel[0]], ylabel="F-score")
+    axis.tick_params(labelleft=True)
+    axis.grid(alpha=0.3)
+    for name in methods_of(rows):
+        if name == SIFT_RANSAC:
+            continue
+        x, y, half = curve(rows, panel[0], name)
+        strong = name == "agdl"
+        colour, marker = STYLES[name.removesuffix(SUFFIX)]
+        style = {
+            "color": colour,
+            "marker": marker,
+            "ms": 5 if strong else 4,
+            "lw": 2.4 if strong else 1.2,
+            "ls": "--" if name.endswith(SUFFIX) else "-",
+        }
+        axis.plot(x, y, label=name, zorder=3 if strong else 2, **style)
+        axis.fill_between(x, y - half, np.minimum(y + half, 1), color=colour, alpha=0.12, lw=0)
+
+
+def curve(rows: list[dict], factor: str, method: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values of the factor, mean F at each, and half the width of the mean's 95 % interval (normal)."""
+    x = np.unique([row[factor] for row in rows])
+    samples = [np.array([r["f"] for r in rows if r[factor] == v and r["method"] == method]) for v in x]
+    half = [1.96 * s.std(ddof=1) / np.sqrt(len(s)) if len(s) > 1 else 0.0 for s in samples]
+    return x, np.array([s.mean() for s in samples]), np.array(half)

@@ -1,0 +1,176 @@
+"""The options of the command line, and the settings that they stand for."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from matching._version import __version__
+from matching.errors import InputError
+from matching.output.export_formats import EXPORTS
+
+LARGEST = 10**9  # of the whole numbers among the options
+
+DESCRIPTION = (
+    "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
+)
+EPILOG = """\
+Exit status: 0 objects found, 1 no common object (the files are written all the same), 2 bad input or usage,
+3 an error of the program itself.
+Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
+outlines, parameters), matches.png (both pictures, each object in its own colour).
+Many pictures: gdl-match-collection --help. A web page on this machine: gdl-match serve --help."""
+
+
+class LineParser(argparse.ArgumentParser):
+    """Raises InputError with the one line that says what is wrong, and what may have been meant."""
+
+    def error(self, message):
+        words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
+        known = self._option_string_actions
+        unknown = [word for word in words if word not in known and message.startswith("unrecognized")]
+        meant = [close for word in unknown for close in get_close_matches(word, known, 1)]
+        raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
+
+
+def parser(rivals=()):
+    """The ArgumentParser of `gdl-match`, which raises InputError.
+
+    rivals : names of further methods
+    """
+    result = LineParser(
+        prog="gdl-match",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    result.add_argument("image0", nargs="?", type=Path, metavar="IMAGE0", help="a picture")
+    result.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="another picture")
+    result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
+    _add_input_and_output(result.add_argument_group("input and output"))
+    add_settings(result.add_argument_group("settings"), rivals)
+    result.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+    return result
+
+
+def _add_input_and_output(group):
+    add = group.add_argument
+    add("--out", type=Path, metavar="DIR", help="folder for results (default: <stem0>-<stem1>-match)")
+    for k in range(2):
+        add(
+            f"--mask{k}",
+            type=Path,
+            metavar="FILE",
+            help=f"picture of IMAGE{k}'s size, white where features may lie",
+        )
+    add("--warp", action="store_true", help="for each object, draw it warped onto the other picture")
+    add(
+        "--export",
+        type=_exports,
+        action="extend",
+        default=[],
+        metavar="FORMATS",
+        help="also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt),"
+        " csv (matches.csv); several with commas",
+    )
+    add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
+    add("--no-figure", action="store_true", help="don't draw matches.png")
+    add("--quiet", action="store_true", help="no progress on standard error")
+
+
+def add_settings(group, rivals=()):
+    """Add the options that `config_of` reads; `rivals` are names of further methods."""
+    for option, kind, symbol, default, text in (
+        ("--max-matches", whole_number, "N", 3000, "candidate correspondences, best first"),
+        ("--n-neighbors", whole_number, "K", 35, "neighbours of a correspondence, K"),
+        ("--n-initial-neighbors", whole_number, "K0", 2, "for initial clusters, K0"),
+        ("--bandwidth", _positive, "a", 10.0, "a of Eq. 1, of use only with --paper"),
+        ("--n-neighbor-clusters", whole_number, "Kc", 10, "neighbour clusters, Kc"),
+    ):
+        text = f"{text} (default: {default:g})"
+        group.add_argument(option, type=kind, metavar=symbol, default=default, help=text)
+    group.add_argument(
+        "--n-clusters",
+        type=whole_number,
+        metavar="N",
+        help="clusters at which merging stops, n_T (default: 50 with --paper, else merging stops by"
+        " affinity)",
+    )
+    methods = ("agdl", "gdl-u", "gdl", *rivals)
+    group.add_argument(
+        "--method",
+        choices=methods,
+        metavar="NAME",
+        default="agdl",
+        help=f"{', '.join(methods)} (default: agdl)",
+    )
+    group.add_argument(
+        "--regions",
+        type=_regions,
+        metavar="KINDS",
+        help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
+    )
+    group.add_argument(
+        "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
+    )
+
+
+def config_of(arguments):
+    """The MatchConfig of parsed arguments."""
+    from matching.config import MatchConfig
+
+    config = MatchConfig.paper() if arguments.paper else MatchConfig()
+    clustering = replace(
+        config.clustering,
+        method=arguments.method,
+        n_clusters=arguments.n_clusters or config.clustering.n_clusters,
+        n_neighbors=arguments.n_neighbors,
+        n_initial_neighbors=arguments.n_initial_neighbors,
+        bandwidth=arguments.bandwidth,
+        n_neighbor_clusters=arguments.n_neighbor_clusters,
+    )
+    return replace(
+        config,
+        features=replace(config.features, regions=arguments.regions or config.features.regions),
+        candidates=replace(config.candidates, max_matches=arguments.max_matches),
+        clustering=clustering,
+    )
+
+
+def whole_number(text):
+    """The value of an option that counts something, 1 or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if not 1 <= number <= LARGEST:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {LARGEST}, got {text!r}")
+    return number
+
+
+def _positive(text):
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text!r}")
+    return number
+
+
+def _regions(text):
+    return _some_of(("mser", "sift"), text, "mser, sift or mser,sift")
+
+
+def _exports(text):
+    return _some_of(EXPORTS, text, f"some of {','.join(EXPORTS)}")
+
+
+def _some_of(names, text, rule):
+    chosen = tuple(dict.fromkeys(text.split(",")))
+    if not set(chosen) <= set(names):
+        raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")
+    return chosen

@@ -1,0 +1,266 @@
+"""The command line of collections: `gdl-match-collection`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+
+from matching._version import __version__
+from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, ended_by_interrupt, exit_status
+from matching.collection.addresses import is_address
+from matching.errors import InputError
+from matching.pictures.names import is_folder
+
+SHOWN = 10  # pairs printed
+STOPPED = "interrupted; the same command goes on from here"
+
+DESCRIPTION = (
+    "Match many pairs of pictures into one SQLite database. Stopped at any moment, it goes on when started"
+    " again."
+)
+EPILOG = """\
+Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
+(the database says where and how). Pictures that can't be used are recorded with their reason and stop
+nothing. With --db alone and --csv, --parquet or --html, a database that exists is exported."""
+
+
+def main(argv=None):
+    """Run the command; returns the exit status."""
+    return exit_status(
+        "gdl-match-collection",
+        lambda: _run(_parser().parse_args(argv), argv is None),
+        STOPPED,
+        owns_process=argv is None,
+    )
+
+
+def _parser():
+    parser = LineParser(
+        prog="gdl-match-collection",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("which pairs")
+    what.add_argument("--pairs", type=Path, metavar="FILE", help="a list, two paths a line")
+    what.add_argument("--all", type=Path, metavar="DIR", help="all pairs of the pictures in a folder")
+    what.add_argument("--query", type=Path, metavar="DIR", help="each picture of this folder ...")
+    what.add_argument("--gallery", type=Path, metavar="DIR", help="... with each one of this folder")
+    what.add_argument("--recursive", action="store_true", help="folders with their subfolders")
+    what.add_argument(
+        "--shortlist",
+        type=whole_number,
+        metavar="N",
+        help="of the gallery, match only the N pictures that share most descriptors with a query",
+    )
+    where = parser.add_argument_group("results")
+    where.add_argument("--db", type=Path, metavar="FILE", required=True, help="database, made if missing")
+    where.add_argument("--csv", type=Path, metavar="DIR", help="write the tables as CSV files")
+    where.add_argument("--parquet", type=Path, metavar="DIR", help="write the tables as Parquet files")
+    where.add_argument("--html", type=Path, metavar="FILE", help="write a report, one file for any browser")
+    where.add_argument(
+        "--html-pairs",
+        type=whole_number,
+        metavar="N",
+        default=100,
+        help="the best pairs that the report shows (default: 100)",
+    )
+    how = parser.add_argument_group("how it runs")
+    how.add_argument(
+        "--jobs", type=whole_number, metavar="N", help="processes at a time (default: one a processor)"
+    )
+    how.add_argument(
+        "--scheduler", type=_address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
+    )
+    how.add_argument(
+        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
+    )
+    how.add_argument(
+        "--cache-size",
+        type=whole_number,
+        metavar="MB",
+        default=4000,
+        help="room for features (default: 4000)",
+    )
+    how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
+    how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
+    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    how.add_argument("--version", action="version", version=f"gdl-match-collection {__version__}")
+    add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    return parser
+
+
+def _address(text):
+    if not is_address(text):
+        raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
+    return text
+
+
+def _run(arguments, is_process):
+    """is_process : whether the command has the process to itself, which an interrupt may end"""
+    sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
+    named = sum(source is not None for source in sources)
+    outputs = [arguments.csv, arguments.parquet, arguments.html]
+    if named > 1 or (named == 0 and not any(outputs)):
+        raise InputError("one of --pairs, --all, or --query with --gallery is needed")
+    if (arguments.query is None) != (arguments.gallery is None):
+        raise InputError("--query and --gallery go together")
+    if arguments.shortlist and arguments.gallery is None:
+        raise InputError("--shortlist goes with --query and --gallery")
+    if arguments.restart and not named:
+        raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
+    if arguments.jobs and arguments.scheduler:
+        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    with ended_by_interrupt("gdl-match-collection", STOPPED) if is_process else nullcontext():
+        import matching.collection.run  # noqa: F401 - all that is slow to load
+    _check_outputs(arguments)
+    summary = _match(arguments) if named else None
+    _write(arguments)
+    if summary is not None and summary.internal_errors:
+        return INTERNAL_ERROR
+    return _show(arguments.db)
+
+
+def _check_outputs(arguments):
+    """Say at the start, not after hours, that a result can't be written."""
+    from matching.collection.export import check_tables_replaceable, require_parquet
+    from matching.output.folders import check_folder
+
+    if arguments.parquet is not None:
+        require_parquet()
+    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
+        if folder is not None:
+            check_tables_replaceable(check_folder(folder), kind)
+    if arguments.html is not None:
+        check_folder(arguments.html.parent)
+        if is_folder(arguments.html):
+            raise InputError(f"{arguments.html}: is a folder; --html wants a file")
+        if arguments.html.resolve() == arguments.db.resolve():
+            raise InputError(f"{arguments.html}: is the database; --html wants another file")
+
+
+def _match(arguments):
+    from tqdm import tqdm
+
+    from matching.collection.run import match_collection
+
+    with warnings.catch_warnings():
+        # a picture's oddities: what matters is recorded
+        warnings.simplefilter("ignore")
+        summary = match_collection(
+            _plan(arguments),
+            arguments.db,
+            config_of(arguments),
+            cache=_cache(arguments),
+            jobs=arguments.jobs,
+            scheduler=arguments.scheduler,
+            shortlist=arguments.shortlist,
+            retry=arguments.retry,
+            restart=arguments.restart,
+            progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+        )
+    if not arguments.quiet:
+        print(*_failures(arguments.db), told(summary), sep="\n", file=sys.stderr)
+    if len(summary.machines) > 1:
+        print(
+            f"gdl-match-collection: the results come from {len(summary.machines)} kinds of processors or"
+            f" builds of OpenCV, which find different features: {'; '.join(summary.machines)}",
+            file=sys.stderr,
+        )
+    if summary.internal_errors:
+        print(
+            f"gdl-match-collection: {summary.internal_errors} pictures or pairs failed through an error of"
+            " the program; the column error of images and pairs holds the tracebacks",
+            file=sys.stderr,
+        )
+    return summary
+
+
+def _plan(arguments):
+    from matching.collection.plan import plan_of_folder, plan_of_gallery, plan_of_list
+
+    if arguments.pairs is not None:
+        return plan_of_list(arguments.pairs)
+    if arguments.all is not None:
+        return plan_of_folder(arguments.all, arguments.recursive)
+    return plan_of_gallery(arguments.query, arguments.gallery, arguments.recursive)
+
+
+def _cache(arguments):
+    from platformdirs import user_cache_path
+
+    from matching.collection.cache import FeatureCache
+    from matching.output.files import make_folder
+
+    folder = make_folder(arguments.cache or user_cache_path("gdl-match", appauthor=False) / "features")
+    return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
+
+
+def _write(arguments):
+    from matching.collection.export import export
+
+    for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
+        if folder is not None:
+            export(arguments.db, folder, kind)
+    if arguments.html is not None:
+        from matching.collection.html_report import write_collection_report
+        from matching.output.files import make_folder
+
+        make_folder(arguments.html.parent)
+        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, _cache(arguments))
+
+
+def _failures(db):
+    """A line for each picture that failed, and for each pair that failed though its pictures did not."""
+    from matching.collection.store import open_store
+
+    with open_store(db) as store:
+        pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
+        pairs = store.rows(
+            "SELECT a.path || ' and ' || b.path, pairs.error FROM pairs JOIN images AS a ON a.id = image0"
+            " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'failed' AND a.status != 'failed'"
+            " AND b.status != 'failed' ORDER BY pairs.id"
+        )
+    for name, error in (*pictures, *pairs):
+        reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
+        yield f"failed: {_printable(name)}: {_printable(reason)}"
+
+
+def _printable(text):
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def told(summary):
+    """A Summary in one line."""
+    return (
+        f"{summary.images} pictures ({summary.failed_images} failed), {summary.pairs} pairs"
+        f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {summary.objects} objects;"
+        f" this run: {summary.described} pictures described, {summary.matched} pairs matched"
+    )
+
+
+def _show(db):
+    from matching.collection.store import open_store
+
+    with open_store(db) as store:
+        rows = store.rows(
+            "SELECT score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
+            " ORDER BY score DESC, pair LIMIT ?",
+            (SHOWN,),
+        )
+        total = store.value("SELECT count(*) FROM pairs WHERE n_objects > 0")
+    if not rows:
+        print("no common object")
+        return NONE_FOUND
+    print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
+    for score, objects, matches, path0, path1 in rows:
+        names = (_printable(Path(path).name) for path in (path0, path1))
+        print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
+    if total > len(rows):
+        print(f"and {total - len(rows)} more pairs")
+    return FOUND

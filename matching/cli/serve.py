@@ -1,0 +1,122 @@
+"""`gdl-match serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from importlib.util import find_spec
+
+from matching.cli.arguments import LineParser, whole_number
+from matching.cli.exits import exit_status
+from matching.errors import InputError
+from matching.serve.limits import Limits
+
+DESCRIPTION = """\
+Serve a web page on this machine: drop two pictures, see the objects that both show. Uploads are deleted as
+soon as they are read, results after a quarter of an hour. There is no log-in: give --host only in a network
+that you trust."""
+BACKLOG = 128  # connections that the system holds until the server takes them
+FILES_A_CONNECTION = 5  # open files that a connection may need: its own, two uploads twice; and to spare
+GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections are cut earlier
+
+
+def main(argv=None):
+    """Run the server until it is interrupted; returns the exit status."""
+    return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
+
+
+def _until_interrupted(argv):
+    try:
+        return _serve(_parser().parse_args(argv))
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser():
+    parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
+    for option, default, text in (
+        ("--max-upload", 50, "megabytes of both pictures together"),
+        ("--max-pixels", 25, "megapixels of a picture"),
+        ("--jobs", 1, "matches at a time"),
+        ("--queue", 8, "matches that may wait"),
+        ("--max-seconds", 120, "seconds a match may take"),
+    ):
+        parser.add_argument(
+            option, type=whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
+        )
+    return parser
+
+
+def _port(text):
+    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def _serve(arguments):
+    for name in ("fastapi", "uvicorn", "python_multipart"):
+        if find_spec(name) is None:
+            raise InputError("the page needs FastAPI: pip install 'gdl-match[serve]'")
+    import uvicorn
+
+    from matching.serve.app import LOOPBACK, create_app
+    from matching.serve.connections import limited_protocol
+    from matching.serve.logs import log_sparingly
+
+    limits = Limits(
+        upload=arguments.max_upload * 10**6,
+        pixels=arguments.max_pixels * 10**6,
+        jobs=arguments.jobs,
+        queue=arguments.queue,
+        match_seconds=arguments.max_seconds,
+        connections=_connections(),
+    )
+    app = create_app(limits, LOOPBACK if arguments.host in (*LOOPBACK, "::1") else ("*",))
+    log_sparingly()
+    listening = _listening(arguments)
+    config = uvicorn.Config(
+        app,
+        http=limited_protocol(limits),
+        ws="none",
+        loop="asyncio",
+        backlog=BACKLOG,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    host, port = listening.getsockname()[:2]
+    print(f"http://{f'[{host}]' if ':' in host else host}:{port}/  (Ctrl-C ends it)", flush=True)
+    uvicorn.Server(config).run([listening])
+    return 0
+
+
+def _connections() -> int:
+    """How many connections there may be: fewer than usual where the system allows few open files."""
+    most = Limits.connections
+    if find_spec("resource") is None:  # Windows
+        return most
+    import resource
+
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return most if files == resource.RLIM_INFINITY else max(min(most, files // FILES_A_CONNECTION), 1)
+
+
+def _listening(arguments: argparse.Namespace) -> socket.socket:
+    """The socket, listening: uvicorn itself would end the process with a log message of several lines."""
+    listening = None
+    try:
+        listening = socket.socket(socket.AF_INET6 if ":" in arguments.host else socket.AF_INET)
+        if os.name == "posix":  # on Windows it would let two servers share a port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((arguments.host, arguments.port))
+        listening.listen(BACKLOG)  # only this fails where two servers start at once on one port
+        return listening
+    except (OSError, UnicodeError, TypeError) as error:  # the last two of names that are none
+        if listening is not None:
+            listening.close()
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"--host {arguments.host} --port {arguments.port}: {reason}") from None

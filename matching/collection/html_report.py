@@ -1,0 +1,170 @@
+"""The report of a collection: its pairs with objects, the best first, each to be looked at closely."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from matching.collection.settings import config_of_store, has_same_programs
+from matching.collection.store import open_store
+from matching.collection.work import Settings, Source, described
+from matching.errors import InputError
+from matching.grouping import Groups
+from matching.objects.description import MatchedObject
+from matching.output.files import write_whole
+from matching.output.html.page import candidates_data, embedded, objects_data, render
+from matching.pictures.images import read_picture
+from matching.pictures.names import relative_names
+from matching.pipeline import match_described
+
+REJECTED = 400  # candidates a pair, beside the kept ones
+BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
+LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded picture
+GREY = 128  # of a picture whose file is gone
+
+
+def write_collection_report(db, path, most, cache):
+    """Write a page about a database to a file, which is complete or not there at all.
+
+    db : path of the database
+    most : pairs that are shown, the best ones with objects
+    cache : FeatureCache, from which the rejected candidates come; pictures are described again where it lacks
+        them. Pairs whose pictures are gone are shown without, and all of a database made with other programs,
+        which had other candidates
+
+    Raises InputError where the database can't be read or the file can't be written.
+    """
+    with open_store(db) as store:
+        settings = Settings(config_of_store(store), cache)
+        rows = store.rows(
+            "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
+            " WHERE n_objects > 0 ORDER BY score DESC, id LIMIT ?",
+            (most,),
+        )
+        numbers = sorted({number for row in rows for number in row[1:3]})
+        images = {
+            number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
+            for number in numbers
+        }
+        names = dict(zip(images, relative_names(row[0] for row in images.values()), strict=True))
+        source = settings if has_same_programs(store) else None
+        pairs = [_pair_data(store, row, images, source) for row in rows]
+        page = render(
+            "collection.html",
+            {"pictures": _pictures(images, names), "pairs": pairs},
+            name=Path(db).name,
+            pairs=[_card(row, images, names) for row in rows],
+            failed=store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id"),
+            **_counts(store),
+        )
+    write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
+
+
+def _counts(store):
+    names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
+    (values,) = store.rows(
+        "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
+        " total(status = 'pending') FROM pairs"
+    )
+    return dict(zip(names, map(int, values), strict=True))
+
+
+def _card(row, images, names):
+    _, image0, image1, score, n_objects, n_matches, _ = row
+    ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
+    return {
+        "columns": " ".join(f"{ratio:.2f}fr" for ratio in ratios),
+        "names": (names[image0], names[image1]),
+        "score": score,
+        "n_objects": n_objects,
+        "n_matches": n_matches,
+    }
+
+
+def _pictures(images, names):
+    longest = LONGEST
+    while longest > SHORTEST and sum(_pixels(*row[2:], longest) for row in images.values()) > BUDGET:
+        longest = max(int(longest * 0.9), SHORTEST)
+    return {
+        number: {"src": _source(path, longest), "name": names[number], "width": width, "height": height}
+        for number, (path, _, width, height) in images.items()
+    }
+
+
+def _pixels(width, height, longest):
+    return width * height * min(longest / max(width, height), 1) ** 2
+
+
+def _source(path, longest):
+    try:
+        return embedded(read_picture(path).rgb, longest)
+    except InputError:
+        return embedded(np.full((1, 1, 3), GREY, np.uint8), longest)
+
+
+def _pair_data(store, row, images, settings):
+    number, image0, image1, *_, n_candidates = row
+    columns = np.array(
+        store.rows(
+            "SELECT candidate, object, x0, y0, x1, y1, score FROM matches WHERE pair = ? ORDER BY candidate",
+            (number,),
+        )
+    )
+    xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
+    cluster = columns[:, 1].astype(int)
+    others = np.empty((0, 5))
+    if settings is not None:
+        with suppress(InputError):  # the file is gone, or another one: the kept matches alone are shown
+            sources = (Source(*images[k][:2]) for k in (image0, image1))
+            others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
+    xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
+    score = np.concatenate([score, others[:, 4]])
+    cluster = np.concatenate([cluster, np.full(len(others), -1)])
+    candidates, rows = candidates_data(xy0, xy1, cluster, score, REJECTED)
+    return {
+        "pair": number,
+        "images": [image0, image1],
+        "objects": objects_data(_objects(store, number), cluster[rows], xy0[rows]),
+        "candidates": candidates,
+        "n_rejected": len(others),
+    }
+
+
+def _rejected(sources, settings, kept, n_candidates):
+    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), the nearest first.
+
+    kept : rows of the kept ones. Those that joined from beyond the best candidates took the places of the
+        worst rejected ones.
+    """
+    entries = [described(source, settings).described for source in sources]
+
+    def all_outliers(candidates, config):
+        return Groups(np.full(len(candidates), -1), np.empty(0))
+
+    result = match_described(*entries, settings.config, find_clusters=all_outliers)
+    known = set(map(tuple, kept.tolist()))
+    table = np.column_stack([result.xy0, result.xy1, result.score])
+    others = np.array([row for row in table.tolist() if tuple(row) not in known]).reshape(-1, 5)
+    return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
+
+
+def _objects(store, number):
+    query = (
+        "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
+        " FROM objects WHERE pair = ? ORDER BY object"
+    )
+    for k, n, score, *shapes, kind, error in store.rows(query, (number,)):
+        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
+        yield MatchedObject(
+            id=k,
+            n_matches=n,
+            score=score,
+            outline0=outline0,
+            outline1=outline1,
+            transform=transform,
+            transform_kind=kind,
+            transform_error=error,
+        )

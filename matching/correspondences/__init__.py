@@ -1,0 +1,1 @@
+"""Candidate correspondences between two pictures and the distances between them."""

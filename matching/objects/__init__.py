@@ -1,0 +1,1 @@
+"""Description of the objects found: outline, transform, deformation, warp."""

@@ -1,0 +1,1 @@
+"""What is written: result files, figures, exports, HTML."""

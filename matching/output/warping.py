@@ -1,0 +1,190 @@
+"""Pictures of an object's matches, and of the object warped from one picture onto the other."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+from scipy.interpolate import RectBivariateSpline
+
+from matching import _opencv
+from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, colour, faded, spread
+
+NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
+STRIP = 512  # rows warped at a time
+MARGIN = 0.25  # of an object's size around it, so that its surroundings can be compared
+PICKS = 24  # numbered matches
+LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
+BACKGROUND = 0.35  # how far surroundings go towards mid grey
+FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)\.png")
+SQUARES = 6  # of the checkerboard along the longer side of an object
+
+
+def draw_object(picture0, picture1, result, found, deformation):
+    """The pictures of one object, file name -> (h, w, 3) uint8.
+
+    objectK-picks: the object cut out of both pictures, with matches spread over it, numbered.
+    objectK-warp01: it in image 1; in its place the object of image 0, warped by the smooth deformation; and
+    both in turn, as a checkerboard. objectK-warp10: the same from image 1 to image 0.
+    """
+    name, tint = f"object{found.id}", colour(found.id)
+    there = picture0.rgb, picture1.rgb, deformation.backward, found.outline1
+    back = picture1.rgb, picture0.rgb, deformation.forward, found.outline0
+    return {
+        f"{name}-picks": draw_picks(picture0.rgb, picture1.rgb, result, found),
+        f"{name}-warp01": draw_warp(*there, tint),
+        f"{name}-warp10": draw_warp(*back, tint),
+    }
+
+
+def draw_picks(rgb0, rgb1, result, found):
+    """(h, w, 3) uint8: the object cut out of both pictures side by side, at equal heights."""
+    own = np.flatnonzero(result.cluster == found.id)
+    picked = own[spread(result.xy0[own], PICKS)]
+    outlines = found.outline0, found.outline1
+    cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
+    height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
+    across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
+    height = max(int(min(height, math.sqrt(CANVAS_PIXELS / across), CANVAS_SIDE / across)), 1)
+    unit = height / LEAST
+    panels = []
+    for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
+        panel = faded(_opencv.resize(cut, height / len(cut)), 0.2)
+        zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
+        _draw_outline(panel, _zoomed(outline, corner, zoom), colour(found.id))
+        for place in _zoomed(xy[own], corner, zoom):
+            _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
+        for number, place in enumerate(_zoomed(xy[picked], corner, zoom), start=1):
+            _opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
+        panels.append(panel)
+    return _row(panels)
+
+
+def draw_warp(source, target, to_source, outline, tint):
+    """(h, w, 3) uint8, three panels: the object in `target`; the one of `source` in its place, warped; both
+    as a checkerboard.
+
+    source, target : (h, w, 3) uint8; to_source : SmoothMap, pixels of the target to those of the source;
+    outline : (k, 2) of the object in the target
+    """
+    corner, cut = _cut_out(target, outline)
+    plain, zoom = _enlarged(cut)
+    outline = _zoomed(outline, corner, zoom)
+    shape, origin = plain.shape[:2], np.zeros(2)
+    warped, inside = warp_object(
+        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
+    )
+    board = _checkerboard(outline, shape)
+    outside = ~_opencv.fill_polygons(shape, [outline])
+    panels = []
+    for shown in (np.zeros_like(inside), inside, inside & board):
+        panel = np.where(shown[:, :, None], warped, plain)
+        panel[outside] = faded(panel, BACKGROUND)[outside]
+        _draw_outline(panel, outline, tint)
+        panels.append(panel)
+    return _row(panels)
+
+
+def warp_object(source, to_source, outline, corner, shape):
+    """The object of one picture as it lies in the other.
+
+    source : (h, w, 3) uint8; to_source : SmoothMap from pixels of the other picture to those of the source;
+    outline : (k, 2) of the object in the other picture; corner, shape : the part of it that is wanted,
+    top-left pixel (x, y) and (height, width)
+
+    Returns
+    -------
+    warped : (height, width, 3) uint8, cubic interpolation, made coarser first where the source is finer
+    inside : (height, width) bool, inside the outline and in the source
+    """
+    places = _places(to_source, corner, shape)
+    inside = _opencv.fill_polygons(shape, [outline - corner])
+    step = _magnification(to_source, outline)
+    if step > 1.5:
+        height, width = (max(round(n / step), 1) for n in source.shape[:2])
+        steps = np.array([source.shape[1] / width, source.shape[0] / height])
+        source = _opencv.resize_area(source, width, height)
+    else:
+        steps = np.ones(2)
+    warped = np.empty((*shape, 3), np.uint8)
+    for top in range(0, shape[0], STRIP):
+        rows = slice(top, min(top + STRIP, shape[0]))
+        xy = (places(np.arange(rows.start, rows.stop)) + 0.5) / steps - 0.5
+        low, part = _around(source, xy)
+        warped[rows] = _opencv.sample(part, xy - low)
+        limit = np.array([source.shape[1], source.shape[0]]) - 0.5
+        inside[rows] &= ((xy >= -0.5) & (xy <= limit)).all(axis=2)
+    return warped, inside
+
+
+def _around(source, xy):
+    """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
+    that part: OpenCV takes no picture of more than 32,766 pixels a side.
+    """
+    size = np.array(source.shape[1::-1])
+    low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
+    high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
+    return low, source[low[1] : high[1], low[0] : high[0]]
+
+
+def _places(to_source, corner, shape):
+    """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
+    values on a grid.
+    """
+    height, width = shape
+    step = max(max(shape) / NODES, 1.0)
+    x, y = (np.arange(-1, n / step + 2) * step for n in (width, height))
+    nodes = np.stack(np.meshgrid(x, y), axis=-1)
+    grid = to_source((nodes + corner).reshape(-1, 2)).reshape(nodes.shape)
+    splines = [RectBivariateSpline(y, x, grid[:, :, k]) for k in range(2)]
+    return lambda rows: np.stack([spline(rows, np.arange(width)) for spline in splines], axis=-1)
+
+
+def _magnification(to_source, outline):
+    """Pixels of the source a pixel of the target, in the middle of an object."""
+    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
+    centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
+    return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
+
+
+def _cut_out(rgb, outline):
+    """The top-left pixel (x, y) of the part of a picture around an object, and that part."""
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    margin = MARGIN * (high - low).max() + 8
+    size = np.array(rgb.shape[1::-1])
+    start = np.clip(np.floor(low - margin), 0, size - 1).astype(int)
+    stop = np.clip(np.ceil(high + margin) + 1, start + 1, size).astype(int)
+    return start, rgb[start[1] : stop[1], start[0] : stop[0]]
+
+
+def _zoomed(xy, corner, zoom):
+    """Pixels of a picture as pixels of a part of it that is enlarged."""
+    return (xy - corner + 0.5) * zoom - 0.5
+
+
+def _enlarged(cut):
+    """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
+    size = max(cut.shape[:2])
+    panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
+    return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
+
+
+def _checkerboard(outline, shape):
+    side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
+    low = outline.min(axis=0)
+    x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
+    return (x[None, :] + y[:, None]) % 2 == 0
+
+
+def _draw_outline(panel, outline, tint):
+    unit = max(len(panel) / 960, 0.5)
+    _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
+    _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
+
+
+def _row(panels):
+    """Panels of one height side by side, with a white gap."""
+    gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
+    row = [part for panel in panels for part in (panel, gap)][:-1]
+    return np.concatenate(row, axis=1)

@@ -1,0 +1,1 @@
+"""Reading pictures: decoding, working size, masks, names."""

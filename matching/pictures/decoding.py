@@ -1,0 +1,263 @@
+"""Pictures as arrays of their own depth: what Pillow reads, float TIFF and Radiance HDR by OpenCV, HEIC by
+pillow-heif where that is installed.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from PIL import Image, TiffImagePlugin, UnidentifiedImageError
+
+from matching import _opencv
+from matching.errors import InputError
+from matching.pictures.formats import readable_formats
+
+MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
+HEAD = 4096  # bytes that tell what a file is
+STRIP = 4_000_000  # pixels turned from Pillow's layout to an array's at a time
+ORIENTATION, WIDTH, HEIGHT = 0x0112, 256, 257  # TIFF tags
+TURNS = {  # EXIF orientation -> what shows the array upright
+    2: np.fliplr,
+    3: lambda a: np.rot90(a, 2),
+    4: np.flipud,
+    5: lambda a: np.swapaxes(a, 0, 1),
+    6: lambda a: np.rot90(a, -1),
+    7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
+    8: np.rot90,
+}
+HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)
+
+
+def decode(path: str | Path) -> tuple[np.ndarray, int]:
+    """Read the picture in a file.
+
+    Returns
+    -------
+    array : (h, w), (h, w, 3) RGB or (h, w, 4) RGBA of the file's own depth, turned as its EXIF orientation
+        says; of several pages or frames, the first
+    orientation : that orientation, 1 to 8
+
+    Raises
+    ------
+    InputError
+        The file is missing, no picture, damaged or larger than MAX_PIXELS.
+    """
+    path = Path(path)
+    with _one_line_errors(path):
+        if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
+            raise InputError(f"{path}: is a pipe or device, not a file")
+        with _opened(path) as file:
+            try:
+                with _damage(path):
+                    image = Image.open(file, formats=readable_formats())
+            except UnidentifiedImageError:
+                file.seek(0)
+                return _unusual(path, file)
+            with image:
+                return _decode(image, path, path)
+
+
+def decode_image(image: Image.Image, name: str) -> tuple[np.ndarray, int]:
+    """Take the current frame of a Pillow image as `decode` would take the file that it comes from: palette,
+    CMYK, transparency and 16-bit colour, turned as its EXIF orientation says.
+
+    Raises InputError, which calls it `name`, where it is damaged or larger than MAX_PIXELS.
+    """
+    with _one_line_errors(name):
+        return _decode(image, name, _encoded(image))
+
+
+@contextmanager
+def _one_line_errors(name: str | Path) -> Iterator[None]:
+    """InputError for what the system says of a file."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises
+            yield
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{name}: is a folder, not a picture") from None
+    except NotADirectoryError:
+        raise InputError(f"{name}: its folder is a file") from None
+    except PermissionError:
+        raise InputError(f"{name}: may not be read (permission denied)") from None
+    except OSError as error:
+        raise InputError(f"{name}: can't be opened ({error.strerror or error})") from None
+    except MemoryError:
+        raise InputError(f"{name}: there is not enough memory for this picture") from None
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except ValueError as error:  # a name that no file can have
+        raise InputError(f"{path}: can't be opened ({error})") from None
+
+
+@contextmanager
+def _damage(name: str | Path) -> Iterator[None]:
+    """InputError for what a decoder raises. Nothing but calls of Pillow and pillow-heif may stand inside: an
+    error of this program is none of the file.
+    """
+    try:
+        yield
+    except (InputError, UnidentifiedImageError, MemoryError):
+        raise
+    except Image.DecompressionBombError:
+        raise InputError(f"{name}: a picture may have at most {MAX_PIXELS // 10**6} megapixels") from None
+    except Exception as error:  # a damaged file can make a decoder raise nearly anything
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{name}: damaged picture ({_one_line(error)})") from None
+
+
+def stored_from_displayed(orientation, width, height):
+    """(3, 3) map from pixels of the displayed picture, width x height, to those of the file as stored.
+
+    >>> stored_from_displayed(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
+    array([ 0, 39, 1])
+    """
+    x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]
+    rows = {
+        2: (right, y),
+        3: (right, bottom),
+        4: (x, bottom),
+        5: (y, x),
+        6: (y, right),
+        7: (bottom, right),
+        8: (bottom, x),
+    }
+    return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
+
+
+def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[np.ndarray, int]:
+    """encoded : the file that the image comes from, for OpenCV; None if it is not known"""
+    _check_size(name, image.width, image.height)
+    is_deep = encoded is not None and _is_deep_colour(image)
+    array = _opencv.read_deep(encoded) if is_deep else None
+    is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself
+    if array is None:
+        with _damage(name):
+            array = _array(image)
+    orientation = _orientation(image)  # last: Pillow reads a PNG's pixels to find it
+    turn = TURNS.get(orientation) if not is_turned else None
+    return np.ascontiguousarray(turn(array) if turn else array), orientation
+
+
+def _encoded(image: Image.Image) -> bytes | None:
+    """The file that an image is read from, as long as nothing of it has been: later its pixels may have been
+    changed. None if it is not known, or the image is not the first of its file.
+    """
+    file = getattr(image, "fp", None)
+    if file is None or not getattr(image, "tile", None) or image.tell() != 0 or not _is_deep_colour(image):
+        return None
+    place = file.tell()
+    try:
+        file.seek(0)
+        return file.read()
+    finally:
+        file.seek(place)
+
+
+def _array(image):
+    """The pixels of a Pillow image, strip by strip: a conversion of the whole would be one more copy."""
+    mode = _array_mode(image)
+    step = max(STRIP // max(image.width, 1), 1)
+    array = None
+    for top in range(0, image.height, step):
+        strip = image.crop((0, top, image.width, min(top + step, image.height)))
+        part = np.asarray(strip if strip.mode == mode else strip.convert(mode))
+        if array is None:
+            array = np.empty((image.height, *part.shape[1:]), part.dtype)
+        array[top : top + step] = part
+    if array.dtype == np.int32 and array.min() >= 0 and array.max() < 2**16:
+        return array.astype(np.uint16)  # Pillow gives 16-bit grey of some formats as 32-bit
+    return array
+
+
+def _array_mode(image):
+    if image.mode in ("I", "F") or image.mode.startswith("I;"):
+        return image.mode
+    if image.has_transparency_data:
+        return "RGBA"
+    return "L" if image.mode in ("1", "L") else "RGB"
+
+
+def _orientation(image: Image.Image) -> int:
+    try:
+        orientation = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # what is no EXIF block raises nearly anything; viewers show the picture all the same
+        return 1
+    return orientation if isinstance(orientation, int) and orientation in TURNS else 1
+
+
+def _is_deep_colour(image):
+    """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
+    tiles = getattr(image, "tile", ())  # none any more once Pillow has the pixels
+    return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
+
+
+def _is_deep(codec, arguments):
+    if codec.startswith("ppm"):  # (mode, largest value)
+        return arguments[1] > 255
+    return ";16" in str(arguments)
+
+
+def _unusual(path: Path, file: BinaryIO) -> tuple[np.ndarray, int]:
+    """Kinds that Pillow does not read: HEIC; float RGB TIFF and Radiance HDR, which OpenCV does."""
+    head = file.read(HEAD)
+    if not head:
+        raise InputError(f"{path}: is empty")
+    if HEIF.match(head):
+        return _heif(path), 1
+    array = None
+    if head.startswith((b"II*", b"MM", b"#?")):
+        with _damage(path):
+            size = _declared_size(head, file)
+        _check_size(path, *size)
+        array = _opencv.read_deep(path)
+    if array is None:
+        raise InputError(f"{path}: is not a picture that can be read")
+    return array, 1
+
+
+def _heif(path):
+    try:
+        import pillow_heif
+    except ImportError:
+        raise InputError(f"{path}: HEIC needs the package pillow-heif (pip install pillow-heif)") from None
+    with _damage(path):
+        picture = pillow_heif.open_heif(path)
+    _check_size(path, *picture.size)
+    with _damage(path):
+        return _array(picture.to_pillow())  # libheif has turned it
+
+
+def _declared_size(head, file):
+    """Width and height in the header of a TIFF or Radiance file: OpenCV would try to make any size."""
+    if head.startswith(b"#?"):
+        size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
+        return (int(size[2]), int(size[1])) if size else (0, 0)
+    tags = TiffImagePlugin.ImageFileDirectory_v2(head[:8])
+    file.seek(tags.next)
+    tags.load(file)
+    return tags[WIDTH], tags[HEIGHT]
+
+
+def _check_size(path, width, height):
+    if width * height > MAX_PIXELS:
+        raise InputError(
+            f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
+            f" this one has {width * height / 1e6:.0f}"
+        )
+
+
+def _one_line(error):
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,239 @@
+"""Pictures in: any file or array as one record of 8-bit pixels, and what the matching looks at.
+
+Pixel coordinates everywhere: x to the right, y down, (0, 0) the centre of the top-left pixel of the picture
+as displayed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from matching import _opencv
+from matching.errors import InputError
+from matching.pictures.decoding import decode, decode_image
+
+SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
+BLOCK = 4_000_000  # values stretched at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """One picture.
+
+    rgb : (h, w, 3) uint8
+    mask : (h, w) bool, where features may lie, or None: everywhere
+    path : where it came from, None for an array
+    orientation : EXIF orientation of the file (1 to 8), already applied to rgb and mask
+    """
+
+    rgb: np.ndarray
+    mask: np.ndarray | None = None
+    path: Path | None = None
+    orientation: int = 1
+
+    @property
+    def grey(self):
+        """(h, w) uint8 luma (ITU-R BT.601), masked pixels set to the mean of the others."""
+        grey = _opencv.luma(self.rgb)
+        if self.mask is not None:
+            grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
+        return grey
+
+    @property
+    def width(self):
+        return self.rgb.shape[1]
+
+    @property
+    def height(self):
+        return self.rgb.shape[0]
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingImage:
+    """What the matching looks at: a picture's grey values, made smaller where it is large.
+
+    grey : (h, w) uint8
+    mask : (h, w) bool or None
+    step : (2,) float64, pixels of the picture a working pixel, in x and y
+    """
+
+    grey: np.ndarray
+    mask: np.ndarray | None
+    step: np.ndarray
+
+    def to_picture(self, xy):
+        """Working pixels (n, 2) as pixels of the picture."""
+        return to_picture(xy, self.step)
+
+
+def to_picture(xy, step):
+    """Working pixels (n, 2) as pixels of the picture, `step` (2,) of those a working pixel; in both, (0, 0)
+    is the centre of the top-left pixel.
+    """
+    return (xy + 0.5) * step - 0.5
+
+
+def working_image(picture, max_pixels):
+    """The grey values of a picture, with at most about `max_pixels` pixels."""
+    grey, mask = picture.grey, picture.mask
+    factor = math.sqrt(max_pixels / grey.size)
+    if factor >= 1:
+        return WorkingImage(grey, mask, np.ones(2))
+    width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
+    small = _opencv.resize_area(grey, width, height)
+    if mask is not None:
+        mask = _opencv.resize_area(mask.astype(np.uint8) * 255, width, height) >= 128
+    return WorkingImage(small, mask, np.array([picture.width / width, picture.height / height]))
+
+
+def read_picture(path):
+    """The picture in a file, turned as its EXIF orientation says; transparent pixels (alpha < 128) are
+    masked.
+
+    16-bit and float pictures are stretched from their 0.1 to their 99.9 percentile.
+
+    Raises InputError if the file is missing, no picture, damaged or too large.
+    """
+    array, orientation = decode(path)
+    picture = picture_of_array(array, str(path))
+    return replace(picture, path=Path(path), orientation=orientation)
+
+
+def picture_of(image: Picture | str | PathLike | Image.Image | np.ndarray, name: str = "image") -> Picture:
+    """The picture that a file, a Pillow image or an array holds; a Picture as it is.
+
+    A Pillow image is taken as its file would be read: see `read_picture`.
+
+    Raises InputError where it can't be used; arrays and images are called `name` there.
+    """
+    if isinstance(image, Picture):
+        return image
+    if isinstance(image, (str, PathLike)):
+        return read_picture(image)
+    if isinstance(image, Image.Image):
+        array, orientation = decode_image(image, name)
+        return replace(picture_of_array(array, name), orientation=orientation)
+    return picture_of_array(image, name)
+
+
+def picture_of_array(array, name="image"):
+    """A picture from an array: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA; uint8 as it is, other types
+    stretched.
+
+    Raises InputError for any other shape or type.
+    """
+    array, alpha = _channels(array, name)
+    mask = None if alpha is None else alpha >= _opaque(alpha) / 2
+    return Picture(_three_channels(_eight_bits(array)), _useful(mask))
+
+
+def with_mask(picture, mask, name="mask"):
+    """The picture with features only where `mask` is white, and where it was not masked before.
+
+    mask : a file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None
+        for no change. White is half of full scale or more, in every channel, and not transparent. Full
+        scale is the least of 1, 255 and 65535 that no value is above, or else the largest value.
+
+    Raises InputError where it can't be read or has another size.
+    """
+    if mask is None:
+        return picture
+    if isinstance(mask, (str, PathLike)):
+        mask, name = decode(mask)[0], str(mask)
+    elif isinstance(mask, Image.Image):
+        mask = decode_image(mask, name)[0]
+    values, alpha = _channels(mask, name)
+    if values.shape[:2] != picture.rgb.shape[:2]:
+        raise InputError(
+            f"{name}: a mask must be as large as its picture, {picture.width} x {picture.height},"
+            f" got {values.shape[1]} x {values.shape[0]}"
+        )
+    white = _is_white(values)
+    for other in (_is_white(alpha), picture.mask):
+        if other is not None:
+            white &= other
+    return replace(picture, mask=_useful(white))
+
+
+def _is_white(values):
+    if values is None:
+        return None
+    white = values >= _full_scale(values) / 2
+    return white.all(axis=2) if white.ndim == 3 else white
+
+
+def _channels(array, name):
+    """Colours (h, w) or (h, w, 3) of an array, and its alpha (h, w) or None."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: must be a path, or an array of real numbers, got type {array.dtype}")
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] not in (3, 4)) or array.size == 0:
+        raise InputError(f"{name}: the shape must be (h, w), (h, w, 3) or (h, w, 4), got {array.shape}")
+    return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
+
+
+def _opaque(alpha):
+    """The alpha value of an opaque pixel: 1 for floats and booleans, the largest number of the types that
+    pictures have, the full scale of wider ones.
+    """
+    if alpha.dtype.kind not in "ui":
+        return 1
+    return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
+
+
+def _full_scale(values):
+    """The least of 1, 255 and 65535 that no value is above, or else the largest value."""
+    most = np.max(values, where=np.isfinite(values), initial=0)
+    return next((full for full in (1, 255, 65535) if most <= full), most)
+
+
+def _useful(mask):
+    return None if mask is None or mask.all() else mask
+
+
+def _three_channels(image):
+    return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)
+
+
+def _eight_bits(array):
+    """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what
+    is finite.
+    """
+    if array.dtype == np.uint8:
+        return array
+    low, high = _range(array)
+    if array.dtype == np.uint16:
+        return _stretched(np.arange(2**16), low, high)[array]
+    eight = np.empty(array.shape, np.uint8)
+    rows = max(BLOCK * len(array) // array.size, 1)
+    for top in range(0, len(array), rows):
+        eight[top : top + rows] = _stretched(array[top : top + rows], low, high)
+    return eight
+
+
+def _stretched(values, low, high):
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+    values[~np.isfinite(values)] = low
+    with np.errstate(over="ignore"):  # of values near the largest there are: they become white
+        values -= low
+        values *= 255 / max(high - low, 1e-30)
+    return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
+
+
+def _range(array):
+    """The values that become black and white."""
+    step = math.ceil(math.sqrt(array.size / SAMPLE))
+    values = array[::step, ::step].astype(np.float64)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 0.0
+    low, high = np.percentile(values, [0.1, 99.9])
+    return (low, high) if high > low else (values.min(), values.max())

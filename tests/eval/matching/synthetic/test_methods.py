@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from eval.matching.baselines.registry import METHODS
+from eval.matching.command import RIVALS, main
+from eval.matching.synthetic.methods import WITH_STAGES, find_rival_clusters, label_candidates
+from eval.matching.synthetic.trials import PairSettings, labelled_candidates
+from matching import MatchConfig
+from synth.photographs import shipped
+
+
+@pytest.fixture(scope="module")
+def trial():
+    pair = PairSettings(3, 2, 1, side=160).make(shipped())
+    return labelled_candidates(pair).with_outliers(200)
+
+
+def test_the_command_offers_every_rival():
+    assert set(RIVALS) == METHODS.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_rival_in_the_pipeline_keeps_what_it_keeps_alone(name, trial):
+    clustered = find_rival_clusters(name, trial.candidates, MatchConfig())
+    alone = label_candidates(trial.candidates, trial.pool, (name,))[name].labels
+    listed, pool = np.split(alone, [len(trial.candidates)])
+    assert np.array_equal(clustered.labels >= 0, listed >= 0) and (pool == -1).all()
+    assert len(clustered.scores) == clustered.labels.max() + 1
+    assert (np.diff(clustered.scores) <= 0).all()
+
+
+def test_stages_take_true_matches_from_the_pool(trial):
+    names = ("agdl", *WITH_STAGES)
+    candidates, pool = trial.candidates[::2], trial.candidates[1::2]
+    for name, found in label_candidates(candidates, pool, names).items():
+        joined, true = found.labels[len(candidates) :] >= 0, trial.instance[1::2] >= 0
+        assert (joined & true).sum() > 0.7 * true.sum() and true[joined].mean() > 0.9, name
+
+
+def test_match_command_with_a_rival(tmp_path, capsys):
+    status = main(["--demo", "--method", "ransac", "--out", str(tmp_path / "o"), "--no-figure", "--quiet"])
+    assert status == 0
+    with np.load(tmp_path / "o/matches.npz") as z:
+        assert z["cluster"].max() >= 1

@@ -1,0 +1,93 @@
+"""Rivals and simpler clusterings in place of graph degree linkage."""
+
+import numpy as np
+import pytest
+from planted import planted
+
+from eval.matching.ablation.clusterings import CLUSTERINGS
+from eval.matching.baselines.acc import AccParams, partial_linkage
+from eval.matching.baselines.registry import METHODS, PARAMS_WITH_STAGES
+from eval.matching.metrics import count_objects, score_matches
+from eval.matching.synthetic.stages import linkage_of, merge_given, rival_clustering
+from gdl_core import AffinityGraph
+from matching import MatchConfig
+from matching.grouping import Correspondences, group
+from matching.grouping.graph import build_graph
+
+
+def correspondences(seed=0, **numbers):
+    candidates, _, instance = planted(seed=seed, **numbers)
+    maps = candidates.frames1 @ np.linalg.inv(candidates.frames0)
+    return Correspondences(candidates.xy0, candidates.xy1, maps), instance
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_rival_with_the_stages_finds_planted_objects(name):
+    given, instance = correspondences(n_inliers=(160, 160, 160))  # objects of composites are that large
+    cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
+    groups = group(given, len(given), MatchConfig(), cluster=cluster)
+    assert score_matches(groups.labels >= 0, instance >= 0).f > 0.9
+    count = count_objects(groups.labels, instance, 3)
+    assert (count.found, count.mixed) == (3, 0)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_only_linkages_merge_given_objects(name):
+    given, instance = correspondences(n_inliers=(120, 60), n_outliers=0)
+    halves = 2 * instance + (given.xy0[:, 0] > np.median(given.xy0[instance == 0, 0]))
+    halves = np.unique(halves, return_inverse=True)[1]
+    cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
+    merged = cluster(given, None, None, halves, None)
+    if name in ("acc", "average-linkage"):
+        assert len(np.unique(merged[instance == 0])) == 1 and not set(merged[instance == 0]) & set(
+            merged[instance == 1]
+        )
+    else:
+        assert np.array_equal(merged, halves)
+
+
+def test_merging_given_clusters_is_partial_linkage_from_there():
+    x = np.random.default_rng(0).uniform(0, 10, 60)
+    distances = np.abs(x[:, None] - x).astype(np.float32)
+    params = AccParams(threshold=0.6, cap=4)
+    early = partial_linkage(distances, 0.05, params.cap)
+    late = partial_linkage(distances, params.threshold, params.cap)
+    start = np.unique(early, return_inverse=True)[1]
+    found = merge_given(distances, start, linkage_of("acc", params), params.threshold)
+    assert len(np.unique(found)) == len(np.unique(late)) < len(np.unique(early))
+    assert len(np.unique(np.stack([found, late]), axis=1).T) == len(np.unique(late))
+
+
+@pytest.fixture(scope="module")
+def graphed():
+    given, instance = correspondences()
+    return given, *build_graph(given, 20, MatchConfig().graph), instance
+
+
+@pytest.mark.parametrize("name", CLUSTERINGS)
+def test_clusterings_label_all(name, graphed):
+    given, knn, graph, instance = graphed
+    labels = CLUSTERINGS[name](given, knn, graph, None, MatchConfig().clustering)
+    assert labels.shape == instance.shape and labels.dtype == np.int64 and labels.min() >= -1
+    if name == "one-cluster":
+        assert (labels == 0).all()
+    else:
+        owners = [instance[labels == k] for k in np.unique(labels[labels >= 0])]
+        pure = sum(np.bincount(own + 1)[1:].max(initial=0) for own in owners)
+        assert pure >= 0.9 * (instance >= 0).sum()
+
+
+@pytest.mark.parametrize("name", ["one-cluster", "hdbscan", "k-means"])
+def test_clusterings_that_know_no_merging_leave_what_is_given(name, graphed):
+    given, knn, graph, instance = graphed
+    assert np.array_equal(CLUSTERINGS[name](given, knn, graph, instance + 1, None), instance + 1)
+
+
+def test_components_are_joined_by_strong_links_both_ways():
+    edges = {(0, 1): 0.9, (1, 0): 0.6, (2, 3): 0.9, (3, 2): 0.4, (4, 3): 0.7, (3, 4): 0.7}
+    indptr = np.searchsorted([a for a, _ in sorted(edges)], np.arange(6))
+    target = np.array([b for _, b in sorted(edges)])
+    graph = AffinityGraph(indptr, target, np.array([edges[e] for e in sorted(edges)]))
+    components = CLUSTERINGS["components"]
+    assert components(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
+    assert components(range(5), None, graph, np.array([0, 1, 2, 2, 3]), None).tolist() == [0, 0, 1, 1, 1]

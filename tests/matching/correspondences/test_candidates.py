@@ -1,0 +1,182 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planting import record
+
+from matching.correspondences import _candidate_kernels
+from matching.correspondences.candidates import (
+    CandidateConfig,
+    Candidates,
+    match_features,
+    match_with_reserve,
+    nearest_descriptors,
+)
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+
+
+def whole_descriptors(rng, n, width=128):
+    """Whole numbers of norm about DESCRIPTOR_NORM, as `describe` gives them."""
+    h = rng.exponential(size=(n, width))
+    return np.rint(DESCRIPTOR_NORM * np.sqrt(h / h.sum(axis=1, keepdims=True))).astype(np.float32)
+
+
+def literal_nearest(descriptors0, descriptors1, width):
+    """(n0, width) indices by (squared distance, index) and squared distances, in 64-bit integers."""
+    a, b = descriptors0.astype(np.int64), descriptors1.astype(np.int64)
+    squared = ((a[:, None] - b[None]) ** 2).sum(axis=2)
+    order = np.argsort(squared, axis=1, kind="stable")[:, :width]
+    return order, np.take_along_axis(squared, order, axis=1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n0=st.integers(1, 60), n1=st.integers(1, 60), width=st.integers(1, 12))
+def test_nearest_descriptors_are_exact(seed, n0, n1, width):
+    rng = np.random.default_rng(seed)
+    d0, d1 = whole_descriptors(rng, n0), whole_descriptors(rng, n1)
+    d1[n1 // 2 :] = d1[: n1 - n1 // 2]  # equal rows: the smaller index first
+    found, squared = nearest_descriptors(d0, d1, width)
+    expected, truth = literal_nearest(d0, d1, width)
+    k = min(width, n1)
+    assert found.shape == squared.shape == (n0, width)
+    assert np.array_equal(found[:, :k], expected)
+    assert np.array_equal(squared[:, :k], truth)
+    assert (found[:, k:] == -1).all()
+
+
+def test_nearest_descriptors_do_not_depend_on_the_block():
+    rng = np.random.default_rng(1)
+    d0, d1 = whole_descriptors(rng, 300), whole_descriptors(rng, 200)
+    whole = nearest_descriptors(d0, d1, 10)
+    parts = nearest_descriptors(d0, d1, 10, block=7)
+    assert all(np.array_equal(a, b) for a, b in zip(whole, parts, strict=True))
+
+
+def literal_thinning(xy0, xy1, radius, most):
+    keep = []
+    for p in range(len(xy0)):
+        ends = ((np.linalg.norm(xy[p] - xy[q]) < radius for xy in (xy0, xy1)) for q in keep)
+        if len(keep) < most and not any(all(near) for near in ends):
+            keep.append(p)
+    mask = np.zeros(len(xy0), bool)
+    mask[keep] = True
+    return mask
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 150),
+    size=st.floats(3, 60),
+    radius=st.floats(0.5, 6),
+    most=st.integers(1, 100),
+)
+def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radius, most):
+    rng = np.random.default_rng(seed)
+    xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
+    found = _candidate_kernels.drop_near_duplicates(xy0, xy1, radius, most)
+    assert np.array_equal(found, literal_thinning(xy0, xy1, radius, most))
+
+
+def features(rng, n, kinds, size=400.0):
+    return record(
+        Features,
+        n,
+        xy=rng.uniform(0, size, (n, 2)),
+        frames=np.repeat(5 * np.eye(2)[None], n, axis=0),
+        descriptors=whole_descriptors(rng, n),
+        kind=np.array([KINDS.index(k) for k in kinds], np.int8),
+    )
+
+
+def two_images(n=60):
+    """Features of either kind, and the same again with small changes: f0 and f1."""
+    rng = np.random.default_rng(2)
+    f0 = features(rng, n, ["mser"] * (n // 2) + ["sift"] * (n - n // 2))
+    noisy = np.abs(f0.descriptors + np.rint(rng.normal(0, 20, f0.descriptors.shape)))
+    return f0, replace(f0, xy=f0.xy + np.array([30, 10]), descriptors=noisy.astype(np.float32))
+
+
+def literal_candidates(f0, f1, kind, config):
+    """(i, j) of the candidates of one kind, by rising distance."""
+    own0, own1 = (np.flatnonzero(f.kind == kind) for f in (f0, f1))
+    index, squared = literal_nearest(f0.descriptors[own0], f1.descriptors[own1], config.per_feature)
+    pairs = sorted((squared[a, b], own0[a], own1[index[a, b]]) for a, b in np.ndindex(index.shape))
+    pairs = [p for p in pairs if p[0] < (config.max_distance * DESCRIPTOR_NORM) ** 2]
+    i, j = (np.array([p[k] for p in pairs], int) for k in (1, 2))
+    most = config.max_matches // 2
+    keep = literal_thinning(f0.xy[i], f1.xy[j], config.duplicate_radius, most)
+    return i[keep], j[keep], np.sqrt([p[0] for p in pairs])[keep] / DESCRIPTOR_NORM
+
+
+def test_candidates_are_the_nearest_pairs_of_each_kind():
+    f0, f1 = two_images()
+    config = CandidateConfig(max_matches=80, per_feature=4)
+    found = match_features(f0, f1, config)
+    assert isinstance(found, Candidates)
+    for kind in range(len(KINDS)):
+        i, j, score = literal_candidates(f0, f1, kind, config)
+        own = found[found.kind == kind]
+        order = np.lexsort((own.xy1[:, 0], own.xy0[:, 0], own.score))
+        expected = np.lexsort((f1.xy[j, 0], f0.xy[i, 0], score))
+        assert len(own) == len(i)
+        assert np.allclose(own.score[order], score[expected])
+        assert np.array_equal(own.xy0[order], f0.xy[i][expected])
+        assert np.array_equal(own.xy1[order], f1.xy[j][expected])
+        assert (np.diff(own.score) >= 0).all()
+
+
+def test_one_feature_may_stand_in_several_candidates():
+    f0, f1 = two_images()
+    found = match_features(f0, f1, CandidateConfig(max_matches=1000, per_feature=3))
+    assert len(np.unique(found.xy0, axis=0)) < len(found)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 20])
+def test_no_more_candidates_than_asked_for(most):
+    found = match_features(*two_images(), CandidateConfig(max_matches=most))
+    assert 1 <= len(found) <= most
+
+
+def test_a_kind_that_one_image_lacks_leaves_its_share_to_the_other():
+    f0, f1 = two_images()
+    config = CandidateConfig(max_matches=24)
+    found = match_features(f0, f1[f1.kind == 0], config)
+    assert len(found) == 24
+    assert (found.kind == 0).all()
+
+
+def test_no_features_no_candidates():
+    f0, f1 = two_images()
+    for a, b in ((f0[:0], f1), (f0, f1[:0]), (f0[f0.kind == 0], f1[f1.kind == 1])):
+        found = match_features(a, b)
+        assert len(found) == 0
+        assert found.xy0.shape == found.xy1.shape == (0, 2)
+        assert found.frames0.shape == (0, 2, 2)
+
+
+def test_too_far_descriptors_are_no_candidates():
+    f0, f1 = two_images()
+    near = match_features(f0, f1, CandidateConfig(max_distance=0.3))
+    assert len(near) > 0
+    assert near.score.max() < 0.3
+
+
+def test_candidates_are_masked_by_indexing():
+    found = match_features(*two_images())
+    part = found[found.score < 0.3]
+    assert len(part) == (found.score < 0.3).sum()
+    assert part.frames1.shape == (len(part), 2, 2)
+
+
+def test_the_reserve_is_what_comes_next():
+    images = two_images()
+    wide = match_features(*images, CandidateConfig(max_matches=40))
+    best, reserve = match_with_reserve(*images, CandidateConfig(max_matches=20, reserve=1.0))
+    for k in np.unique(wide.kind):
+        expected = wide.xy0[wide.kind == k]
+        found = np.concatenate([best.xy0[best.kind == k], reserve.xy0[reserve.kind == k]])
+        assert (found == expected).all()
+    assert len(best) == 20

@@ -1,0 +1,263 @@
+import math
+
+import numpy as np
+import pytest
+import skimage.data
+from planting import similarity
+from skimage.transform import AffineTransform, warp
+
+from matching import _opencv
+from matching.features import _feature_kernels
+from matching.features.extraction import (
+    DESCRIPTOR_NORM,
+    KINDS,
+    FeatureConfig,
+    Features,
+    build_pyramid,
+    describe,
+    extract_features,
+    mser_ellipses,
+    orientations,
+    rotation,
+)
+from matching.pictures.images import picture_of_array
+
+
+def grey_photograph(name):
+    return picture_of_array(getattr(skimage.data, name)()).grey
+
+
+def drawn_ellipse(centre, axes, angle, shape=(200, 240), dark=60, light=200, fine=8):
+    """A bright ellipse, each pixel the mean over its area: (h, w) uint8."""
+    at = [(np.arange(n * fine) + 0.5) / fine - 0.5 for n in shape]
+    y, x = np.meshgrid(*at, indexing="ij")
+    u, v = similarity(-angle) @ np.stack([x.ravel() - centre[0], y.ravel() - centre[1]])
+    inside = (u / axes[0]) ** 2 + (v / axes[1]) ** 2 < 1
+    share = inside.reshape(shape[0], fine, shape[1], fine).mean(axis=(1, 3))
+    return np.rint(dark + (light - dark) * share).astype(np.uint8)
+
+
+def test_region_moments_are_numpys():
+    rng = np.random.default_rng(0)
+    regions = [rng.integers(0, 4000, (n, 2)).astype(np.int32) for n in (1, 2, 30, 5000)]
+    for region in regions:
+        row = np.empty(5)
+        _feature_kernels.region_moments(region, row)
+        x, y = region.T.astype(float)
+        assert np.allclose(row[:2], [x.mean(), y.mean()])
+        assert np.allclose(row[2:], [x.var(), np.mean((x - x.mean()) * (y - y.mean())), y.var()], rtol=1e-9)
+
+
+@pytest.mark.parametrize("invert", [False, True], ids=["bright", "dark"])
+@pytest.mark.parametrize(
+    ("axes", "angle"), [((40, 40), 0.0), ((45, 20), 0.0), ((50, 18), 0.6), ((30, 22), -1.2)]
+)
+def test_ellipses_of_a_drawn_ellipse(axes, angle, invert):
+    centre = (120.3, 98.6)
+    grey = drawn_ellipse(centre, axes, angle)
+    if invert:
+        grey = 255 - grey
+    config = FeatureConfig(mser_max_area=0.5)
+    assert len(mser_ellipses(grey, config, bright=invert)[0]) == 0
+    xy, frames = mser_ellipses(grey, config, bright=not invert)
+    assert len(xy) >= 1
+    assert np.abs(xy - centre).max() < 0.5
+    for frame in frames:
+        assert np.allclose(frame, frame.T)  # upright: no rotation yet
+        values, vectors = np.linalg.eigh(frame)
+        assert np.allclose(values[::-1], axes, rtol=0.05)
+        if axes[0] != axes[1]:
+            direction = math.atan2(vectors[1, 1], vectors[0, 1])
+            assert abs(math.sin(direction - angle)) < 0.02
+
+
+def test_thin_and_empty_images_have_no_regions():
+    for shape in ((1, 1), (2, 300), (3, 300), (1, 40), (300, 300)):
+        features = extract_features(np.zeros(shape, np.uint8))
+        assert len(features) == 0
+        assert features.descriptors.shape == (0, 128)
+        assert features.frames.shape == (0, 2, 2)
+
+
+def region_lengths(grey, **areas):
+    """Pixels of all regions, dark and bright."""
+    shared = dict(delta=3, max_variation=0.4, **areas)
+    regions = [r for bright in (False, True) for r in _opencv.mser_regions(grey, bright=bright, **shared)]
+    return np.array([len(points) for points in regions])
+
+
+def test_key_points_know_whether_they_are_bright():
+    grey = np.full((200, 400), 120.0)
+    y, x = np.mgrid[:200, :400]
+    grey += 80 * np.exp(-((x - 100) ** 2 + (y - 100) ** 2) / 128)
+    grey -= 80 * np.exp(-((x - 300) ** 2 + (y - 100) ** 2) / 128)
+    features = extract_features(np.rint(grey).astype(np.uint8), FeatureConfig(regions=("sift",)))
+    left = features.xy[:, 0] < 200
+    centre = np.abs(features.xy - np.where(left, 100, 300)[:, None] * [1, 0] - [0, 100]).max(axis=1) < 3
+    assert left[centre].any()
+    assert not left[centre].all()
+    assert (features.bright[centre] == left[centre]).all()
+
+
+# What OpenCV 4.14 and 5.0 find; 5.0 hides most of it unless told otherwise.
+@pytest.mark.parametrize(("name", "n_regions"), [("camera", 737), ("coffee", 863), ("astronaut", 1728)])
+def test_number_of_regions(name, n_regions):
+    grey = grey_photograph(name)
+    lengths = region_lengths(grey, min_area=30, max_area=14400)
+    assert len(lengths) == pytest.approx(n_regions, rel=0.03)
+
+
+@pytest.mark.parametrize(("name", "n_regions"), [("camera", 417), ("coffee", 570), ("astronaut", 813)])
+def test_number_of_regions_with_default_settings(name, n_regions):
+    found = [mser_ellipses(grey_photograph(name), FeatureConfig(), bright)[0] for bright in (False, True)]
+    assert sum(map(len, found)) == pytest.approx(n_regions, rel=0.03)
+
+
+def test_regions_are_as_large_as_asked_for():
+    lengths = region_lengths(grey_photograph("camera"), min_area=100, max_area=2000)
+    assert len(lengths) > 100
+    assert lengths.min() >= 100
+    assert lengths.max() <= 2000
+
+
+def test_rotation_turns_x_towards_y():
+    assert np.allclose(rotation(np.array([np.pi / 2])) @ [1, 0], [[0, 1]])
+
+
+def test_pyramid_halves_every_second_level():
+    grey = grey_photograph("camera")[:200, :300]
+    pyramid = build_pyramid(grey)
+    offset, height, width, step = pyramid.levels.T
+    assert np.allclose(pyramid.blur[1:] / pyramid.blur[:-1], math.sqrt(2))
+    assert np.array_equal(step, 2.0 ** (np.arange(len(step)) // 2))
+    assert np.array_equal(np.append(offset[1:], len(pyramid.pixels)), offset + height * width)
+    means = [
+        pyramid.pixels[int(o) : int(o + h * w)].mean() for o, h, w in zip(offset, height, width, strict=True)
+    ]
+    assert np.allclose(means[:6], grey.mean(), atol=3)
+
+
+def similarity_of(name, angle, scale):
+    """A photograph and its copy turned and scaled about the middle, and the map (2, 3) between the pixels."""
+    grey = grey_photograph(name)[:400, :400]
+    centre = np.array([199.5, 199.5])
+    linear = similarity(angle, scale)
+    matrix = np.eye(3)
+    matrix[:2, :2], matrix[:2, 2] = linear, centre - linear @ centre
+    turned = warp(grey.astype(float), AffineTransform(matrix).inverse, order=3, mode="edge")
+    return grey, np.clip(np.rint(turned), 0, 255).astype(np.uint8), matrix[:2]
+
+
+@pytest.mark.parametrize(("angle", "scale"), [(0.0, 1.0), (0.5, 1.0), (-2.0, 1.0), (0.0, 1.4), (1.0, 0.75)])
+def test_descriptors_follow_the_frame(angle, scale):
+    grey, turned, matrix = similarity_of("astronaut", angle, scale)
+    rng = np.random.default_rng(2)
+    xy = rng.uniform(120, 280, (200, 2))
+    windows = rng.uniform(14, 30, (200, 1, 1)) * rotation(rng.uniform(0, 2 * np.pi, 200))
+    here = describe(build_pyramid(grey), xy, windows)
+    there = describe(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], matrix[:, :2] @ windows)
+    distance = np.linalg.norm(here - there, axis=1) / DESCRIPTOR_NORM
+    stranger = np.linalg.norm(here - np.roll(there, 1, axis=0), axis=1) / DESCRIPTOR_NORM
+    assert np.median(distance) < 0.25
+    assert np.median(stranger) > 2.5 * np.median(distance)
+
+
+def test_orientations_follow_the_image():
+    angle = 0.8
+    grey, turned, matrix = similarity_of("astronaut", angle, 1.0)
+    rng = np.random.default_rng(3)
+    xy = rng.uniform(120, 280, (200, 2))
+    upright = np.repeat(20 * np.eye(2)[None], 200, axis=0)
+    here = orientations(build_pyramid(grey), xy, upright, 1)[:, 0]
+    there = orientations(build_pyramid(turned), xy @ matrix[:, :2].T + matrix[:, 2], upright, 1)[:, 0]
+    turn = np.angle(np.exp(1j * (there - here - angle)))
+    assert np.mean(np.abs(turn) < 0.2) > 0.75  # a window may have two directions of nearly equal strength
+
+
+def test_orientation_of_a_ramp_is_its_gradient():
+    y, x = np.mgrid[:120, :120]
+    for angle in (0.0, 0.9, 2.5, -1.3):
+        ramp = np.rint(128 + (np.cos(angle) * (x - 60) + np.sin(angle) * (y - 60))).astype(np.uint8)
+        found = orientations(build_pyramid(ramp), np.array([[60.0, 60.0]]), 20 * np.eye(2)[None], 2)
+        assert abs(np.angle(np.exp(1j * (found[0, 0] - angle)))) < 0.05
+
+
+def test_flat_windows_have_a_descriptor_of_zeros_and_no_orientation():
+    pyramid = build_pyramid(np.full((80, 80), 77, np.uint8))
+    window = 10 * np.eye(2)[None]
+    assert not describe(pyramid, np.array([[40.0, 40.0]]), window).any()
+    assert np.isnan(orientations(pyramid, np.array([[40.0, 40.0]]), window, 2)).all()
+
+
+@pytest.fixture(scope="module")
+def camera():
+    grey = grey_photograph("camera")[60:320, 60:360]
+    return grey, extract_features(grey)
+
+
+def test_record_holds_what_it_says(camera):
+    grey, features = camera
+    n = len(features)
+    assert features.xy.shape == (n, 2)
+    assert features.frames.shape == (n, 2, 2)
+    assert features.descriptors.shape == (n, 128)
+    assert features.descriptors.dtype == np.float32
+    assert set(np.unique(features.kind)) == {0, 1}
+    assert (features.xy >= -0.5).all()
+    assert (features.xy <= np.array(grey.shape)[::-1] - 0.5).all()
+    assert (np.linalg.det(features.frames) > 0).all()
+    assert np.array_equal(features.descriptors, np.rint(features.descriptors))
+    assert np.abs(np.linalg.norm(features.descriptors, axis=1) - DESCRIPTOR_NORM).max() < 10
+    assert (features.descriptors.astype(np.int64) ** 2).sum(axis=1).max() < 2**24  # exact in float32
+
+
+def test_sift_frames_are_similarities(camera):
+    frames = camera[1][camera[1].kind == KINDS.index("sift")].frames
+    gram = np.swapaxes(frames, 1, 2) @ frames
+    assert np.allclose(gram, gram[:, :1, :1] * np.eye(2))
+
+
+def test_kinds_can_be_had_alone(camera):
+    grey, both = camera
+    for k, kind in enumerate(KINDS):
+        alone = extract_features(grey, FeatureConfig(regions=(kind,)))
+        same = both[both.kind == k]
+        assert isinstance(same, Features)
+        assert np.array_equal(alone.descriptors, same.descriptors)
+        assert np.array_equal(alone.xy, same.xy)
+
+
+def test_threads_change_nothing(camera):
+    grey, one = camera
+    four = extract_features(grey, n_threads=4)
+    for name in ("xy", "frames", "descriptors", "kind"):
+        assert getattr(one, name).tobytes() == getattr(four, name).tobytes()
+
+
+def test_masked_places_give_no_features(camera):
+    grey, everywhere = camera
+    mask = np.zeros(grey.shape, bool)
+    mask[:, :150] = True
+    features = extract_features(grey, mask=mask)
+    assert 0 < len(features) < len(everywhere)
+    assert features.xy[:, 0].max() <= 149.5
+    assert len(extract_features(grey, mask=np.zeros(grey.shape, bool))) == 0
+
+
+def test_gradients_of_a_patch():
+    patch = np.random.default_rng(0).normal(size=(22, 22)).astype(np.float32)
+    patch[:4, :4] = 1.0  # flat
+    patch[10:13, 5:8] = [[0, 0, 0], [3, 0, 1], [0, 0, 0]]  # straight to the left
+    weight, *filled = _feature_kernels._gradient_buffers.py_func(0.7)  # parts of kernels have no wrapper
+    _feature_kernels._gradients.py_func(patch.ravel(), weight, *filled)
+    (weight, across), (magnitude, _), (direction, _) = (
+        np.split(rows.reshape(20, 22), [20], axis=1) for rows in (weight, *filled)
+    )
+    assert (across == 0).all()
+    profile = np.exp(-(np.linspace(-0.95, 0.95, 20) ** 2) / (2 * 0.7**2))
+    assert np.allclose(weight, np.outer(profile, profile), rtol=1e-6)
+    x, y = patch[1:-1, 2:] - patch[1:-1, :-2], patch[2:, 1:-1] - patch[:-2, 1:-1]
+    assert np.allclose(magnitude, np.hypot(x, y) * weight, rtol=1e-6)
+    assert np.abs(direction - np.arctan2(y, x) * 4 / np.pi).max() < 4e-6
+    assert magnitude[0, 0] == direction[0, 0] == 0
+    assert direction[10, 5] == 4

@@ -1,0 +1,53 @@
+"""A bounded number of features: the strongest of every part of a picture."""
+
+import numpy as np
+import pytest
+
+from matching.features.extraction import FeatureConfig, extract_features
+from matching.features.thinning import BLOCK, strongest_everywhere
+from synth.textures import Screen, texture
+
+RNG = np.random.default_rng(0)
+
+
+def test_few_points_all_stay():
+    xy = RNG.uniform(0, 500, (40, 2))
+    assert strongest_everywhere(xy, RNG.random(40), 40).tolist() == list(range(40))
+    assert strongest_everywhere(xy[:0], np.empty(0), 3).tolist() == []
+
+
+@pytest.mark.parametrize("most", [1, 7, 60, 299])
+def test_squares_have_equal_shares_of_their_strongest(most):
+    xy = RNG.uniform(-1, 5 * BLOCK, (300, 2)) * RNG.choice([0.3, 1], (300, 1))  # dense at the top left
+    strength = RNG.integers(0, 20, 300).astype(float)  # with ties
+    chosen = strongest_everywhere(xy, strength, most)
+    assert len(chosen) == most and (np.diff(chosen) > 0).all()
+    squares = {}
+    for i in sorted(range(300), key=lambda i: (-strength[i], i)):
+        squares.setdefault(tuple(np.floor(xy[i] / BLOCK)), []).append(i)
+    counts = [len(set(own) & set(chosen.tolist())) for own in squares.values()]
+    most_of_one = max(counts)
+    for own, count in zip(squares.values(), counts, strict=True):
+        assert set(own[:count]) <= set(chosen.tolist())  # the strongest, of equal ones the first
+        assert count >= min(most_of_one - 1, len(own))
+
+
+def test_textures_have_no_more_features_than_asked():
+    grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
+    every = extract_features(grey)
+    most = max(np.bincount(every.kind)) // 2
+    few = extract_features(grey, FeatureConfig(max_features=most))
+    assert max(np.bincount(few.kind)) == most
+    known = {tuple(row) for row in np.c_[every.xy, every.frames.reshape(-1, 4)].tolist()}
+    assert all(tuple(row) in known for row in np.c_[few.xy, few.frames.reshape(-1, 4)].tolist())
+    again = extract_features(grey, FeatureConfig(max_features=most), n_threads=3)
+    np.testing.assert_array_equal(few.descriptors, again.descriptors)
+
+
+def test_what_a_mask_hides_takes_no_place():
+    grey = texture("dots", (300, 400), np.random.default_rng(0), Screen(6.0, 0.4))[..., 1]
+    mask = np.zeros(grey.shape, bool)
+    mask[:, :150] = True
+    whole = extract_features(grey, mask=mask)
+    few = extract_features(grey, FeatureConfig(max_features=max(np.bincount(whole.kind))), mask)
+    np.testing.assert_array_equal(few.xy, whole.xy)

@@ -1,0 +1,181 @@
+import matplotlib.path
+import numpy as np
+import pytest
+from planting import similarity
+
+from matching.objects.description import (
+    MatchedObject,
+    _is_sound,
+    apply_transform,
+    describe_object,
+    fit_transform,
+    outlines,
+)
+
+SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
+SHIFT = np.array([10.0, 20.0])
+HOMOGRAPHY = np.array([[1.1, 0.2, 30], [-0.15, 0.9, 60], [8e-4, -4e-4, 1]])
+
+
+def points(n=300, seed=0):
+    return np.random.default_rng(seed).uniform(0, 200, (n, 2))
+
+
+def corner_error(transform, truth):
+    return np.linalg.norm(apply_transform(transform, SQUARE) - apply_transform(truth, SQUARE), axis=1).max()
+
+
+def affine(linear, shift):
+    return np.vstack([np.column_stack([linear, shift]), [0, 0, 1]])
+
+
+def with_outliers(xy1, share, seed=1):
+    rng = np.random.default_rng(seed)
+    wrong = rng.choice(len(xy1), round(share * len(xy1)), replace=False)
+    xy1 = xy1.copy()
+    xy1[wrong] += rng.uniform(30, 90, (len(wrong), 2))
+    return xy1
+
+
+def test_apply_transform_divides_by_the_third_coordinate():
+    t = np.array([[2.0, 0, 1], [0, 2, 3], [0, 0, 2]])
+    assert np.allclose(apply_transform(t, np.array([[4.0, 6.0]])), [[4.5, 7.5]])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_planted_homography_is_found(share):
+    xy0 = points()
+    xy1 = apply_transform(HOMOGRAPHY, xy0) + np.random.default_rng(2).normal(0, 0.3, xy0.shape)
+    transform, kind = fit_transform(xy0, with_outliers(xy1, share))
+    assert kind == "homography"
+    assert transform[2, 2] == 1
+    assert corner_error(transform, HOMOGRAPHY) < 2
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_planted_affine_map_is_found(share):
+    truth = affine(similarity(0.6, 1.3), [70, -20])
+    xy0 = points()
+    xy1 = apply_transform(truth, xy0) + np.random.default_rng(3).normal(0, 0.3, xy0.shape)
+    transform, _ = fit_transform(xy0, with_outliers(xy1, share))
+    assert transform.shape == (3, 3)
+    assert corner_error(transform, truth) < 2
+
+
+def test_three_points_fix_an_affine_map():
+    truth = affine([[1.2, 0.3], [-0.1, 0.9]], [5, 6])
+    xy0 = np.array([[0.0, 0], [100, 10], [20, 90]])
+    transform, kind = fit_transform(xy0, apply_transform(truth, xy0))
+    assert kind == "affine"
+    assert np.allclose(transform, truth, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "xy0",
+    [
+        np.array([[3.0, 4]]),
+        np.array([[3.0, 4], [50, 60]]),
+        np.array([[3.0, 4], [50, 60], [40, 80]]),
+        np.array([[3.0, 4]] * 6),
+        np.column_stack([np.arange(3.0), 2 * np.arange(3.0)]),
+        np.column_stack([np.arange(20.0), np.zeros(20)]),
+        np.column_stack([10 * np.arange(12.0), 5 + 20 * np.arange(12.0)]),
+    ],
+    ids=["one", "two", "three", "coincident", "three in line", "in line", "in a slanted line"],
+)
+def test_degenerate_objects(xy0):
+    found = describe_object(0, xy0, xy0 + SHIFT, score=12.5)
+    assert isinstance(found, MatchedObject)
+    assert found.n_matches == len(xy0)
+    assert found.transform.shape == (3, 3)
+    assert np.isfinite(found.transform).all()
+    assert np.isfinite(found.transform_error)
+    assert np.allclose(apply_transform(found.transform, xy0), xy0 + SHIFT, atol=0.01)
+    for outline in (found.outline0, found.outline1):
+        assert outline.ndim == 2
+        assert outline.shape[1] == 2
+        assert len(outline) >= 1
+        assert np.isfinite(outline).all()
+
+
+def test_object_says_what_it_was_made_of():
+    xy0 = points()
+    xy1 = xy0 + SHIFT
+    xy1[::2] += [0, 3]
+    found = describe_object(4, xy0, xy1, score=31)
+    assert (found.id, found.n_matches, found.score) == (4, 300, 31.0)
+    mapped = apply_transform(found.transform, xy0)
+    assert found.transform_error == pytest.approx(np.median(np.linalg.norm(mapped - xy1, axis=1)))
+
+
+def share_inside(outline, xy, margin):
+    path = matplotlib.path.Path(outline)  # orientation decides the sign of the margin
+    return max(path.contains_points(xy, radius=r).mean() for r in (margin, -margin))
+
+
+@pytest.mark.parametrize("linear", [np.eye(2), similarity(2.0, 0.5), [[1.4, 0.6], [0, 0.8]]])
+def test_outlines_hold_the_matches(linear):
+    xy0 = points(600)
+    xy1 = xy0 @ np.array(linear).T + [500, 300]
+    for outline, xy in zip(outlines(xy0, xy1), (xy0, xy1), strict=True):
+        assert share_inside(outline, xy, margin=0.03 * np.ptp(xy, axis=0).max()) > 0.9
+        assert (outline >= xy.min(axis=0) - 3).all()
+        assert (outline <= xy.max(axis=0) + 3).all()
+
+
+def area(polygon):
+    x, y = polygon.T
+    return abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1))) / 2
+
+
+def test_outlines_hug_the_object():
+    # an L: a convex hull would hold a third of the square that shows nothing
+    xy0 = points(4000)
+    xy0 = xy0[~((xy0 > 80).all(axis=1))]
+    truth = 200**2 - 120**2
+    for outline in outlines(xy0, xy0 + 50):
+        assert area(outline) == pytest.approx(truth, rel=0.1)
+
+
+def test_points_far_from_the_others_do_not_stretch_the_outline():
+    xy0 = np.vstack([points(1000), [[900.0, 900.0]]])
+    outline0, outline1 = outlines(xy0, xy0)
+    assert outline0.max() < 300
+    assert outline1.max() < 300
+
+
+def crossings(polygon):
+    """Pairs of sides that cross, neighbours aside."""
+    start, stop = polygon, np.roll(polygon, -1, axis=0)
+    side = lambda a, b, c: np.cross(np.append(b - a, 0), np.append(c - a, 0))[2]  # noqa: E731
+    n, found = len(polygon), 0
+    for i in range(n):
+        for j in range(i + 2, n - (i == 0)):
+            a, b, c, d = start[i], stop[i], start[j], stop[j]
+            found += side(a, b, c) * side(a, b, d) < 0 and side(c, d, a) * side(c, d, b) < 0
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outlines_do_not_cross_themselves(seed):
+    rng = np.random.default_rng(seed)
+    clumps = rng.uniform(0, 200, (9, 2))  # matches in clumps leave holes and bays between them
+    xy0 = (clumps[rng.integers(0, 9, 150)] + rng.normal(0, 14, (150, 2))).clip(0, 220)
+    for outline in outlines(xy0, xy0 @ similarity(0.4, 1.7).T):
+        assert crossings(outline) == 0
+
+
+def test_a_hole_without_matches_belongs_to_the_object():
+    xy0 = points(3000)
+    ring = xy0[np.linalg.norm(xy0 - 100, axis=1) > 50]
+    for outline in outlines(ring, ring):
+        assert area(outline) > 0.9 * 200**2
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_horizon_across_the_object_is_not_sound(sign):
+    square = np.array([[0.0, 0], [100, 0], [100, 100], [0, 100]])
+    behind = sign * np.array([[1.0, 0, 0], [0, 1, 0], [-0.02, 0, 1]])
+    before = sign * np.array([[1.0, 0, 0], [0, 1, 0], [0.01, 0, 1]])
+    assert _is_sound(before, square)
+    assert not _is_sound(behind, square)

@@ -1,0 +1,350 @@
+"""The reports, as text and in a real browser."""
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import browser_page
+from PIL import Image
+from planting import object_pair
+
+from matching import MatchConfig, match
+from matching.cli import main as cli
+from matching.collection import FeatureCache, match_collection, plan_of_folder
+from matching.collection.html_report import write_collection_report
+from matching.correspondences.candidates import CandidateConfig
+from matching.output.html import pair_report, write_pair_report
+from matching.output.html.page import _json, candidates_data, embedded
+from matching.pictures.images import picture_of_array
+from matching.pipeline import match_pictures
+
+
+@pytest.fixture(scope="module")
+def pair():
+    pictures = [picture_of_array(array) for array in object_pair()]
+    return pictures, match_pictures(*pictures)
+
+
+@pytest.fixture(scope="module")
+def page_of_pair(pair, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pair") / "matches.html"
+    pictures, result = pair
+    names = Path("first.png"), Path("<second> & 'more'.png")
+    write_pair_report(path, [replace(p, path=n) for p, n in zip(pictures, names, strict=True)], result)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page_of_collection(tmp_path_factory):
+    place = tmp_path_factory.mktemp("collection")
+    folder = place / "pictures"
+    folder.mkdir()
+    first, second = object_pair()
+    for name, array in (("first", first), ("second", second), ("third", first[:, :220])):
+        Image.fromarray(array).save(folder / f"{name}.png")
+    (folder / "text.png").write_text("none")
+    cache = FeatureCache(place, 10**9)
+    match_collection(plan_of_folder(folder), place / "c.db", cache=cache, jobs=1)
+    write_collection_report(place / "c.db", place / "c.html", 10, cache)
+    return place / "c.html"
+
+
+class Links(HTMLParser):
+    """All addresses that a page would load or lead to."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        self.found += [
+            value for name, value in attributes if name in ("src", "href", "action", "data", "srcset")
+        ]
+
+
+def test_pages_are_one_file_without_network(page_of_pair, page_of_collection):
+    for path in (page_of_pair, page_of_collection):
+        text = path.read_text()
+        links = Links()
+        links.feed(text)
+        assert all(link.startswith(("data:", "#")) for link in links.found)
+        assert not re.search(r"@import|url\(", text)
+        assert "default-src 'none'" in text
+        assert len(text) < 2_000_000
+
+
+def test_names_are_text_never_markup(page_of_pair):
+    text = page_of_pair.read_text()
+    assert "&lt;second&gt; &amp;" in text
+    assert "<second>" not in text
+    assert _json({"a": "</script><!--"}) == '{"a":"\\u003c/script>\\u003c!--"}'
+
+
+def test_equal_results_give_equal_pages(pair):
+    pictures, result = pair
+    assert pair_report(pictures, result) == pair_report(pictures, result)
+
+
+def test_kept_candidates_come_first_then_the_nearest_rejected():
+    xy = np.arange(10.0).reshape(5, 2)
+    data, rows = candidates_data(
+        xy, xy, np.array([-1, 0, -1, 1, -1]), np.array([0.9, 0.5, 0.1, 0.4, 0.3]), most=2
+    )
+    assert rows.tolist() == [1, 3, 2, 4]
+    assert data["cluster"] == [0, 1, -1, -1]
+    assert data["xy0"][:4] == [20, 30, 60, 70]
+
+
+def test_embedded_pictures_are_made_smaller():
+    import base64
+    import io
+
+    uri = embedded(np.full((600, 300, 3), 90, np.uint8), 200)
+    image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
+    assert (image.format, image.size) == ("JPEG", (100, 200))
+
+
+def test_a_page_without_objects(pair):
+    pictures = [picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
+    text = pair_report(pictures, match_pictures(*pictures))
+    assert "No common object" in text
+
+
+def test_singling_out_sliding_and_zooming(page_of_pair):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        button = page.get_by_role("button", name="Object 1")
+        assert button.get_attribute("aria-pressed") == "false"
+        button.focus()
+        page.keyboard.press("Enter")
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator(".singled-out").inner_text().startswith("Object 1 singled out: ")
+        assert page.locator("svg.singled .object.chosen").count() == 2
+        page.keyboard.press("Escape")
+        assert button.get_attribute("aria-pressed") == "false"
+        slider = page.get_by_role("slider")
+        assert "only" in slider.get_attribute("aria-valuetext")
+        slider.focus()
+        page.keyboard.press("Home")
+        text = page.locator(".counts").inner_text()
+        kept, shown, rejected = (int(n.replace(",", "")) for n in re.findall(r"[\d,]+", text))
+        assert shown == rejected > 0
+        assert kept > 50
+        page.get_by_role("button", name="Zoom in").click()
+        assert page.evaluate("viewer.panes.map(p => p.scale)") == [1.5, 1.5]
+        page.locator(".stage").first.focus()
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("viewer.panes[0].scale") == pytest.approx(2.1)
+        assert page.evaluate("viewer.panes[0].x") < 0
+        page.get_by_role("button", name="Fit").click()
+        assert page.evaluate("viewer.panes.map(p => p.scale)") == [1, 1]
+        button.click()
+        page.get_by_role("button", name="To object").click()
+        assert page.evaluate("viewer.panes[1].scale") > 1.3
+        assert page.complaints == []
+
+
+INSIDE = """() => {  // a point of the screen inside object 0 of the first picture
+    const path = document.querySelector(".pane .object[data-object='0'] .ink");
+    const box = path.getBoundingClientRect();
+    for (let k = 1; k < 400; k++) {
+        const x = box.left + box.width * ((k * 0.618) % 1);
+        const y = box.top + box.height * ((k * 0.755) % 1);
+        if (document.elementFromPoint(x, y) === path) return [x, y];
+    }
+}"""
+
+
+def test_tapping_an_outline(page_of_pair):
+    with browser_page(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True) as page:
+        page.goto(page_of_pair.as_uri())
+        button = page.get_by_role("button", name="Object 0")
+        inside = page.evaluate(INSIDE)
+        page.touchscreen.tap(*inside)
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator("svg.singled .object.chosen").count() == 2
+        box = page.locator(".stage").first.bounding_box()
+        page.touchscreen.tap(box["x"] + 3, box["y"] + 3)  # a corner, outside all objects
+        assert button.get_attribute("aria-pressed") == "false"
+        assert page.complaints == []
+
+
+def test_hovering_and_clicking_an_outline(page_of_pair):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        inside = page.evaluate(INSIDE)
+        page.mouse.move(*inside)
+        assert page.locator("tr.chosen button").inner_text().endswith("Object 0")
+        page.mouse.move(5, 5)
+        assert page.locator("tr.chosen").count() == 0
+        page.mouse.click(*inside)
+        page.mouse.move(5, 5)
+        assert page.get_by_role("button", name="Object 0").get_attribute("aria-pressed") == "true"
+
+
+def test_dots_lie_on_what_they_mark(page_of_pair, pair):
+    """A match's dot, its place in the data and in the result agree, zoomed or not."""
+    _, result = pair
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_pair.as_uri())
+        page.get_by_role("button", name="Zoom in").click()
+        row = int(np.flatnonzero(result.cluster >= 0)[0])
+        for side, xy in enumerate((result.xy0, result.xy1)):
+            at = page.evaluate(f"viewer.place(viewer.panes[{side}], {side}, 0)")
+            width = page.evaluate(f"viewer.panes[{side}].width")
+            x = page.evaluate(f"viewer.panes[{side}].x")
+            expected = (xy[row, 0] + 0.5) * width / 440 * 1.5 + x
+            assert at["x"] == pytest.approx(expected, abs=0.2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+def test_both_themes_and_a_phone(page_of_pair, page_of_collection, scheme, width):
+    with browser_page(viewport={"width": width, "height": 780}, color_scheme=scheme) as page:
+        for path in (page_of_pair, page_of_collection):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            luma = np.mean([int(n) for n in re.findall(r"\d+", ground)[:3]])
+            assert (luma > 200) if scheme == "light" else (luma < 60)
+        assert page.complaints == []
+
+
+def test_the_gallery(page_of_collection):
+    with browser_page(viewport={"width": 1100, "height": 900}) as page:
+        page.goto(page_of_collection.as_uri())
+        cards = page.locator(".card")
+        scores = [float(text) for text in page.locator(".card strong").all_inner_texts()]
+        assert scores == sorted(scores, reverse=True)
+        assert cards.count() == 3
+        assert "text.png" in page.locator("details").inner_text() or page.locator("details td").count()
+        page.get_by_label("Name").fill("third")
+        assert page.get_by_role("status").inner_text() == "2 of 3 pairs"
+        page.get_by_label("Name").fill("")
+        cards.first.focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog")
+        dialog.wait_for()
+        assert re.search(r"#pair-\d+$", page.url)
+        title = dialog.get_by_role("heading").first.inner_text()
+        dialog.get_by_role("button", name="Object 0").click()
+        page.keyboard.press("Escape")  # lets the object go
+        assert dialog.is_visible()
+        dialog.get_by_role("button", name="Next").click()
+        assert dialog.get_by_role("heading").first.inner_text() != title
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="hidden")
+        assert page.complaints == []
+
+
+def test_a_collection_shows_the_candidates_of_the_single_match(tmp_path):
+    """Also where objects took in some from beyond the best."""
+    for k, array in enumerate(object_pair()):
+        Image.fromarray(array).save(tmp_path / f"{k}.png")
+    config = MatchConfig(candidates=CandidateConfig(max_matches=400))
+    cache = FeatureCache(tmp_path, 10**9)
+    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, cache)
+    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
+    (pair,) = json.loads(told)["pairs"]
+    result = match(tmp_path / "0.png", tmp_path / "1.png", config=config)
+    kept = result.cluster >= 0
+    assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
+    expected, _ = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
+    assert pair["candidates"] == expected
+    assert pair["n_rejected"] == np.count_nonzero(~kept)
+
+
+def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    (tmp_path / "cache").mkdir()
+    hidden = (place / "pictures").rename(tmp_path / "elsewhere")
+    try:
+        write_collection_report(
+            place / "c.db", tmp_path / "c.html", 10, FeatureCache(tmp_path / "cache", 10**9)
+        )
+    finally:
+        hidden.rename(place / "pictures")
+    text = (tmp_path / "c.html").read_text()
+    assert text.count('"n_rejected":0') == 3
+    assert len(text) < len(Path(page_of_collection).read_text())
+
+
+def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    shutil.copy(place / "c.db", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
+        db.execute("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
+    write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
+    names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
+    assert names == ["first.png", "second.png", "third.png"]
+
+
+def test_a_database_whose_name_is_not_utf8(page_of_collection, tmp_path):
+    place = page_of_collection.parent
+    db = tmp_path / os.fsdecode(b"c\xff.db")
+    shutil.copy(place / "c.db", db)
+    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(place, 10**9))
+    assert r"c\udcff.db" in (tmp_path / "c.html").read_text("utf-8")
+
+
+def test_the_command_writes_the_report(tmp_path):
+    for k, array in enumerate(object_pair()):
+        Image.fromarray(array).save(tmp_path / f"{k}.png")
+    paths = [str(tmp_path / name) for name in ("0.png", "1.png", "out")]
+    assert cli.main([*paths[:2], "--out", paths[2], "--html", "--no-figure", "--quiet"]) == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "matches.html",
+        "matches.json",
+        "matches.npz",
+    ]
+    assert "<title>0.png and 1.png: 2 objects in both" in (tmp_path / "out" / "matches.html").read_text()
+
+
+def drawn_pictures(content):
+    """How many pictures the pages of a PDF draw."""
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.S)
+    pages = (zlib.decompress(stream) for stream in streams if stream.startswith(b"x"))
+    return sum(len(re.findall(rb"/X\d+ Do", page)) for page in pages)
+
+
+def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_collection, tmp_path):
+    text = page_of_collection.read_text()
+    (tmp_path / "far.html").write_text(
+        text.replace(".gallery {", ".gallery { padding-top: 9000px !important;", 1)
+    )
+    with browser_page(viewport={"width": 800, "height": 600}) as page:
+        page.goto((tmp_path / "far.html").as_uri())
+        thumbs = page.locator(".thumb").count()
+        assert thumbs == 6
+        assert page.locator(".thumb svg").count() == 0
+        content = page.pdf()
+        assert page.locator(".thumb svg").count() == thumbs
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # a second time adds nothing
+        assert page.locator(".thumb svg").count() == thumbs
+    assert drawn_pictures(content) == thumbs
+
+
+def test_a_database_made_with_other_programs_is_shown_without_rejected_candidates(
+    page_of_collection, tmp_path
+):
+    db = shutil.copy(page_of_collection.with_name("c.db"), tmp_path)
+    with closing(sqlite3.connect(db)) as raw, raw:
+        raw.execute("UPDATE settings SET value = '{}' WHERE name = 'programs'")
+    write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(tmp_path, 10**9))
+    text = (tmp_path / "c.html").read_text()
+    told = json.loads(re.search(r'id="collection">(.*?)</script>', text, re.S)[1])
+    assert [pair["n_rejected"] for pair in told["pairs"]] == [0] * len(told["pairs"])
+    assert all(pair["objects"] for pair in told["pairs"])
+    assert not list(tmp_path.glob("*/*.npz"))  # nothing was described for it

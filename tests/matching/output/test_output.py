@@ -1,0 +1,373 @@
+import hashlib
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage.data
+from PIL import Image
+
+from matching import MatchConfig, MatchResult, __version__, _opencv
+from matching.errors import InputError
+from matching.objects.description import describe_object
+from matching.output import drawing, folders
+from matching.output import files as output
+from matching.output.drawing import COLOURS, colour, draw_matches, spread
+from matching.output.files import make_folder, npz_bytes, summary, write_results, write_whole
+from matching.output.folders import check_folder
+from matching.pictures.images import Picture
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    coffee = skimage.data.coffee()
+    return Picture(coffee[:240, :300], path=Path("a.png")), Picture(coffee[100:400, 50:250])
+
+
+@pytest.fixture(scope="module")
+def result():
+    """Three objects and some outliers."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat([0, 1, 2, -1], [60, 40, 20, 30])
+    corner = np.array([[20, 20], [160, 30], [60, 140], [0, 0]])[cluster]
+    size = np.where(cluster >= 0, 80, 190)[:, None]
+    xy0 = corner + rng.uniform(0, 1, (150, 2)) * size
+    xy1 = xy0 + np.array([-10.25, 12.5])
+    objects = tuple(
+        describe_object(k, xy0[cluster == k], xy1[cluster == k], score)
+        for k, score in enumerate((60.0, 50.0, 40.0))
+    )
+    score = rng.uniform(0.1, 0.9, 150)
+    return MatchResult(xy0, xy1, cluster, score, objects, {"features": 0.25, "clustering": 0.125})
+
+
+def test_npz_holds_every_candidate(result, tmp_path):
+    (tmp_path / "matches.npz").write_bytes(npz_bytes(result))
+    with np.load(tmp_path / "matches.npz", allow_pickle=False) as data:
+        assert sorted(data.files) == ["cluster", "score", "xy0", "xy1"]
+        assert {name: data[name].dtype.name for name in data.files} == {
+            "xy0": "float64", "xy1": "float64", "cluster": "int64", "score": "float64",
+        }  # fmt: skip
+        for name in data.files:
+            assert np.array_equal(data[name], getattr(result, name))
+
+
+def test_equal_results_give_equal_bytes(result):
+    again = MatchResult(*(getattr(result, n).copy() for n in ("xy0", "xy1", "cluster", "score")), ())
+    assert npz_bytes(result) == npz_bytes(again)
+
+
+def test_an_empty_result_has_empty_arrays(tmp_path):
+    nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+    (tmp_path / "m.npz").write_bytes(npz_bytes(nothing))
+    with np.load(tmp_path / "m.npz") as data:
+        assert data["xy0"].shape == data["xy1"].shape == (0, 2)
+        assert data["cluster"].shape == data["score"].shape == (0,)
+
+
+def strict(text):
+    """JSON without the NaN and Infinity that Python alone accepts."""
+
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_summary_holds_what_the_command_promises(pictures, result):
+    found = strict(json.dumps(summary(pictures, result, MatchConfig())))
+    assert found["version"] == __version__
+    assert found["images"][0] == {"path": "a.png", "width": 300, "height": 240}
+    assert (found["images"][1]["width"], found["images"][1]["height"]) == (200, 300)
+    assert "(0, 0) the centre of the top-left pixel" in found["coordinates"]
+    assert found["parameters"]["clustering"]["n_neighbors"] == 35
+    assert found["seconds"] == {"features": 0.25, "clustering": 0.125}
+    assert [o["id"] for o in found["objects"]] == [0, 1, 2]
+    for entry, own in zip(found["objects"], result.objects, strict=True):
+        assert entry["matches"] == own.n_matches
+        assert entry["score"] == own.score
+        assert np.allclose(entry["transform"], own.transform)
+        assert np.allclose(entry["outline0"], own.outline0, atol=0.01)
+        assert np.allclose(entry["outline1"], own.outline1, atol=0.01)
+
+
+def test_objects_of_a_few_points_in_line_are_valid_json(pictures):
+    xy0 = np.array([[0.0, 0], [1, 2], [2, 4]])
+    tiny = MatchResult(xy0, xy0 + 5, np.zeros(3, int), np.zeros(3), (describe_object(0, xy0, xy0 + 5, 1.0),))
+    strict(json.dumps(summary(pictures, tiny, MatchConfig())))
+
+
+def test_results_are_written(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig())
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz", "matches.png"]
+    with Image.open(tmp_path / "matches.png") as image:
+        assert np.array_equal(np.asarray(image), draw_matches(*pictures, result))
+
+
+def test_no_figure(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["matches.json", "matches.npz"]
+
+
+OTHERS = ["database.db", "matches.txt", "object1.png", "objects.png", "unmatches.png", "matches.h5"]
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_an_earlier_run_wrote_is_removed_and_nothing_else(pictures, result, tmp_path):
+    pytest.importorskip("h5py")
+    write_results(tmp_path, pictures, result, MatchConfig(), exports=("csv",), html=True, warp=True)
+    assert {"matches.csv", "matches.html", "matches.png", "object2-warp10.png"} < set(names_in(tmp_path))
+    for name in (*OTHERS, "object7-warp10.png"):
+        (tmp_path / name).write_bytes(b"x")
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    plain = ["matches.json", "matches.npz"]
+    assert names_in(tmp_path) == sorted([*plain, *OTHERS, "object7-warp10.png"])
+    for name in ("database.db", "matches.h5"):
+        (tmp_path / name).unlink()
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap", "hloc"))
+    nothing = MatchResult(result.xy0, result.xy1, np.full_like(result.cluster, -1), result.score, ())
+    write_results(tmp_path, pictures, nothing, MatchConfig(), figure=False)  # exports of another result go
+    kept = [name for name in OTHERS if name not in ("database.db", "matches.h5")]
+    assert names_in(tmp_path) == sorted([*plain, *kept, "object7-warp10.png"])
+
+
+@pytest.mark.parametrize(
+    "name", ["database.db", "matches.npz", "matches.json", "matches.png", "matches.html"]
+)
+def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
+    (tmp_path / name).write_bytes(b"{}")
+    with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
+        write_results(tmp_path, pictures, result, MatchConfig(), html=True, exports=("colmap",))
+    assert names_in(tmp_path) == [name]
+    assert (tmp_path / name).read_bytes() == b"{}"
+
+
+def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
+    with (tmp_path / "database.db").open("ab") as file:  # as COLMAP does
+        file.write(b"work of hours")
+    changed = (tmp_path / "database.db").read_bytes()
+    with pytest.raises(InputError, match="has been changed since"):
+        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("colmap",))
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert (tmp_path / "database.db").read_bytes() == changed
+
+
+def test_a_list_of_files_can_not_reach_out_of_its_folder(pictures, result, tmp_path):
+    (tmp_path / "precious").write_bytes(b"x")
+    folder = tmp_path / "out"
+    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    told = json.loads((folder / "matches.json").read_text())
+    told["files"]["../precious"] = hashlib.sha256(b"x").hexdigest()
+    (folder / "matches.json").write_text(json.dumps(told))
+    write_results(folder, pictures, result, MatchConfig(), figure=False)
+    assert (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device")])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
+    pictures, result, tmp_path, monkeypatch, error, is_there
+):
+    folder = tmp_path / "new" / "out"
+    if is_there:
+        write_results(folder, pictures, result, MatchConfig(), figure=False)
+    before = [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))]
+
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr(output, "draw_matches", stop)
+    with pytest.raises((KeyboardInterrupt, InputError)):
+        write_results(folder, pictures, result, MatchConfig())
+    assert [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))] == before
+
+
+def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
+    write_results(tmp_path, pictures, result, MatchConfig())
+    replace_file = Path.replace
+
+    def interrupt(self, target):
+        signal.raise_signal(signal.SIGINT)
+        return replace_file(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    (tmp_path / "matches.png").write_bytes(b"mine")
+    with pytest.raises(KeyboardInterrupt):
+        write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("csv",))
+    assert names_in(tmp_path) == ["matches.csv", "matches.json", "matches.npz", "matches.png"]
+    assert folders.own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
+
+
+def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert check_folder(tmp_path / "some" / "änd more") == tmp_path / "some" / "änd more"
+    assert names_in(tmp_path) == ["file"]
+    for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope"), tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match="the output folder can't be written"):
+            check_folder(path)
+
+
+def test_files_replace_those_of_an_earlier_run(tmp_path):
+    path = tmp_path / "a.txt"
+    write_whole(path, b"old and long")
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_files_may_be_read_by_others_as_usual(tmp_path):
+    write_whole(tmp_path / "ours", b"x")
+    (tmp_path / "usual").write_bytes(b"x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_failing_to_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    write_whole(path, b"old")
+
+    def full(self, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match=r"a\.txt: can't be written \(No space left on device\)"):
+        write_whole(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_an_interruption_leaves_nothing_behind(tmp_path, monkeypatch):
+    def interrupted(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a.txt", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_are_made_with_their_parents(tmp_path):
+    folder = make_folder(tmp_path / "some" / "änd more")
+    assert folder.is_dir()
+    assert not list(folder.iterdir())
+    assert make_folder(folder) == folder
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope")):
+        with pytest.raises(InputError, match="the output folder can't be written") as error:
+            make_folder(path)
+        assert str(path) in str(error.value)
+
+
+def test_picture_shows_both_at_full_size(pictures, result):
+    drawn = draw_matches(
+        *pictures, MatchResult(result.xy0[:0], result.xy1[:0], result.cluster[:0], result.score[:0], ())
+    )
+    assert drawn.dtype == np.uint8
+    assert drawn.shape[0] == 300
+    gap = drawn.shape[1] - 300 - 200
+    assert 1 <= gap <= 20
+    assert (drawn[:, 300 : 300 + gap] == 255).all()
+    assert (drawn[240:, :300] == 255).all()
+    for shown, picture in ((drawn[:240, :300], pictures[0]), (drawn[:, 300 + gap :], pictures[1])):
+        luma = (x.astype(float).mean(axis=2).ravel() for x in (shown, picture.rgb))
+        assert np.corrcoef(*luma)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [((1, 24_999_999), (1, 24_999_999)), ((24_999_999, 1), (1, 24_999_999)), ((375, 40_000), (40_000, 375))],
+    ids=["rows", "column and row", "bars"],
+)
+def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
+    pair = [Picture(np.broadcast_to(np.uint8(90), (*size, 3))) for size in sizes]
+    nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+    drawn = draw_matches(*pair, nothing)
+    assert max(drawn.shape) <= drawing.CANVAS_SIDE
+    assert drawn.size / 3 < 1.01 * drawing.CANVAS_PIXELS  # sides are whole pixels
+    assert len(_opencv.encode_png(drawn)) > 0
+
+
+def test_a_smaller_drawing_has_everything_in_its_place(pictures, result, monkeypatch):
+    alone = replace(result, objects=result.objects[1:2])
+    full = draw_matches(*pictures, alone)
+    monkeypatch.setattr(drawing, "CANVAS_PIXELS", full.size / 3 / 4)
+    half = draw_matches(*pictures, alone)
+    assert np.abs(2 * np.array(half.shape) - full.shape)[:2].max() <= 3
+    for side in (0, 1):  # the object in the first and in the second picture
+        middles = [
+            np.argwhere(
+                np.array_split(np.abs(image - np.array(colour(1))).max(axis=2) <= 8, 2, axis=1)[side]
+            ).mean(axis=0)
+            for image in (full, half)
+        ]
+        assert np.abs(2 * middles[1] - middles[0]).max() < 5
+
+
+def count(image, rgb):
+    return (np.abs(image.astype(int) - rgb).max(axis=2) <= 8).sum()
+
+
+def test_every_object_has_its_colour_in_both_pictures(pictures, result):
+    drawn = draw_matches(*pictures, result)
+    plain = draw_matches(*pictures, MatchResult(result.xy0, result.xy1, result.cluster, result.score, ()))
+    for half in (slice(0, 300), slice(305, None)):
+        for found in result.objects:
+            assert count(drawn[:, half], colour(found.id)) > count(plain[:, half], colour(found.id)) + 100
+
+
+def test_drawing_changes_no_picture(pictures, result):
+    before = [p.rgb.copy() for p in pictures]
+    draw_matches(*pictures, result)
+    assert all(np.array_equal(p.rgb, b) for p, b in zip(pictures, before, strict=True))
+
+
+def test_colours_differ():
+    assert len(set(COLOURS)) == len(COLOURS)
+    apart = [np.abs(np.subtract(a, b)).sum() for i, a in enumerate(COLOURS) for b in COLOURS[:i]]
+    assert min(apart) > 60
+    many = [colour(k) for k in range(25)]
+    assert len(set(many)) == 25
+
+
+def test_tiny_pictures_can_be_drawn():
+    one = Picture(np.zeros((1, 1, 3), np.uint8))
+    xy = np.zeros((1, 2))
+    drawn = draw_matches(
+        one, one, MatchResult(xy, xy, np.zeros(1, int), np.zeros(1), (describe_object(0, xy, xy, 1.0),))
+    )
+    assert drawn.shape[0] == 1
+
+
+def test_lines_are_spread_over_an_object():
+    rng = np.random.default_rng(1)
+    xy = rng.uniform(0, 100, (500, 2))
+    chosen = spread(xy, drawing.LINES_AN_OBJECT)
+    assert len(set(chosen)) == drawing.LINES_AN_OBJECT
+    gaps = np.linalg.norm(xy[chosen][:, None] - xy[chosen], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert gaps.min() > 8
+    assert list(spread(xy[:5], 30)) == [0, 1, 2, 3, 4]
+
+
+def test_warped_objects_replace_those_of_an_earlier_run(pictures, result, tmp_path):
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False, warp=True)
+    for name in ("object-mine.png", "object3-other.png"):
+        (tmp_path / name).write_bytes(b"old")
+    fewer = MatchResult(result.xy0, result.xy1, result.cluster, result.score, result.objects[:2])
+    write_results(tmp_path, pictures, fewer, MatchConfig(), figure=False, warp=True)
+    drawn = [f"object{k}-{what}.png" for k in range(2) for what in ("picks", "warp01", "warp10")]
+    kept = ["object-mine.png", "object3-other.png"]
+    assert names_in(tmp_path) == sorted([*drawn, *kept, "matches.json", "matches.npz"])
+    for entry in strict((tmp_path / "matches.json").read_text())["objects"]:
+        for way in ("forward", "backward"):
+            told = entry["deformation"][way]
+            assert told["smoothing"] is None  # the objects were shifted
+            assert told["hold_out_error"] == told["transform_error"] < 0.1

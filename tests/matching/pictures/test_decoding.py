@@ -1,0 +1,248 @@
+"""Files of rarer kinds; the usual ones are read in test_images.py."""
+
+import os
+import struct
+import subprocess
+import sys
+from io import BytesIO
+
+import cv2
+import numpy as np
+import pytest
+import skimage.data
+import tifffile
+from PIL import Image
+
+from matching.errors import InputError
+from matching.pictures import decoding
+from matching.pictures.decoding import decode, stored_from_displayed
+from matching.pictures.images import picture_of, read_picture, with_mask
+
+RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
+
+
+def test_first_page_of_a_tiff(tmp_path):
+    pages = [Image.fromarray(RGB), Image.fromarray(255 - RGB)]
+    pages[0].save(tmp_path / "a.tiff", save_all=True, append_images=pages[1:])
+    assert np.array_equal(decode(tmp_path / "a.tiff")[0], RGB)
+
+
+@pytest.mark.parametrize("kind", [np.uint16, np.float32])
+def test_first_page_of_a_deep_tiff(tmp_path, kind):
+    pages = np.stack([RGB, 255 - RGB]).astype(kind)
+    tifffile.imwrite(tmp_path / "a.tiff", pages, photometric="rgb")
+    array, _ = decode(tmp_path / "a.tiff")
+    assert array.dtype == kind
+    assert np.array_equal(array, RGB)
+
+
+@pytest.mark.parametrize("name", ["a.tiff", "a.jpg"])
+def test_cmyk(tmp_path, name):
+    options = {"quality": 95} if name == "a.jpg" else {}
+    Image.fromarray(RGB).convert("CMYK").save(tmp_path / name, **options)
+    array, _ = decode(tmp_path / name)
+    assert array.shape == RGB.shape
+    assert np.abs(array.astype(int) - RGB).mean() < 8
+
+
+@pytest.mark.parametrize("mode", ["YCbCr", "LAB"])
+def test_other_colour_spaces(tmp_path, mode):
+    image = Image.fromarray(RGB)
+    if mode == "LAB":
+        tifffile.imwrite(tmp_path / "a.tiff", np.asarray(image.convert("YCbCr")), photometric="cielab")
+    else:
+        image.convert(mode).save(tmp_path / "a.tiff")
+    assert decode(tmp_path / "a.tiff")[0].shape == RGB.shape
+
+
+def test_strips_make_the_whole_picture(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "STRIP", 7 * 90)  # 60 rows are no multiple of 7
+    for name, image in (("a.png", Image.fromarray(RGB)), ("b.png", Image.fromarray(RGB).quantize(64))):
+        image.save(tmp_path / name)
+        assert np.array_equal(decode(tmp_path / name)[0], np.asarray(image.convert("RGB")))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_the_map_to_stored_pixels(tmp_path, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(RGB).save(tmp_path / "a.png", exif=exif)
+    shown, told = decode(tmp_path / "a.png")
+    assert told == orientation
+    h, w = shown.shape[:2]
+    y, x = np.mgrid[:h, :w].reshape(2, -1)
+    column, row, _ = stored_from_displayed(told, w, h) @ np.stack([x, y, np.ones_like(x)])
+    assert np.array_equal(RGB[row, column], shown[y, x])
+
+
+def test_orientations_that_do_not_exist_are_passed_over(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 77
+    Image.fromarray(RGB).save(tmp_path / "a.png", exif=exif)
+    array, orientation = decode(tmp_path / "a.png")
+    assert orientation == 1
+    assert np.array_equal(array, RGB)
+
+
+def test_heic(tmp_path):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif.from_pillow(Image.fromarray(np.tile(RGB, (4, 4, 1)))).save(tmp_path / "a.heic", quality=95)
+    picture = read_picture(tmp_path / "a.heic")
+    assert np.abs(picture.rgb.astype(int) - np.tile(RGB, (4, 4, 1))).mean() < 6
+
+
+HEIC_HEAD = struct.pack(">I", 24) + b"ftypheic" + bytes(12)
+
+
+def test_heic_without_its_package_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pillow_heif", None)
+    (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
+    with pytest.raises(InputError, match=r"a\.heic: HEIC needs the package pillow-heif"):
+        decode(tmp_path / "a.heic")
+
+
+def test_damaged_heic_is_told(tmp_path):
+    pytest.importorskip("pillow_heif")
+    (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
+    with pytest.raises(InputError, match=r"a\.heic: damaged picture"):
+        decode(tmp_path / "a.heic")
+
+
+def test_a_header_that_promises_too_much_is_told_before_the_pixels(tmp_path):
+    (tmp_path / "a.hdr").write_bytes(b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y 50000 +X 40000\n" + bytes(99))
+    with pytest.raises(InputError, match="2000"):
+        decode(tmp_path / "a.hdr")
+    tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(np.float32), photometric="rgb")
+    data = (tmp_path / "a.tiff").read_bytes()
+    for tag in (256, 257):  # ImageWidth, ImageLength: SHORT with the value in place
+        at = data.index(struct.pack("<H", tag), 8)
+        data = data[: at + 2] + struct.pack("<HII", 4, 1, 60_000) + data[at + 12 :]
+    (tmp_path / "a.tiff").write_bytes(data)
+    with pytest.raises(InputError, match="3600"):
+        decode(tmp_path / "a.tiff")
+
+
+def test_opencv_tells_nothing_on_standard_error(tmp_path, capfd):
+    tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(np.float32), photometric="rgb")
+    data = (tmp_path / "a.tiff").read_bytes()
+    (tmp_path / "a.tiff").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError):
+        decode(tmp_path / "a.tiff")
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("most", [999, 65535])
+def test_a_deep_ppm_keeps_its_depth(tmp_path, most):
+    values = np.random.default_rng(0).integers(0, 1000, (20, 30, 3)).astype(">u2")
+    (tmp_path / "deep.ppm").write_bytes(b"P6\n30 20\n%d\n" % most + values.tobytes())
+    found = decode(tmp_path / "deep.ppm")[0]
+    assert found.dtype == np.uint16
+    np.testing.assert_array_equal(found, values)
+
+
+def test_a_deep_pgm_is_16_bit(tmp_path):
+    (tmp_path / "white.pgm").write_bytes(b"P5\n30 20\n65535\n" + np.full((20, 30), 65535, ">u2").tobytes())
+    found = decode(tmp_path / "white.pgm")[0]
+    assert found.dtype == np.uint16
+    assert (found == 65535).all()
+
+
+def test_what_only_begins_like_a_radiance_picture(tmp_path):
+    (tmp_path / "notes.hdr").write_bytes(b"#? what is this\n" * 20)
+    with pytest.raises(InputError, match="is not a picture that can be read"):
+        decode(tmp_path / "notes.hdr")
+
+
+def test_no_reader_starts_another_program(tmp_path, monkeypatch):
+    started = []
+    for name in ("Popen", "run", "check_call", "check_output"):
+        monkeypatch.setattr(subprocess, name, lambda *command, **_: started.append(command))
+    monkeypatch.setattr(os, "system", started.append)
+    (tmp_path / "a.jpg").write_bytes(
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 90 60\n%%EndComments\n0 0 moveto\nshowpage\n"
+    )
+    with pytest.raises(InputError, match=r"a\.jpg: is not a picture that can be read"):
+        decode(tmp_path / "a.jpg")
+    assert not started
+    assert not {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"} & set(decoding.readable_formats())
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.webp", "a.jpg", "a.tiff"])
+@pytest.mark.parametrize(
+    "block", [b"junk", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"MM\0*", bytes(99)]
+)
+def test_what_is_no_exif_block_is_passed_over(tmp_path, name, block):
+    if name == "a.tiff":
+        tifffile.imwrite(tmp_path / name, RGB, extratags=[(0x0112, "s", 0, "junk", True)])
+    else:
+        Image.fromarray(RGB).save(tmp_path / name, exif=block, **({} if name == "a.png" else {"quality": 95}))
+    array, orientation = decode(tmp_path / name)
+    assert orientation == 1
+    assert np.abs(array.astype(int) - RGB).mean() < 6
+
+
+def kinds_of_files(folder):
+    """Files of every kind that Pillow images differ from plain arrays in."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = Image.fromarray(RGB)
+    image.save(folder / "turned.jpg", exif=exif)
+    image.quantize(64).save(folder / "palette.png")
+    image.quantize(64).save(folder / "clear.gif", transparency=3)
+    image.convert("CMYK").save(folder / "cmyk.jpg")
+    image.convert("1").save(folder / "bits.png")
+    Image.fromarray(np.dstack([RGB, RGB[:, :, :1]])).save(folder / "alpha.webp", lossless=True)
+    Image.fromarray(RGB[:, :, 0].astype(np.uint16) * 99).save(folder / "deep grey.png")
+    cv2.imwrite(str(folder / "deep.png"), RGB[:, :, ::-1].astype(np.uint16) * 99)
+    tifffile.imwrite(
+        folder / "deep turned.tiff",
+        RGB.astype(np.uint16) * 99,
+        photometric="rgb",
+        extratags=[(274, "H", 1, 6, True)],
+    )
+    return sorted(folder.iterdir())
+
+
+def test_a_pillow_image_is_taken_as_its_file_would_be(tmp_path):
+    for path in kinds_of_files(tmp_path):
+        whole = read_picture(path)
+        for source in (path, BytesIO(path.read_bytes())):
+            with Image.open(source) as image:
+                taken = picture_of(image)
+                assert np.array_equal(taken.rgb, whole.rgb), path
+                assert taken.orientation == whole.orientation
+                assert (taken.mask is None) == (whole.mask is None)
+                assert taken.mask is None or np.array_equal(taken.mask, whole.mask)
+                image.load()  # it can be used further
+
+
+def test_a_pillow_image_of_one_s_own_is_taken_as_it_is():
+    image = Image.fromarray(RGB)
+    assert np.array_equal(picture_of(image).rgb, RGB)
+    mask = Image.new("1", image.size, 1)
+    mask.paste(0, (0, 0, 10, 10))
+    kept = with_mask(picture_of(image), mask).mask
+    assert not kept[:10, :10].any()
+    assert kept.sum() == kept.size - 100
+
+
+def test_a_damaged_pillow_image_is_told(tmp_path):
+    Image.fromarray(RGB).save(tmp_path / "a.png")
+    cut = BytesIO((tmp_path / "a.png").read_bytes()[:2000])
+    with Image.open(cut) as image, pytest.raises(InputError, match="image1: damaged picture"):
+        picture_of(image, "image1")
+
+
+def test_an_error_of_the_program_is_not_called_a_damaged_picture(tmp_path, monkeypatch):
+    def broken(image):
+        raise AttributeError("cv2 has no such thing")
+
+    cv2.imwrite(str(tmp_path / "deep.png"), RGB[:, :, ::-1].astype(np.uint16) * 99)
+    monkeypatch.setattr(decoding._opencv, "read_deep", broken)
+    with pytest.raises(AttributeError):
+        decode(tmp_path / "deep.png")
+
+
+def test_a_name_that_no_file_can_have():
+    with pytest.raises(InputError, match="can't be opened"):
+        decode("a\0b.png")

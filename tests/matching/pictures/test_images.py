@@ -1,0 +1,470 @@
+import io
+import os
+import struct
+import zlib
+
+import cv2
+import numpy as np
+import pytest
+import skimage.data
+import tifffile
+from PIL import Image, features
+
+from matching.errors import InputError
+from matching.pictures import decoding, images
+from matching.pictures.images import Picture, picture_of_array, read_picture, with_mask, working_image
+
+RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
+GREY = RGB[:, :, 1].copy()
+
+
+def saved(tmp_path, image, name="picture.png", **options):
+    if isinstance(image, np.ndarray):
+        image = Image.fromarray(image)
+    image.save(tmp_path / name, **options)
+    return tmp_path / name
+
+
+def near(picture, expected, tolerance):
+    return np.abs(picture.rgb.astype(int) - expected).mean() < tolerance
+
+
+def three(grey):
+    return np.repeat(grey[:, :, None], 3, axis=2)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.bmp", "a.tiff", "a.ppm", "name with spaces and äccénts.png"])
+def test_eight_bit_colour_is_read_as_it_is(tmp_path, name):
+    picture = read_picture(saved(tmp_path, RGB, name))
+    assert np.array_equal(picture.rgb, RGB)
+    assert picture.mask is None
+    assert (picture.width, picture.height) == (90, 60)
+    assert picture.path.name == name
+
+
+def test_text_paths_are_read_too(tmp_path):
+    assert np.array_equal(read_picture(str(saved(tmp_path, GREY))).rgb, three(GREY))
+
+
+def test_one_bit(tmp_path):
+    bits = GREY > 100
+    assert np.array_equal(read_picture(saved(tmp_path, bits)).rgb, three(bits * np.uint8(255)))
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "tolerance"),
+    [("a.jpg", "jpg", 6), ("a.webp", "webp", 6), ("a.avif", "avif", 6), ("a.jp2", "jpg_2000", 6)],
+)
+def test_lossy_formats(tmp_path, name, codec, tolerance):
+    if not features.check(codec):
+        pytest.skip(f"this Pillow has no {codec}")
+    assert near(read_picture(saved(tmp_path, RGB, name)), RGB, tolerance)
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.png"])
+def test_palettes(tmp_path, name):
+    palette = Image.fromarray(RGB).quantize(64)
+    picture = read_picture(saved(tmp_path, palette, name))
+    assert np.array_equal(picture.rgb, np.asarray(palette.convert("RGB")))
+    assert picture.mask is None
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.png"])
+def test_transparent_colour_of_a_palette_is_masked(tmp_path, name):
+    index = np.ones((20, 30), np.uint8)
+    index[:, :10] = 3
+    palette = Image.fromarray(index).convert("P")
+    palette.putpalette([0, 0, 0, 200, 100, 50, 0, 0, 0, 9, 9, 9])
+    picture = read_picture(saved(tmp_path, palette, name, transparency=3))
+    assert np.array_equal(picture.mask, index != 3)
+    assert (picture.rgb[picture.mask] == [200, 100, 50]).all()
+
+
+def test_first_frame_of_an_animation(tmp_path):
+    frames = [Image.fromarray(np.full((20, 20), v, np.uint8)) for v in (40, 200)]
+    path = saved(tmp_path, frames[0], "a.gif", save_all=True, append_images=frames[1:])
+    assert (read_picture(path).rgb == 40).all()
+
+
+def test_alpha_is_a_mask(tmp_path):
+    alpha = np.zeros(GREY.shape, np.uint8)
+    alpha[10:40, 20:70] = 255
+    alpha[10:40, 70:80], alpha[10:40, 80:] = 128, 127
+    for name, array in (("rgba.png", np.dstack([RGB, alpha])), ("la.png", np.dstack([GREY, alpha]))):
+        picture = read_picture(saved(tmp_path, array, name))
+        assert np.array_equal(picture.mask, alpha >= 128)
+        shown = RGB if name == "rgba.png" else three(GREY)
+        assert np.array_equal(picture.rgb[picture.mask], shown[picture.mask])
+
+
+def test_opaque_alpha_is_no_mask(tmp_path):
+    path = saved(tmp_path, np.dstack([RGB, np.full(GREY.shape, 255, np.uint8)]))
+    assert read_picture(path).mask is None
+
+
+def test_transparent_pixels_take_the_mean_grey():
+    alpha = np.zeros(GREY.shape, np.uint8)
+    alpha[:, 45:] = 255
+    picture = picture_of_array(np.dstack([RGB, alpha]))
+    opaque = picture_of_array(RGB).grey
+    assert np.array_equal(picture.grey[:, 45:], opaque[:, 45:])
+    assert np.ptp(picture.grey[:, :45]) == 0
+    assert picture.grey[0, 0] == pytest.approx(opaque[:, 45:].mean(), abs=1)
+
+
+def test_cmyk_jpeg(tmp_path):
+    path = saved(tmp_path, Image.fromarray(RGB).convert("CMYK"), "a.jpg", quality=95)
+    assert near(read_picture(path), RGB, 8)
+
+
+def stretched(values):
+    low, high = np.percentile(values, [0.1, 99.9])
+    return np.clip((values - low) / (high - low), 0, 1) * 255
+
+
+@pytest.mark.parametrize(("kind", "name"), [("uint16", "a.png"), ("uint16", "a.tiff"), ("int32", "a.tiff")])
+def test_deep_integers_are_stretched(tmp_path, kind, name):
+    deep = GREY.astype(kind) * 150 + 1000
+    picture = read_picture(saved(tmp_path, deep, name))
+    assert np.abs(picture.rgb - stretched(deep)[:, :, None]).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tiff"])
+def test_deep_colour_is_stretched(tmp_path, name):
+    deep = RGB.astype(np.uint16) * 16  # 12 bits, as cameras give
+    cv2.imwrite(str(tmp_path / name), deep[:, :, ::-1])
+    assert np.abs(read_picture(tmp_path / name).rgb - stretched(deep)).max() <= 1
+
+
+@pytest.mark.parametrize("scale", [1 / 255, 1.0, 1e-6, 1e6])
+def test_float_tiff_is_stretched(tmp_path, scale):
+    values = (GREY * scale).astype(np.float32)
+    picture = read_picture(saved(tmp_path, values, "a.tiff"))
+    assert np.abs(picture.rgb - stretched(values)[:, :, None]).max() <= 1
+
+
+def test_what_is_not_finite_does_not_count(tmp_path):
+    values = (GREY / 255).astype(np.float32)
+    values[:5], values[5:8], values[8] = np.nan, np.inf, -np.inf
+    picture = read_picture(saved(tmp_path, values, "a.tiff"))
+    assert np.abs(picture.rgb[9:] - stretched(values[9:])[:, :, None]).max() <= 1
+    assert not read_picture(saved(tmp_path, np.full((9, 9), np.nan, np.float32), "b.tiff")).rgb.any()
+
+
+def test_flat_float_picture(tmp_path):
+    assert np.ptp(read_picture(saved(tmp_path, np.full((9, 9), 0.3, np.float32), "a.tiff")).rgb) == 0
+
+
+DISPLAYED = {  # how the stored pixels are shown, by EXIF orientation
+    1: lambda a: a,
+    2: lambda a: a[:, ::-1],
+    3: lambda a: a[::-1, ::-1],
+    4: lambda a: a[::-1],
+    5: lambda a: a.transpose(1, 0, 2),
+    6: lambda a: np.rot90(a, -1),
+    7: lambda a: a[::-1, ::-1].transpose(1, 0, 2),
+    8: lambda a: np.rot90(a),
+}
+
+
+def turned_deep(path, orientation):
+    """Write 16-bit RGB with an orientation: a TIFF's tag, or a PNG's eXIf chunk."""
+    deep = RGB.astype(np.uint16) * 16
+    if path.suffix == ".tiff":
+        tag = (0x0112, "H", 1, orientation, True)
+        return tifffile.imwrite(path, deep, photometric="rgb", extratags=[tag])
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    body = b"eXIf" + exif.tobytes().removeprefix(b"Exif\0\0")
+    chunk = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    content = cv2.imencode(".png", deep[:, :, ::-1])[1].tobytes()
+    return path.write_bytes(content[:33] + chunk + content[33:])  # behind the header
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.tiff"])
+@pytest.mark.parametrize("orientation", DISPLAYED)
+def test_deep_colour_is_turned(tmp_path, name, orientation):
+    turned_deep(tmp_path / name, orientation)
+    expected = DISPLAYED[orientation](stretched(RGB * 16.0))
+    picture = read_picture(tmp_path / name)
+    assert picture.rgb.shape == expected.shape
+    assert np.abs(picture.rgb - expected).max() <= 1
+
+
+@pytest.mark.parametrize("orientation", DISPLAYED)
+def test_exif_orientation_is_applied(tmp_path, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    picture = read_picture(saved(tmp_path, RGB, exif=exif))
+    expected = DISPLAYED[orientation](RGB)
+    assert np.array_equal(picture.rgb, expected)
+    assert (picture.height, picture.width) == expected.shape[:2]
+
+
+def test_broken_exif_does_not_matter(tmp_path):
+    for block in (b"", b"Exif\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", b"Exif\0\0" + bytes(range(200))):
+        path = saved(tmp_path, RGB, "a.jpg", exif=block, quality=95)
+        assert near(read_picture(path), RGB, 6)
+
+
+def encoded(format="PNG"):
+    buffer = io.BytesIO()
+    Image.fromarray(np.tile(RGB, (3, 3, 1))).save(buffer, format)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty"),
+        (b"not an image", "not a picture"),
+        (encoded()[:2000], "damaged"),
+        (encoded("JPEG")[:700], "damaged"),
+        (encoded("TIFF")[:3000], ""),
+        (encoded("WEBP")[:500], ""),
+        (encoded()[:20] + bytes(100), ""),
+    ],
+    ids=["empty", "text", "cut PNG", "cut JPEG", "cut TIFF", "cut WebP", "broken header"],
+)
+def test_bad_files_are_told_in_one_line(tmp_path, content, reason):
+    path = tmp_path / "bad file.png"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        read_picture(path)
+    assert str(path) in str(error.value)
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("codec", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP"])
+def test_damaged_files_are_read_or_told(tmp_path, codec):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "damaged"
+    for trial in range(30):
+        content = bytearray(encoded(codec))
+        if trial % 2:
+            del content[rng.integers(len(content)) :]
+        for place in rng.integers(0, len(content) + 1, 5):
+            content[place : place + 1] = rng.bytes(1)
+        path.write_bytes(content)
+        try:
+            assert read_picture(path).rgb.ndim == 3
+        except InputError as error:
+            assert str(path) in str(error)
+            assert "\n" not in str(error)
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(InputError, match=r"missing\.png: no such file"):
+        read_picture(tmp_path / "missing.png")
+    with pytest.raises(InputError, match="is a folder"):
+        read_picture(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a thing of POSIX")
+def test_a_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(InputError, match=r"pipe\.png: is a pipe or device, not a file"):
+        read_picture(tmp_path / "pipe.png")
+
+
+def test_a_path_through_a_file_is_not_called_a_damaged_picture(tmp_path):
+    path = saved(tmp_path, GREY) / "inner.png"
+    with pytest.raises(InputError, match=r"inner\.png") as error:
+        read_picture(path)
+    assert "damaged" not in str(error.value)
+
+
+def test_too_many_pixels_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "MAX_PIXELS", 60 * 90 - 1)
+    with pytest.raises(InputError, match=r"picture\.png: a picture may have at most"):
+        read_picture(saved(tmp_path, RGB))
+
+
+def test_the_limit_told_is_the_limit_kept():
+    assert Image.MAX_IMAGE_PIXELS is None or decoding.MAX_PIXELS <= 2 * Image.MAX_IMAGE_PIXELS  # Pillow's own
+
+
+@pytest.mark.parametrize("kind", ["uint8", "uint16", "int32", "float32", "float64", "bool"])
+def test_arrays_of_any_real_type(kind):
+    array = GREY > 100 if kind == "bool" else GREY.astype(kind)
+    picture = picture_of_array(array)
+    expected = array if kind == "uint8" else stretched(array.astype(float))
+    assert np.abs(picture.rgb - expected[:, :, None].astype(float)).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "opaque"),
+    [
+        ("uint8", 0.0),
+        ("uint8", 0.2),
+        ("uint8", 1.0),
+        ("uint16", 1.0),
+        ("float64", 1.0),
+        ("uint16", 0.0),
+        ("uint16", 0.2),
+        ("float64", 0.0),
+        ("float64", 0.2),
+    ],
+)
+def test_alpha_of_an_array_is_a_mask_at_half(kind, opaque):
+    full = {"uint8": 255, "uint16": 65535, "float64": 1.0}[kind]
+    alpha = np.full(GREY.shape, opaque * full)
+    picture = picture_of_array(np.dstack([RGB / 255 * full, alpha]).astype(kind))
+    masked = np.zeros(GREY.shape, bool) if picture.mask is None else ~picture.mask
+    assert (masked == (opaque < 0.5)).all()
+
+
+def test_one_channel_may_stand_last():
+    assert np.array_equal(picture_of_array(GREY[:, :, None]).rgb, three(GREY))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(5),
+        np.zeros((4, 4, 2)),
+        np.zeros((4, 4, 5)),
+        np.zeros((2, 4, 4, 3)),
+        np.zeros((0, 4)),
+        np.zeros((4, 4), complex),
+        np.array([["a", "b"]]),
+        np.array(None),
+    ],
+    ids=["flat", "2 channels", "5 channels", "4-D", "empty", "complex", "text", "nothing"],
+)
+def test_other_arrays_are_refused(array):
+    with pytest.raises(InputError, match=r"image0: (the shape must be|must be a path, or an array of real)"):
+        picture_of_array(array, "image0")
+
+
+def test_grey_is_luma():
+    picture = Picture(np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [77, 77, 77]]], np.uint8))
+    assert picture.grey.tolist() == [[76, 150, 29, 77]]
+
+
+def test_small_pictures_are_matched_as_they_are():
+    picture = picture_of_array(RGB)
+    image = working_image(picture, RGB.shape[0] * RGB.shape[1])
+    assert np.array_equal(image.grey, picture.grey)
+    xy = np.array([[3.5, 7.25]])
+    assert np.array_equal(image.to_picture(xy), xy)
+
+
+def test_large_pictures_are_matched_smaller_and_their_pixels_found_again():
+    y, x = np.mgrid[:400, :600].astype(float)
+    centre = np.array([317.3, 122.8])
+    blob = 255 * np.exp(-((x - centre[0]) ** 2 + (y - centre[1]) ** 2) / (2 * 20.0**2))
+    image = working_image(picture_of_array(np.rint(blob).astype(np.uint8)), 60_000)
+    assert image.grey.size <= 60_500
+    weight = image.grey.astype(float)
+    row, column = np.indices(weight.shape)
+    found = image.to_picture(np.array([[(column * weight).sum(), (row * weight).sum()]]) / weight.sum())
+    assert np.abs(found - centre).max() < 0.1
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "uint16", "int32", "uint32", "int64", "float32"])
+@pytest.mark.parametrize("white", [1, 255])
+def test_a_mask_is_the_same_in_any_type(kind, white):
+    mask = ((halves() > 0) * white).astype(kind)
+    assert np.array_equal(with_mask(picture_of_array(RGB), mask).mask, halves() > 0)
+
+
+def test_alpha_of_wide_types_counts_what_it_holds():
+    alpha = np.where(halves() > 0, 255, 0)
+    picture = picture_of_array(np.dstack([RGB, alpha]).astype(np.int64))
+    assert np.array_equal(picture.mask, halves() > 0)
+
+
+def test_masks_shrink_with_the_picture():
+    alpha = np.zeros((400, 600), np.uint8)
+    alpha[:, :300] = 255
+    grey = np.full((400, 600), 90, np.uint8)
+    image = working_image(picture_of_array(np.dstack([grey, grey, grey, alpha])), 60_000)
+    assert image.mask.shape == image.grey.shape
+    assert image.mask[:, : image.mask.shape[1] // 2].all()
+    assert not image.mask[:, image.mask.shape[1] // 2 :].any()
+
+
+def test_long_thin_pictures_keep_a_pixel():
+    assert working_image(picture_of_array(np.zeros((1, 50_000), np.uint8)), 100).grey.shape[0] == 1
+
+
+def halves():
+    """White left half (60, 90)."""
+    mask = np.zeros(GREY.shape, np.uint8)
+    mask[:, :45] = 255
+    return mask
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        halves(),
+        halves() > 0,
+        halves() // 255,
+        halves().astype(np.uint16) * 257,
+        halves() / 255,
+        np.dstack([halves()] * 3),
+        np.dstack([np.full_like(RGB, 255), halves()]),
+    ],
+    ids=["uint8", "bool", "0 and 1", "uint16", "float", "RGB", "alpha"],
+)
+def test_masks_of_any_kind(tmp_path, mask):
+    picture = picture_of_array(RGB)
+    assert np.array_equal(with_mask(picture, mask).mask, halves() > 0)
+    if mask.dtype.kind != "f":
+        path = tmp_path / "mask.png"
+        if mask.dtype == np.uint16:
+            cv2.imwrite(str(path), mask)
+        else:
+            saved(tmp_path, mask, "mask.png")
+        assert np.array_equal(with_mask(picture, path).mask, halves() > 0)
+        assert np.array_equal(with_mask(picture, str(path)).mask, halves() > 0)
+
+
+def test_a_mask_with_lossy_edges_and_one_that_is_flat():
+    picture = picture_of_array(RGB)
+    noisy = np.where(halves() > 0, 251, 4).astype(np.uint8)
+    assert np.array_equal(with_mask(picture, noisy).mask, halves() > 0)
+    assert with_mask(picture, np.full(GREY.shape, 65535, np.uint16)).mask is None
+    assert not with_mask(picture, np.zeros(GREY.shape, np.uint8)).mask.any()
+
+
+def test_masks_and_alpha_both_count():
+    alpha = np.zeros(GREY.shape, np.uint8)
+    alpha[:30] = 255
+    picture = with_mask(picture_of_array(np.dstack([RGB, alpha])), halves())
+    assert np.array_equal(picture.mask, (alpha > 0) & (halves() > 0))
+    assert with_mask(picture, None) is picture
+
+
+def test_masks_must_fit_their_picture(tmp_path):
+    picture = picture_of_array(RGB)
+    with pytest.raises(InputError, match=r"mask0: a mask must be as large .*, 90 x 60, got 60 x 90"):
+        with_mask(picture, np.zeros((90, 60), np.uint8), "mask0")
+    with pytest.raises(InputError, match=r"mask\.png: a mask must be as large"):
+        with_mask(picture, saved(tmp_path, GREY[:30], "mask.png"))
+    with pytest.raises(InputError, match=r"none\.png: no such file"):
+        with_mask(picture, tmp_path / "none.png")
+
+
+def test_a_mask_lies_on_the_picture_as_displayed(tmp_path):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    picture = read_picture(saved(tmp_path, RGB, exif=exif))
+    assert picture.orientation == 6
+    white = np.zeros((90, 60), np.uint8)
+    white[:20] = 255
+    assert with_mask(picture, white).mask[:20].all()
+    turned = saved(tmp_path, np.ascontiguousarray(np.rot90(white)), "mask.png", exif=exif)
+    assert np.array_equal(with_mask(picture, turned).mask, white > 0)
+
+
+def test_large_pictures_are_stretched_alike(monkeypatch):
+    deep = GREY.astype(np.float32)
+    whole = picture_of_array(deep).rgb
+    monkeypatch.setattr(images, "BLOCK", 500)
+    assert np.array_equal(picture_of_array(deep).rgb, whole)
+    monkeypatch.setattr(images, "SAMPLE", GREY.size // 4)
+    assert np.abs(picture_of_array(deep).rgb.astype(int) - whole).max() <= 4
