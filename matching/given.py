@@ -16,27 +16,28 @@ import numpy as np
 
 from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import nearest_in_both
+from matching.correspondences.distances import nearest_among
 from matching.errors import InputError
 from matching.grouping import Groups, group
-from matching.grouping.local_maps import vote_for_maps
+from matching.grouping.local_maps import better_of, vote_for_maps
 from matching.objects.description import describe_object
 from matching.pipeline import MatchResult
 from matching.threads import default_threads
 
 GRID = 2.0**-24  # of the spread: coarser than what rounding leaves of another unit or of a turn
 VOTERS = 8  # neighbours that choose the map around a match
-FLOOR, SLOPE = 0.005, 0.25  # sigma of the votes: of the spread; of the gap
+FLOOR, SLOPE = 0.005, 0.2  # sigma of the votes: of the spread; of the gap
+LEAST_SAMPLE = 100  # matches among which voters are looked for
 AGREEING = 0.6  # share of its neighbours that a match must agree with, to tell the working unit, ...
 ENOUGH = 8  # ... of at least so many matches
 SPACING = 14.0  # working pixels from such a match to the farthest of its VOTERS, or ...
 RESIDUAL = 0.8  # ... between it and its neighbours, in the median: the larger unit is taken
 LEAST_UNIT = 1 / 2000  # of the spread
-CANDIDATES = 128  # matches among which neighbours are chosen, for a time that grows with their number
+CANDIDATES = 64  # matches among which neighbours are chosen, for a time that grows with their number
 LISTED = (
     3000  # matches that `ClusteringConfig.min_affinity` is meant for; for others it is RISE (LISTED / n)^1.5
 )
-RISE, MOST_RISE = 100.0, 1e4  # times as much, at most MOST_RISE
+RISE, MOST_RISE = 200.0, 1e4  # times as much, at most MOST_RISE
 LEAST_MATCHES = 8  # of an object among few matches
 
 
@@ -119,9 +120,7 @@ def _group(xy0, xy1, maps, sizes, score, config):
 
 def _correspondences(matches):
     """The matches in working pixels, with the maps that their neighbours choose, and the working unit."""
-    points = Correspondences(matches.xy0, matches.xy1, np.empty((0, 2, 2)))
-    near = nearest_in_both(points, VOTERS, default_threads())
-    local = vote_for_maps(matches.xy0, matches.xy1, near, FLOOR, SLOPE, matches.maps)
+    local = _local_maps(matches)
     agreeing = local.support > AGREEING
     if np.count_nonzero(agreeing) >= ENOUGH:
         spacing, residual = np.median(local.gap[agreeing]), np.median(local.residual[agreeing])
@@ -129,6 +128,23 @@ def _correspondences(matches):
         spacing, residual = np.median(local.gap), 0.0
     unit = max(spacing / SPACING, residual / RESIDUAL, LEAST_UNIT)
     return Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps), unit
+
+
+def _local_maps(matches):
+    """The LocalMaps of the matches: of the maps by the nearest of all matches, of a fourth of them, of a
+    sixteenth and so on, the one that explains its neighbours best. Where matches are so dense that they are
+    no farther apart than they are accurate, the nearest ones tell nothing.
+    """
+    xy0, xy1, own = matches.xy0, matches.xy1, matches.maps
+    places = np.hstack([xy0, xy1])
+    shuffled = np.random.default_rng(0).permutation(len(places))
+    best, n = None, len(places)
+    while best is None or n >= LEAST_SAMPLE:
+        near = nearest_among(places, np.sort(shuffled[:n]), min(VOTERS, n - 1), default_threads())
+        local = vote_for_maps(xy0, xy1, near, FLOOR, SLOPE, own)
+        best = local if best is None else better_of(best, local)
+        n //= 4
+    return best
 
 
 def _adapted(config, n):

@@ -123,6 +123,14 @@ def nearest_in_other_parts(correspondences, parts, k, reach):
     return nearest
 
 
+def nearest_among(x, rows, k, n_threads=1):
+    """(n, k) the k nearest others of each point that are among the rows; k < len(rows)."""
+    near = rows[cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
+    own = near == np.arange(len(x))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return near[~own].reshape(len(x), k)
+
+
 def nearest_others(x, k, rows=slice(None), n_threads=1):
     """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
     near = cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]

@@ -72,11 +72,19 @@ def vote_for_maps(
     if own is None:
         return voted
     by_own = _explained(xy0, xy1, near, floor, slope, own)
-    better = (voted.support > by_own.support) & (voted.support > 0.5)
+    return _chosen((voted.support > by_own.support) & (voted.support > 0.5), voted, by_own)
+
+
+def better_of(first: LocalMaps, second: LocalMaps) -> LocalMaps:
+    """Of two maps around each match the one that explains more of its neighbours; the first where both do."""
+    return _chosen(second.support > first.support, second, first)
+
+
+def _chosen(which, ones, others):
     return LocalMaps(
-        np.where(better[:, None, None], voted.maps, own),
+        np.where(which[:, None, None], ones.maps, others.maps),
         *(
-            np.where(better, getattr(voted, name), getattr(by_own, name))
+            np.where(which, getattr(ones, name), getattr(others, name))
             for name in ("support", "residual", "gap")
         ),
     )
