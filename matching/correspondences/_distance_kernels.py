@@ -15,28 +15,54 @@ def acc_nearest(table, part, slope, k, start, stop, nearest, distance):
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
     """
-    m = table.shape[1]
-    row = np.empty(m, np.float32)
+    row = np.empty(table.shape[1], np.float32)
+    for i in range(start, stop):
+        _acc_row(table, i, slope, row)
+        for j in range(len(row)):
+            if part[j] == part[i]:
+                row[j] = np.inf
+        _smallest(row, k, nearest[i], distance[i])
+
+
+@njit
+def acc_nearest_among(table, among, slope, k, start, stop, nearest, distance):
+    """`acc_nearest` among the correspondences in a row of among (m, c), of which -1 are none. What there is
+    less of than k is -1, at an infinite distance.
+    """
+    c = among.shape[1]
+    own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
+    for i in range(start, stop):
+        own[:, 0] = table[:, i]
+        for n in range(c):
+            own[:, 1 + n] = table[:, among[i, n]]
+        _acc_row(own, 0, slope, row)
+        row[0] = np.inf
+        for n in range(c):
+            if among[i, n] < 0:
+                row[1 + n] = np.inf
+        _smallest(row, k, chosen, distance[i])
+        for n in range(k):
+            nearest[i, n] = among[i, chosen[n] - 1] if chosen[n] > 0 else -1
+
+
+@inner
+def _acc_row(table, i, slope, row):
+    """row (m,): the distances of `acc_nearest` between i and all of the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
     f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
     g00, g01, g10, g11 = table[8], table[9], table[10], table[11]
-    for i in range(start, stop):
-        for j in range(m):
-            ux, uy = x0[j] - x0[i], y0[j] - y0[i]
-            vx, vy = x1[j] - x1[i], y1[j] - y1[i]
-            px, py = vx - (f00[i] * ux + f01[i] * uy), vy - (f10[i] * ux + f11[i] * uy)
-            qx, qy = ux - (g00[i] * vx + g01[i] * vy), uy - (g10[i] * vx + g11[i] * vy)
-            rx, ry = vx - (f00[j] * ux + f01[j] * uy), vy - (f10[j] * ux + f11[j] * uy)
-            sx, sy = ux - (g00[j] * vx + g01[j] * vy), uy - (g10[j] * vx + g11[j] * vy)
-            row[j] = quarter * (
-                math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
-                + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
-            ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
-        for j in range(m):
-            if part[j] == part[i]:
-                row[j] = np.inf
-        _smallest(row, k, nearest[i], distance[i])
+    for j in range(len(row)):
+        ux, uy = x0[j] - x0[i], y0[j] - y0[i]
+        vx, vy = x1[j] - x1[i], y1[j] - y1[i]
+        px, py = vx - (f00[i] * ux + f01[i] * uy), vy - (f10[i] * ux + f11[i] * uy)
+        qx, qy = ux - (g00[i] * vx + g01[i] * vy), uy - (g10[i] * vx + g11[i] * vy)
+        rx, ry = vx - (f00[j] * ux + f01[j] * uy), vy - (f10[j] * ux + f11[j] * uy)
+        sx, sy = ux - (g00[j] * vx + g01[j] * vy), uy - (g10[j] * vx + g11[j] * vy)
+        row[j] = quarter * (
+            math.sqrt(px * px + py * py) + math.sqrt(qx * qx + qy * qy)
+            + math.sqrt(rx * rx + ry * ry) + math.sqrt(sx * sx + sy * sy)
+        ) + half_slope * (math.sqrt(ux * ux + uy * uy) + math.sqrt(vx * vx + vy * vy))  # fmt: skip
 
 
 @inner

@@ -51,12 +51,13 @@ def within_reach(points, others, reach):
     return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])
 
 
-def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0, parts=None):
+def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0, parts=None, among=None):
     """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
 
     Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index
     first. With nearness, distances are d_ij + nearness (|x0_i - x0_j| + |x1_i - x1_j|) / 2. With parts (m,),
-    integers, neighbours are of other parts.
+    integers, neighbours are of other parts. With among (m, c), integers, neighbours of i are of row i, which
+    may be filled up with -1; so are the neighbours then, at an infinite distance.
     """
     m = len(correspondences)
     parts = np.arange(m) if parts is None else parts
@@ -81,9 +82,58 @@ def agree(correspondences, i, j, scale, slope):
     return distance**2 < scale**2 + (slope * gap) ** 2
 
 
-def nearest_others(x, k, rows=slice(None)):
+def nearest_in_both(correspondences, k, n_threads=1):
+    """(m, k) int64: the k others nearest to each, by |x0_i - x0_j|^2 + |x1_i - x1_j|^2; m - 1 where that is
+    less. True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
+    """
+    places = np.hstack([correspondences.xy0, correspondences.xy1])
+    return nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
+
+
+def nearest_in_other_parts(correspondences, parts, k, reach):
+    """(m, k) int64: the k nearest in both images that are of other parts and within reach in both; -1 where
+    there are fewer.
+    """
+    places = np.hstack([correspondences.xy0, correspondences.xy1])
+    rows = [np.flatnonzero(parts == p) for p in range(parts.max() + 1)]
+    low, high = (np.array([of(places[r], axis=0) for r in rows]) for of in (np.min, np.max))
+    pairs = []
+    for p, own in enumerate(rows):
+        touching = ((low < high[p] + reach) & (high > low[p] - reach)).all(axis=1)
+        for other in np.flatnonzero(touching):
+            if other == p:
+                continue
+            inside = own[
+                ((places[own] > low[other] - reach) & (places[own] < high[other] + reach)).all(axis=1)
+            ]
+            n = min(k, len(rows[other]))
+            gap, near = cKDTree(places[rows[other]]).query(
+                places[inside], [*range(1, n + 1)], distance_upper_bound=2 * reach
+            )
+            found = np.isfinite(gap)
+            i = np.broadcast_to(inside[:, None], gap.shape)[found]
+            pairs.append((i, rows[other][near[found]], gap[found]))
+    nearest = np.full((len(places), k), -1, np.int64)
+    if pairs:
+        i, j, gap = (np.concatenate(column) for column in zip(*pairs, strict=True))
+        order = np.lexsort((j, gap, i))
+        i, j = i[order], j[order]
+        rank = np.arange(len(i)) - np.searchsorted(i, i)
+        nearest[i[rank < k], rank[rank < k]] = j[rank < k]
+    return nearest
+
+
+def nearest_among(x, rows, k, n_threads=1):
+    """(n, k) the k nearest others of each point that are among the rows; k < len(rows)."""
+    near = rows[cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
+    own = near == np.arange(len(x))[:, None]
+    own[~own.any(axis=1), -1] = True
+    return near[~own].reshape(len(x), k)
+
+
+def nearest_others(x, k, rows=slice(None), n_threads=1):
     """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
-    near = cKDTree(x).query(x[rows], k + 1)[1]
+    near = cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
     own = near == np.arange(len(x))[rows, None]
     own[~own.any(axis=1), -1] = True

@@ -21,7 +21,7 @@ import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import acc_neighbors
+from matching.correspondences.distances import acc_neighbors, nearest_in_both, nearest_in_other_parts
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
@@ -50,6 +50,9 @@ class GraphConfig:
     rounds : int
         Of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of the
         features stay.
+    n_candidates : int or None
+        Neighbours are chosen among so many correspondences nearest in both images; None: among all, in a
+        time that grows with the square of their number.
     """
 
     scale: float = 6.0
@@ -58,8 +61,11 @@ class GraphConfig:
     ridge: float = 400.0
     nearness: float = 1 / 128
     rounds: int = 4
+    n_candidates: int | None = None
 
     def __post_init__(self):
+        if self.n_candidates is not None:
+            check_at_least(self, n_candidates=1)
         check_at_least(self, scale=1e-3, slope=0, coarseness=1e-3, ridge=1e-3, nearness=0, rounds=0)
 
 
@@ -95,15 +101,28 @@ def build_graph(
     """
     k = min(n_neighbors, len(correspondences) - 1)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    knn = acc_neighbors(correspondences, k, n_threads, config.nearness)
+    among = None
+    if config.n_candidates is not None:
+        among = nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
+    knn = acc_neighbors(correspondences, k, n_threads, config.nearness, among=among)
     weights = edge_weights(correspondences, knn, *coarse)
     if config.rounds == 0:
         return knn, _affinity_graph(knn, weights)
     fitted = fit_local_maps(correspondences, knn, weights, config)
     if parts is not None:
         k = min(k, len(parts) - int(np.bincount(parts).max()))
-    knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts)
+        if among is not None:
+            among = nearest_in_other_parts(
+                fitted, parts, max(config.n_candidates, k), _radius(fitted, parts, reach)
+            )
+    knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts, among)
     return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
+
+
+def _radius(correspondences, parts, reach):
+    """The farthest in either image that is within reach in pixels of the image where an object is smaller."""
+    growth = [np.median(correspondences.growth[parts == p]) for p in range(parts.max() + 1)]
+    return reach * float(np.max(np.maximum(growth, np.reciprocal(growth))))
 
 
 def edge_weights(
@@ -136,4 +155,8 @@ def fit_local_maps(
 
 def _affinity_graph(knn: KnnGraph, weights: np.ndarray) -> AffinityGraph:
     m, k = knn.indices.shape
+    there = knn.indices >= 0
+    if not there.all():
+        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return AffinityGraph(indptr, knn.indices[there], weights[there])
     return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())

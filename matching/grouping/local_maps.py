@@ -1,14 +1,19 @@
-"""Maps around matches that come as points alone: what the matches nearest in both pictures tell.
+"""Maps around matches that come as points: what the matches nearest in both images tell.
 
-Features have a size and a direction, which predict how the picture around them moves. Points have neither,
-but two of them do: a similarity takes a match and its neighbour from one picture to the other. Of these
-similarities, one for each neighbour, the neighbours choose the one that explains most of them.
+Features have a size and a direction, which predict how the image around them moves. Points have neither, but
+two of them do: a similarity takes a match and its neighbour from one image to the other. Of these
+similarities, one for each neighbour, the neighbours choose the one that explains most of them. That looks at
+no absolute direction or size, so it holds for images turned against each other by any angle.
+
+Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) -
+M_i (x0_j - x0_i)|, sigma^2 = floor^2 + (slope gap)^2.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from scipy.spatial import cKDTree
 
 from matching.grouping import _vote_kernels
 
@@ -16,34 +21,78 @@ ROUNDS = 2  # of the fit to the neighbours that agree with the chosen map
 MOST_CHANGE = 30.0  # of lengths: a map that shrinks or stretches more comes from points that all but coincide
 
 
-def nearest_in_both(xy0: np.ndarray, xy1: np.ndarray, n_neighbors: int, n_threads: int = 1) -> np.ndarray:
-    """(m, k) int64: the matches nearest to each by the distances in both pictures, |x0_i - x0_j|^2 +
-    |x1_i - x1_j|^2; k is n_neighbors, or m - 1 where that is less.
+@dataclass(frozen=True, eq=False)
+class LocalMaps:
+    """Maps around m matches, and how well they explain the k neighbours of each.
+
+    Attributes
+    ----------
+    maps : (m, 2, 2) float64
+    support : (m,) float64
+        Share of the neighbours that is explained, in [0, 1].
+    residual : (m,) float64
+        Median over the neighbours of how far they are from where the map takes them.
+    gap : (m,) float64
+        How far away the farthest of the neighbours is, in the image where that is more.
     """
-    places = np.hstack([xy0, xy1])
-    k = min(n_neighbors, len(places) - 1)
-    near = cKDTree(places).query(places, k + 1, workers=n_threads)[1].reshape(len(places), -1)
-    own = near == np.arange(len(places))[:, None]
-    own[~own.any(axis=1), -1] = True  # crowded out by matches at the same place
-    return near[~own].reshape(len(places), k)
+
+    maps: np.ndarray
+    support: np.ndarray
+    residual: np.ndarray
+    gap: np.ndarray
 
 
 def vote_for_maps(
-    xy0: np.ndarray, xy1: np.ndarray, near: np.ndarray, scale: float, slope: float
-) -> np.ndarray:
-    """(m, 2, 2) float64: a similarity map around each match that its neighbours agree on.
+    xy0: np.ndarray,
+    xy1: np.ndarray,
+    near: np.ndarray,
+    floor: float,
+    slope: float,
+    own: np.ndarray | None = None,
+) -> LocalMaps:
+    """The maps around matches that their neighbours agree on.
 
     Parameters
     ----------
     xy0, xy1 : (m, 2) float64
     near : (m, k) int64
         The neighbours of each.
-    scale, slope : float
-        A neighbour is explained where it is off by less than the root of scale^2 + (slope gap)^2.
+    floor, slope : float
+        Of sigma.
+    own : (m, 2, 2) float64, optional
+        The maps that the features themselves predict: each stays where it explains no less, or where most of
+        the neighbours are explained by none.
     """
+    xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
-    points = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
-    _vote_kernels.voted_similarities(*points, near, float(scale), float(slope), ROUNDS, maps)
+    _vote_kernels.voted_similarities(xy0, xy1, near, float(floor), float(slope), ROUNDS, maps)
     growth = np.sqrt(np.linalg.det(maps))
     maps[~((growth > 1 / MOST_CHANGE) & (growth < MOST_CHANGE))] = np.eye(2)
-    return maps
+    voted = _explained(xy0, xy1, near, floor, slope, maps)
+    if own is None:
+        return voted
+    by_own = _explained(xy0, xy1, near, floor, slope, own)
+    return _chosen((voted.support > by_own.support) & (voted.support > 0.5), voted, by_own)
+
+
+def better_of(first: LocalMaps, second: LocalMaps) -> LocalMaps:
+    """Of two maps around each match the one that explains more of its neighbours; the first where both do."""
+    return _chosen(second.support > first.support, second, first)
+
+
+def _chosen(which, ones, others):
+    return LocalMaps(
+        np.where(which[:, None, None], ones.maps, others.maps),
+        *(
+            np.where(which, getattr(ones, name), getattr(others, name))
+            for name in ("support", "residual", "gap")
+        ),
+    )
+
+
+def _explained(xy0, xy1, near, floor, slope, maps):
+    u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
+    residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
+    gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))
+    explained = 1 / (1 + residual**2 / (floor**2 + (slope * gap) ** 2))
+    return LocalMaps(maps, explained.mean(axis=1), np.median(residual, axis=1), gap.max(axis=1))

@@ -127,7 +127,7 @@ def _polish(correspondences, objects, free, known, config):
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
-    kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
+    kept = suppression.find_uncovered(*places, both, how.share, how.by_one, how.reach)
     return [both[k] for k in kept if k >= len(known)]
 
 

@@ -16,8 +16,8 @@ from scipy.spatial import cKDTree
 
 from matching.errors import check_at_least
 
-REACH = 15.0  # pixels from a point to a match that covers it, or ...
-NEIGHBORS = 4  # ... as far as these nearest ones of that match are, where matches are sparse
+REACH = 15.0  # pixels
+NEIGHBORS = 4  # of a match: where matches are sparse, it covers as far as these are
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,19 @@ class SuppressionConfig:
     by_one : bool
         Whether one larger object must hold that share in both images: where two things stand twice in either
         image, each of the four objects lies amid others in both.
+    reach : float
+        Pixels from a point to a match that covers it, at least.
     """
 
     share: float = 0.5
     by_one: bool = False
+    reach: float = REACH
 
     def __post_init__(self):
-        check_at_least(self, share=0)
+        check_at_least(self, share=0, reach=0)
 
 
-def find_uncovered(xy0, xy1, parts, share, by_one=False):
+def find_uncovered(xy0, xy1, parts, share, by_one=False, reach=REACH):
     """The numbers of the parts that have a place of their own, rising.
 
     parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
@@ -58,13 +61,13 @@ def find_uncovered(xy0, xy1, parts, share, by_one=False):
             continue
         kept.append(k)
         for there, xy in zip(places, points, strict=True):
-            there.append(_Place(xy))
+            there.append(_Place(xy, reach))
     return np.array(kept, np.int64)
 
 
 def amid(points: np.ndarray, others: np.ndarray) -> np.ndarray:
     """(n,) bool: which of the points (n, 2) lie amid others (k, 2) of the same picture."""
-    return _Place(others).covers(points)
+    return _Place(others, REACH).covers(points)
 
 
 def _covered(places, points):
@@ -79,8 +82,8 @@ def _covered(places, points):
 class _Place:
     """Where a part is in one picture."""
 
-    def __init__(self, points):
-        self.points = points
+    def __init__(self, points, least):
+        self.points, self.least = points, least
         self.low, self.high = points.min(axis=0), points.max(axis=0)
 
     @cached_property
@@ -90,10 +93,10 @@ class _Place:
     @cached_property
     def reach(self):
         k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
-        return max(REACH, float(np.median(self.tree.query(self.tree.data, [k])[0])))
+        return max(self.least, float(np.median(self.tree.query(self.tree.data, [k])[0])))
 
     def covers(self, points):
-        covered = ((points > self.low - REACH) & (points < self.high + REACH)).all(axis=1)
+        covered = ((points > self.low - self.least) & (points < self.high + self.least)).all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
             covered[covered] = np.isfinite(gap)

@@ -1,0 +1,149 @@
+"""Matches on several moving, bending surfaces, and outliers among them, with the object of each known.
+
+Notation: picture k is a window of 1 x 1 (times `size`), seen by a pinhole camera of focal length 1. An object
+is a surface: a window of picture 0 and the depth of each of its points. It moves rigidly in space, bends a
+little in its picture, and is seen by the second camera.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import Delaunay
+
+FIELD = 6  # waves that bends and depths are sums of
+NEAREST = 2.0  # depth at which objects stand, in focal lengths; they are up to twice as far away
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceMatches:
+    """n matches.
+
+    Attributes
+    ----------
+    xy0, xy1 : (n, 2) float64
+    label : (n,) int64
+        The object of each, 0, 1, ...; -1 for outliers.
+    """
+
+    xy0: NDArray[np.float64]
+    xy1: NDArray[np.float64]
+    label: NDArray[np.int64]
+
+
+def moving_surfaces(
+    seed: int,
+    *,
+    n_objects: int = 3,
+    matches: tuple[int, int] = (30, 120),
+    outliers: float = 0.5,
+    noise: float = 1.0,
+    size: float = 600.0,
+    turn: float = 0.5,
+    tilt: float = 0.3,
+    zoom: float = 1.5,
+    relief: float = 0.1,
+    bend: float = 0.01,
+) -> SurfaceMatches:
+    """Matches on surfaces that moved.
+
+    Parameters
+    ----------
+    seed : int
+        Same arguments, same matches.
+    n_objects : int
+    matches : pair of int
+        The least and the most of an object.
+    outliers : float
+        Share of all matches. Half of them are a point of an object with a place somewhere else, as false
+        matches of features are, the others are anywhere.
+    noise : float
+        Standard deviation of a coordinate.
+    size : float
+        Of either picture.
+    turn, tilt : float
+        Radians: standard deviation of the rotation in the picture and out of it.
+    zoom : float
+        Objects come as much nearer or farther, at most.
+    relief : float
+        Depth of a surface, in widths of the object; half of all have a fold in it, as boxes have.
+    bend : float
+        Of an object's points in picture 1 beyond rigid motion, in widths of it.
+    """
+    if n_objects < 0 or not 0 <= outliers < 1 or matches[0] < 1 or matches[1] < matches[0]:
+        raise ValueError(
+            "n_objects must be at least 0, outliers in [0, 1), matches a pair that rises from 1, "
+            f"got {n_objects}, {outliers}, {matches}"
+        )
+    rng = np.random.default_rng(seed)
+    parts = [
+        _surface(rng, rng.integers(matches[0], matches[1] + 1), turn, tilt, zoom, relief, bend)
+        for _ in range(n_objects)
+    ]
+    parts = [part for part in _seen(parts) if len(part[0]) >= matches[0]]
+    n_true = sum(len(x0) for x0, _ in parts)
+    n_false = round(n_true * outliers / (1 - outliers)) if parts else matches[1]
+    false0, false1 = rng.uniform(0, 1, (2, n_false, 2))
+    if parts:
+        half = n_false // 2
+        points0, points1 = (np.vstack([part[k] for part in parts]) for k in (0, 1))
+        false0[:half] = points0[rng.integers(n_true, size=half)] + rng.normal(0, 0.002, (half, 2))
+        false1[half // 2 : half] = points1[rng.integers(n_true, size=half - half // 2)]
+    xy0 = np.vstack([*(x0 for x0, _ in parts), false0]) * size
+    xy1 = np.vstack([*(x1 for _, x1 in parts), false1]) * size
+    label = np.repeat([*range(len(parts)), -1], [*(len(x0) for x0, _ in parts), n_false])
+    xy0, xy1 = (xy + rng.normal(0, noise / np.sqrt(2), xy.shape) for xy in (xy0, xy1))
+    order = rng.permutation(len(label))
+    return SurfaceMatches(xy0[order], xy1[order], label[order])
+
+
+def _surface(rng, n, turn, tilt, zoom, relief, bend):
+    """n points (n, 2) of an object in picture 0, where they are in picture 1, and its depths in both."""
+    width = rng.uniform(0.15, 0.45)
+    shape = rng.uniform(0.6, 1.0, 2) * width
+    u = rng.uniform(-0.5, 0.5, (n, 2)) * shape  # from its middle
+    middle0, middle1 = rng.uniform(width / 2, 1 - width / 2, (2, 2))
+    depth = rng.uniform(NEAREST, 2 * NEAREST)
+    # surface in space: z above the object's plane, as wide as it is deep
+    z = relief * width * _waves(rng, u / width)
+    if rng.random() < 0.5:  # two faces of a box
+        across = np.array([np.cos(a := rng.uniform(0, np.pi)), np.sin(a)])
+        z = z + rng.uniform(0.3, 1.0) * np.abs(u @ across - rng.uniform(-0.2, 0.2) * width)
+    body = np.column_stack([u, z]) * depth
+    rotation = _rotation(rng.normal(0, tilt, 2), rng.normal(0, turn))
+    moved = body @ rotation.T
+    there = depth * np.exp(rng.uniform(-1, 1) * np.log(zoom))
+    x0 = body[:, :2] / (depth + body[:, 2:])
+    x1 = moved[:, :2] / np.maximum(there + moved[:, 2:], 0.2 * there)
+    x1 = x1 + bend * width * np.column_stack([_waves(rng, u / width), _waves(rng, u / width)])
+    return x0 + middle0, x1 + middle1, depth, there
+
+
+def _seen(parts):
+    """Points of the objects in either picture, without those that a nearer object hides in one of them."""
+    seen = []
+    for part in parts:
+        hidden = np.zeros(len(part[0]), bool)
+        for other in parts:
+            for k in (0, 1):
+                if other[2 + k] < part[2 + k]:
+                    hidden |= Delaunay(other[k]).find_simplex(part[k]) >= 0
+        seen.append((part[0][~hidden], part[1][~hidden]))
+    return seen
+
+
+def _waves(rng, u):
+    """(n,) a smooth random field over places (n, 2) in a window of 1 x 1, of standard deviation about 1."""
+    waves, phase = rng.normal(0, 4.0, (FIELD, 2)), rng.uniform(0, 2 * np.pi, FIELD)
+    return np.sqrt(2 / FIELD) * np.cos(u @ waves.T + phase).sum(axis=1)
+
+
+def _rotation(tilts, turn):
+    """(3, 3) rotation by `turn` about the line of sight after tilts about the axes of the picture."""
+    a, b, c = (np.array([np.cos(t), np.sin(t)]) for t in (*tilts, turn))
+    about_x = np.array([[1, 0, 0], [0, a[0], -a[1]], [0, a[1], a[0]]])
+    about_y = np.array([[b[0], 0, b[1]], [0, 1, 0], [-b[1], 0, b[0]]])
+    about_z = np.array([[c[0], -c[1], 0], [c[1], c[0], 0], [0, 0, 1]])
+    return about_z @ about_y @ about_x
