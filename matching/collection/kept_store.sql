@@ -1,4 +1,4 @@
--- The pictures of a kept index. docs/index.md explains it.
+-- The pictures of a kept index. docs/kept-index.md explains it.
 
 -- What it was made with: format, version (of gdl-match), features (JSON), codebook (SHA-256).
 CREATE TABLE settings (
