@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 
 from matching.correspondences.candidates import CandidateConfig
 from matching.errors import InputError, check_at_least
+from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.planes import PlanesConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -27,10 +29,19 @@ class MatchConfig:
     grouping : str
         How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
+    view_synthesis : bool
+        Whether features of simulated views of both pictures are matched as well where nothing sure is found
+        without them (`matching.view_synthesis`).
+    sure_score : float
+        Score of the best object from which on a pair counts as solved, so that no (further) views are
+        looked at. Unrelated pictures stay below 0.18; pairs whose objects score less than this are often
+        matched in part only.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
+    view_synthesis: bool = False
+    sure_score: float = 0.3
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -38,15 +49,19 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
+    planes: PlanesConfig = PlanesConfig()
 
     def __post_init__(self):
         for field in fields(self):
             kind, value = type(field.default), getattr(self, field.name)
-            if kind not in (int, bool) and not isinstance(value, kind):
+            if kind not in (int, float) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1)
+        check_at_least(self, max_pixels=1, sure_score=0)
         if self.grouping not in GROUPINGS:
             raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
+        if self.grouping == "paper" and self.view_synthesis:
+            raise InputError("view_synthesis must be off where grouping is 'paper', which has no views")
         if self.grouping == "paper" and self.clustering.n_clusters is None:
             raise InputError("n_clusters must be a number where grouping is 'paper', got None")
 

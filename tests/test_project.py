@@ -27,6 +27,7 @@ LAYERS = {  # a folder or module imports from those before it
         "grouping",
         "objects",
         "config",
+        "view_synthesis",
         "pipeline",
         "given",
         "output",

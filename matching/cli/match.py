@@ -61,6 +61,8 @@ def _match(arguments, rivals):
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
+    if config.view_synthesis and arguments.method in rivals:
+        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
     with warnings_in_a_line():
         result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())

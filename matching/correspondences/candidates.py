@@ -97,7 +97,7 @@ def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads
         _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
         for k in range(len(KINDS))
     ]
-    shares = _equal_shares([len(part) for part in parts], config.max_matches)
+    shares = equal_shares([len(part) for part in parts], config.max_matches)
     ends = [int(share * (1 + config.reserve)) for share in shares]
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
     reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
@@ -109,7 +109,7 @@ def join_candidates(parts):
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
-def _equal_shares(available, total):
+def equal_shares(available, total):
     """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
