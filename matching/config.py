@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from matching.correspondences.candidates import CandidateConfig
-from matching.errors import InputError, check_at_least
 from matching.correspondences.view_candidates import ViewCandidatesConfig
+from matching.errors import InputError, check_at_least
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.view_candidates import match_views
@@ -17,6 +19,8 @@ from matching.features.views import ViewedPicture, join_features, view_levels
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.planes import as_planes
 from matching.threads import default_threads
+
+SURE_MATCHES = 100  # of an object, for which more views are no longer worth their time
 
 
 def is_sure(groups: Groups, config: MatchConfig) -> bool:
@@ -55,6 +59,6 @@ def find_in_views(
         planes = as_planes(correspondences, groups, config.planes, config.suppression.share)
         if len(planes.scores):
             found = candidates, planes
-        if is_sure(planes, config):
+        if is_sure(planes, config) and np.bincount(planes.labels[planes.labels >= 0])[0] >= SURE_MATCHES:
             break
     return found

@@ -85,7 +85,7 @@ def match_views(
     return join_candidates([*listed, *pool]), int(shares.sum())
 
 
-def _best(features0, features1, kind, most, config, views, n_threads):
+def _best(features0, features1, reach, most, config, views, n_threads):
     """Candidates of one kind, one for each pair of places, by rising ratio."""
     pairs = (
         [_nearest_pairs(features0, features1, side, config, views, n_threads) for side in (False, True)]
@@ -102,7 +102,7 @@ def _best(features0, features1, kind, most, config, views, n_threads):
             _sizes(features0.frames[i]),
             _sizes(features1.frames[j]),
             config.duplicate_radius,
-            REACH[kind],
+            reach,
             FARTHEST,
             most,
         )

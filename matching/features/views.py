@@ -21,6 +21,7 @@ from matching import _opencv
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
 ANTIALIASING = 0.8  # pixels of blur a unit of sqrt(tilt^2 - 1) before squeezing, as ASIFT has it
+SHARE = 0.25  # of max_features, a unit of area: up to 60,000 in all views, which take seconds to match
 BORDER = {"mser": 1.5, "sift": 4.0}  # radii of a region around its centre that must lie inside the picture
 
 
@@ -105,12 +106,12 @@ def extract_from_view(
     grey : (h, w) uint8
     view : View
     config : FeatureConfig
-        `max_features` is of the whole picture: a view may have 1 / tilt of it.
+        `max_features` is of the whole picture: a view may have SHARE / tilt of it.
     mask : (h, w) bool, optional
         Where centres may lie.
     """
     image, matrix = _opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
-    most = max(int(config.max_features / view.tilt), 1)
+    most = max(int(SHARE * config.max_features / view.tilt), 1)
     inside = _opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
     own = replace(config, regions=view.kinds, max_features=most)
     return _within(map_back(extract_features(image, own, inside), matrix), grey.shape)

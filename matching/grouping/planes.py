@@ -133,8 +133,8 @@ def fit_plane(
 ) -> np.ndarray | None:
     """The homography (3, 3) that takes x (n, 2) to y with the least errors in both images, robustly.
 
-    Iteratively reweighted least squares with the weights of Geman and McClure, from a start near the solution.
-    None where it gets lost.
+    Iteratively reweighted least squares with the weights of Geman and McClure, from a start near the
+    solution. None where it gets lost.
 
     Parameters
     ----------
