@@ -150,9 +150,7 @@ def tilt(image, tilt, angle, antialiasing):
         sigma = np.sqrt(variance) / whole
         view = cv2.GaussianBlur(view, (0, 1), sigmaX=sigma, sigmaY=1, borderType=cv2.BORDER_REPLICATE)
     squeeze = np.array([[1 / tilt, 0, 0], [0, 1, 0], [0, 0, 1]])
-    of_means = np.array(
-        [[whole, 0, (whole - 1) / 2], [0, 1, 0], [0, 0, 1]]
-    )  # to the turned picture
+    of_means = np.array([[whole, 0, (whole - 1) / 2], [0, 1, 0], [0, 0, 1]])  # to the turned picture
     size = int((long - 1) / tilt) + 1, high
     view = cv2.warpAffine(view, (squeeze @ of_means)[:2], size, borderMode=cv2.BORDER_REPLICATE)
     return view, (squeeze @ turn)[:2]

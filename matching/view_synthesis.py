@@ -8,8 +8,7 @@ others are; the objects are the groups that are planes (`matching.grouping.plane
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from dataclasses import replace
 
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
@@ -17,10 +16,10 @@ from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import Features
 from matching.features.views import ViewedPicture, join_features, view_levels
 from matching.grouping import Correspondences, Groups, group
-from matching.grouping.planes import as_planes
+from matching.grouping.planes import count_places, find_planes
 from matching.threads import default_threads
 
-SURE_MATCHES = 100  # of an object, for which more views are no longer worth their time
+SURE_PLACES = 100  # of the best object, see `PlanesConfig.min_places`, for which no more views are needed
 
 
 def is_sure(groups: Groups, config: MatchConfig) -> bool:
@@ -48,6 +47,7 @@ def find_in_views(
         None instead of both where no level has an object.
     """
     n_threads, found = default_threads(), None
+    narrow = replace(config, objects=replace(config.objects, min_width=config.planes.min_width))
     for views in view_levels(config.features.regions):
         both = [
             join_features([own, picture.features(views, n_threads)])
@@ -55,10 +55,11 @@ def find_in_views(
         ]
         candidates, n_listed = match_views(*both, config.candidates, config.view_candidates, n_threads)
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-        groups = group(correspondences, n_listed, config, n_threads)
-        planes = as_planes(correspondences, groups, config.planes, config.suppression.share)
+        groups = group(correspondences, n_listed, narrow, n_threads)
+        planes = find_planes(correspondences, groups, config.planes)
         if len(planes.scores):
             found = candidates, planes
-        if is_sure(planes, config) and np.bincount(planes.labels[planes.labels >= 0])[0] >= SURE_MATCHES:
+        best = correspondences[planes.labels == 0]
+        if is_sure(planes, config) and count_places(best, config.planes.cell) >= SURE_PLACES:
             break
     return found

@@ -37,53 +37,68 @@ class PlanesConfig:
         How far a match may be from where the plane has it.
     scale : float
         Error at which a match has a quarter of its weight in the fit.
-    min_matches : int
-        Matches that an object has.
+    min_score : float
+        Least score of its group. Unrelated pictures reach 0.24 with views: there are ten times as many
+        features, among them many of the same place.
+    cell, min_places : float, int
+        Squares of so many pixels that its matches take in either image, at least. Unrelated pictures reach
+        33, and where they have a better score, as two lines of print, 18.
+    min_width : float
+        As of other objects (`ObjectsConfig.min_width`): what is seen from the side is narrow.
+    covered : float
+        Share of its places amid those of larger objects, in one of the images, from which on it is no
+        object: a place shows one thing, and windows match the next ones on a house.
     """
 
     tolerance: float = 6.0
     scale: float = 2.0
-    min_matches: int = 20
+    min_score: float = 0.25
+    cell: float = 8.0
+    min_places: int = 35
+    min_width: float = 0.04
+    covered: float = 0.25
 
     def __post_init__(self):
-        check_at_least(self, tolerance=0, scale=1e-3, min_matches=4)
+        check_at_least(self, tolerance=0, scale=1e-3, min_score=0, cell=1e-3, min_places=4, min_width=0)
+        check_at_least(self, covered=0)
 
 
-def as_planes(
-    correspondences: Correspondences, groups: Groups, config: PlanesConfig, covered: float
-) -> Groups:
+def find_planes(correspondences: Correspondences, groups: Groups, config: PlanesConfig) -> Groups:
     """The groups that are planes, with all matches that their planes explain.
 
     A group is replaced by the correspondences, anywhere, that its plane explains. The group with most of
-    them chooses first. What lies amid a larger one in both images goes: windows of a house that were matched
-    with the next ones.
+    them chooses first, and those behind it must have places of their own.
 
     Parameters
     ----------
     correspondences : Correspondences
     groups : Groups
     config : PlanesConfig
-    covered : float
-        Share of a group's points amid larger groups, in both images, from which on it goes.
     """
-    planes = [
-        _on_plane(correspondences, np.flatnonzero(groups.labels == k), config)
-        for k in range(len(groups.scores))
-    ]
-    order = sorted(range(len(planes)), key=lambda k: (-len(planes[k]), k))
+    strong = np.flatnonzero(groups.scores >= config.min_score)
+    planes = [_on_plane(correspondences, np.flatnonzero(groups.labels == k), config) for k in strong]
     free, parts, scores = np.ones(len(correspondences), bool), [], []
-    for k in order:
+    for k in sorted(range(len(planes)), key=lambda k: (-len(planes[k]), k)):
         rows = planes[k][free[planes[k]]]
-        if len(rows) >= config.min_matches:
+        if count_places(correspondences[rows], config.cell) >= config.min_places:
             free[rows] = False
             parts.append(rows)
-            scores.append(groups.scores[k])
-    kept = find_uncovered(correspondences.xy0, correspondences.xy1, parts, covered)
-    kept = sorted(kept, key=lambda k: -scores[k])
+            scores.append(groups.scores[strong[k]])
+    kept = set(range(len(parts)))
+    for xy in (correspondences.xy0, correspondences.xy1):
+        kept &= set(find_uncovered(xy, xy, parts, config.covered).tolist())
+    order = sorted(kept, key=lambda k: (-scores[k], k))
     labels = np.full(len(correspondences), -1, np.int64)
-    for label, k in enumerate(kept):
+    for label, k in enumerate(order):
         labels[parts[k]] = label
-    return Groups(labels, np.array([scores[k] for k in kept], float))
+    return Groups(labels, np.array([scores[k] for k in order], float))
+
+
+def count_places(correspondences: Correspondences, cell: float) -> int:
+    """Squares of `cell` pixels that correspondences take, in the image where these are fewer."""
+    return min(
+        len(np.unique(np.floor(xy / cell), axis=0)) for xy in (correspondences.xy0, correspondences.xy1)
+    )
 
 
 def _on_plane(correspondences, members, config):
