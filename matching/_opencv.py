@@ -114,6 +114,54 @@ def sample(image, xy):
     return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
 
 
+def tilt(image, tilt, angle, antialiasing):
+    """A picture as it looks from the side: turned by `angle` radians, then squeezed `tilt` times along x.
+
+    Parameters
+    ----------
+    image : (h, w) uint8
+    tilt : float
+    angle : float
+    antialiasing : float
+        Pixels of blur along x, a unit of sqrt(tilt^2 - 1), before it is squeezed.
+
+    Returns
+    -------
+    view : (h1, w1) uint8
+        All of the picture; beyond its edge, the edge goes on.
+    matrix : (2, 3) float64
+        Takes the picture's pixels to the view's.
+    """
+    c, s = np.cos(angle), np.sin(angle)
+    height, width = image.shape
+    corners = np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]])
+    turned = corners @ np.array([[c, s], [-s, c]])
+    low = turned.min(axis=0)
+    long, high = (np.ceil(turned.max(axis=0) - low).astype(int) + 1).tolist()
+    # Most of the squeezing by means of whole pixels, so that the blur is of few pixels and quick.
+    whole = max(int(tilt / 2), 1)
+    columns = -(-long // whole)
+    turn = np.array([[c, -s, -low[0]], [s, c, -low[1]], [0, 0, 1]])
+    view = cv2.warpAffine(image, turn[:2], (columns * whole, high), borderMode=cv2.BORDER_REPLICATE)
+    if whole > 1:
+        view = cv2.resize(view, (columns, high), interpolation=cv2.INTER_AREA)
+    variance = antialiasing**2 * (tilt**2 - 1) - (whole**2 - 1) / 12  # the mean of n pixels blurs already
+    if variance > 0:
+        sigma = np.sqrt(variance) / whole
+        view = cv2.GaussianBlur(view, (0, 1), sigmaX=sigma, sigmaY=1, borderType=cv2.BORDER_REPLICATE)
+    squeeze = np.array([[1 / tilt, 0, 0], [0, 1, 0], [0, 0, 1]])
+    of_means = np.array([[whole, 0, (whole - 1) / 2], [0, 1, 0], [0, 0, 1]])  # to the turned picture
+    size = int((long - 1) / tilt) + 1, high
+    view = cv2.warpAffine(view, (squeeze @ of_means)[:2], size, borderMode=cv2.BORDER_REPLICATE)
+    return view, (squeeze @ turn)[:2]
+
+
+def warp_mask(mask, matrix, shape):
+    """(h1, w1) bool: a mask as a map (2, 3) of its pixels moves it, false beyond its edges."""
+    warped = cv2.warpAffine(mask.astype(np.uint8), matrix, shape[::-1], flags=cv2.INTER_NEAREST)
+    return warped.astype(bool)
+
+
 def fit_homography(xy0, xy1, tolerance):
     """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random
     state.

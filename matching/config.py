@@ -7,11 +7,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from matching.correspondences.candidates import CandidateConfig
+from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.errors import InputError, check_at_least
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.planes import PlanesConfig
 from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
@@ -33,11 +35,20 @@ class MatchConfig:
     mirrored : bool
         Whether objects are also found that are turned over left to right in one of the pictures. There are
         twice as many candidates then: of mirrored features as many again.
+    view_synthesis : bool
+        Whether features of simulated views of both pictures are matched as well where nothing sure is found
+        without them (`matching.view_synthesis`).
+    sure_score : float
+        Score of the best object from which on a pair counts as solved, so that no (further) views are
+        looked at. Unrelated pictures stay below 0.18; pairs whose objects score less than this are often
+        matched in part only.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
     mirrored: bool = False
+    view_synthesis: bool = False
+    sure_score: float = 0.3
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -46,17 +57,22 @@ class MatchConfig:
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
     repeats: RepeatsConfig = RepeatsConfig()
+    view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
+    planes: PlanesConfig = PlanesConfig()
 
     def __post_init__(self):
         for field in fields(self):
             kind, value = type(field.default), getattr(self, field.name)
-            if kind not in (int, bool) and not isinstance(value, kind):
+            if kind not in (int, float) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1)
-        if not isinstance(self.mirrored, bool):
-            raise InputError(f"mirrored must be True or False, got {self.mirrored!r}")
+        check_at_least(self, max_pixels=1, sure_score=0)
+        for name in ("mirrored", "view_synthesis"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.grouping not in GROUPINGS:
             raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
+        if self.grouping == "paper" and self.view_synthesis:
+            raise InputError("view_synthesis must be off where grouping is 'paper', which has no views")
         if self.grouping == "paper" and self.clustering.n_clusters is None:
             raise InputError("n_clusters must be a number where grouping is 'paper', got None")
 

@@ -14,6 +14,7 @@ import numpy as np
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import join_candidates, match_with_reserve
 from matching.features.extraction import Features, extract_features, mirrored_features
+from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
@@ -22,6 +23,7 @@ from matching.objects.things import things_of_pair
 from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
 from matching.threads import default_threads
+from matching.view_synthesis import find_in_views, is_sure
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
 
@@ -101,9 +103,11 @@ def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=No
     """
     clock = clock or Clock()
     # one after the other, on all threads: the regions of both at a time would take twice the memory
-    described0, described1 = (describe_picture(p, config, default_threads()) for p in (picture0, picture1))
+    pictures = picture0, picture1
+    described = [describe_picture(picture, config, default_threads()) for picture in pictures]
     clock.lap("features")
-    return match_described(described0, described1, config, find_clusters=find_clusters, clock=clock)
+    views = [lambda picture=picture: viewed_picture(picture, config) for picture in pictures]
+    return match_described(*described, config, find_clusters=find_clusters, clock=clock, views=views)
 
 
 def describe_picture(picture, config=MatchConfig(), n_threads=1):
@@ -113,8 +117,19 @@ def describe_picture(picture, config=MatchConfig(), n_threads=1):
     return DescribedPicture(features, image.step, _digest(image), picture.box)
 
 
-def match_described(described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None):
-    """`match` for pictures already described, with the same features and max_pixels in the config."""
+def viewed_picture(picture, config=MatchConfig()):
+    """The ViewedPicture of a Picture, with the pixels and the mask that `describe_picture` works on."""
+    image = working_image(picture, config.max_pixels)
+    return ViewedPicture(image.grey, image.mask, config.features)
+
+
+def match_described(
+    described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None, views=None
+):
+    """`match` for pictures already described, with the same features and max_pixels in the config.
+
+    views : two callables that give the ViewedPicture of either; without them nothing is looked for in views
+    """
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
@@ -128,6 +143,12 @@ def match_described(described0, described1, config=MatchConfig(), *, find_cluste
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
+    if config.view_synthesis and views is not None and not is_sure(groups, config):
+        ordered = views[::-1] if swapped else views
+        found = find_in_views([first.features, second.features], [v() for v in ordered], config)
+        if found is not None:
+            candidates, groups = listed(*found, config.candidates.max_matches)
+        clock.lap("views")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())

@@ -31,6 +31,7 @@ LAYERS = {  # a folder or module imports from those before it
         "grouping",
         "objects",
         "config",
+        "view_synthesis",
         "output",
         "result",
         "pipeline",

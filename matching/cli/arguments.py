@@ -109,6 +109,12 @@ def add_settings(group, rivals=()):
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
     )
+    group.add_argument(
+        "--view-synthesis",
+        action="store_true",
+        help="where nothing sure is found, also match simulated views of both pictures, for surfaces seen"
+        " from very different directions (up to about 15 times the time)",
+    )
 
 
 def add_clustering(group, rivals=(), n_clusters="merging stops by affinity"):
@@ -147,6 +153,7 @@ def config_of(arguments):
     return replace(
         config,
         mirrored=arguments.mirrored,
+        view_synthesis=arguments.view_synthesis,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(clustering_of(arguments, config.clustering), bandwidth=arguments.bandwidth),

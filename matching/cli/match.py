@@ -75,6 +75,10 @@ def _match(arguments, rivals):
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
+    if config.view_synthesis and arguments.method in rivals:
+        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
+    if config.view_synthesis and _is_single(arguments):
+        raise InputError("--view-synthesis needs two pictures, got one")
     with warnings_in_a_line(), compiling_told(tell):
         if _is_single(arguments):
             from matching.repeats import repeats_in_picture

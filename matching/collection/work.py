@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
@@ -19,11 +19,12 @@ from matching.errors import InputError
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
-from matching.pipeline import describe_picture, match_described
+from matching.pipeline import describe_picture, match_described, viewed_picture
 from matching.threads import limited_threads
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
+VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at most about 60 MB each
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ def _match_files(number, source0, source1, settings):
     contents = source0.content, source1.content
     try:
         with limited_threads(1):
-            entries = [described(source, settings) for source in (source0, source1)]
-            result = match_described(*(entry.described for entry in entries), settings.config)
+            sources = source0, source1
+            entries = [described(source, settings).described for source in sources]
+            views = [partial(_viewed, source, settings.config) for source in sources]
+            result = match_described(*entries, settings.config, views=views)
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
@@ -106,6 +109,15 @@ def _described(source, config, cache):
             raise InputError(f"{source.path}: the file changed during the run")
         cache.put(key, entry)
     return entry
+
+
+@lru_cache(maxsize=VIEWS_IN_MEMORY)
+def _viewed(source, config):
+    """The ViewedPicture of a Source. Raises InputError where the file is another one than it was."""
+    viewed = viewed_picture(read_picture(Path(source.path)), config)
+    if content_digest(source.path) != source.content:
+        raise InputError(f"{source.path}: the file changed during the run")
+    return viewed
 
 
 def _why_unreadable(path):

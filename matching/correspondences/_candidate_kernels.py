@@ -74,3 +74,95 @@ def drop_near_duplicates(xy0, xy1, radius, most):
             if kept == most:
                 break
     return keep
+
+
+@njit
+def best_of_cell(similarity, norms, rows, members, found, score):
+    """Enter the columns of `similarity` (b, c), which stand for `members` (c,), into the lists of the nearest
+    of `rows` (b,), found and score (n, width), by norm - 2 similarity.
+    """
+    width = found.shape[1]
+    for b in range(similarity.shape[0]):
+        r = rows[b]
+        worst = score[r, width - 1]
+        for j in range(similarity.shape[1]):
+            d = norms[j] - 2 * similarity[b, j]
+            if d < worst:
+                k = width - 1
+                while k > 0 and score[r, k - 1] > d:
+                    score[r, k] = score[r, k - 1]
+                    found[r, k] = found[r, k - 1]
+                    k -= 1
+                score[r, k] = d
+                found[r, k] = members[j]
+                worst = score[r, width - 1]
+
+
+@njit
+def ratios_to_other_places(found, squared, xy1, radius, ratios):
+    """Distance of each of the nearest, found (n, width) with its squared distance, over that of the first
+    farther than `radius` from it; where all are near it, over the last one's.
+    """
+    n, width = found.shape
+    r2 = radius * radius
+    for i in range(n):
+        last = width - 1
+        while last > 0 and found[i, last] < 0:
+            last -= 1
+        for q in range(last + 1):
+            other = last
+            j = found[i, q]
+            if j < 0:
+                continue
+            for p in range(last + 1):
+                k = found[i, p]
+                if (xy1[j, 0] - xy1[k, 0]) ** 2 + (xy1[j, 1] - xy1[k, 1]) ** 2 > r2:
+                    other = p
+                    break
+            ratios[i, q] = math.sqrt(squared[i, q] / max(squared[i, other], np.float32(1.0)))
+        for q in range(last + 1, width):
+            ratios[i, q] = np.inf
+
+
+@njit
+def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
+    """Of pairs in order of preference: a mask of those that are not one kept before, seen in another view; at
+    most `most`.
+
+    It is one kept before where it is within `radius` at both ends; or within `reach` times the size of that
+    one's region, at most `farthest`, if their sizes are alike.
+    """
+    keep = np.zeros(len(xy0), np.bool_)
+    cells = 65536
+    head = np.full(cells, -1, np.int64)
+    after = np.empty(len(xy0), np.int64)
+    wide = max(radius, farthest)
+    kept = 0
+    for p in range(len(xy0)):
+        gx, gy = math.floor(xy0[p, 0] / wide), math.floor(xy0[p, 1] / wide)
+        free = True
+        for cy in range(gy - 1, gy + 2):
+            for cx in range(gx - 1, gx + 2):
+                q = head[(cx * 73856093 ^ cy * 19349663) & (cells - 1)]
+                while q >= 0 and free:
+                    a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
+                    b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
+                    free = not (a < radius * radius and b < radius * radius)
+                    if free and _alike(size0[p], size0[q]) and _alike(size1[p], size1[q]):
+                        r0, r1 = min(reach * size0[q], farthest), min(reach * size1[q], farthest)
+                        free = not (a < r0 * r0 and b < r1 * r1)
+                    q = after[q]
+        if free:
+            keep[p] = True
+            cell = (gx * 73856093 ^ gy * 19349663) & (cells - 1)
+            after[p] = head[cell]
+            head[cell] = p
+            kept += 1
+            if kept == most:
+                break
+    return keep
+
+
+@njit
+def _alike(size, other):
+    return size < 1.5 * other and other < 1.5 * size

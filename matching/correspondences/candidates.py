@@ -125,14 +125,14 @@ def join_candidates(parts):
 
 def _shared_out(parts, config):
     """Equal shares of the best of each kind, and the next best."""
-    shares = _equal_shares([len(part) for part in parts], config.max_matches)
+    shares = equal_shares([len(part) for part in parts], config.max_matches)
     ends = [int(share * (1 + config.reserve)) for share in shares]
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
     reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
     return join_candidates(best), join_candidates(reserve)
 
 
-def _equal_shares(available, total):
+def equal_shares(available, total):
     """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):

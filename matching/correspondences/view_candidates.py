@@ -1,0 +1,130 @@
+"""Candidate correspondences among the features of many views.
+
+With ten or fifty views of each picture every feature meets ten thousands of strangers, some of which have
+near descriptors by chance, and the distance tells little. What tells right from wrong is how much nearer a
+descriptor is than the nearest one of another place (Lowe, IJCV 2004; with views the second nearest is most
+often the same place in the next view, so that one has to look further: Mishkin, Matas and Perdoch, CVIU
+2015). Candidates are ordered by this ratio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching.correspondences import _candidate_kernels
+from matching.correspondences.candidates import CandidateConfig, Candidates, equal_shares, join_candidates
+from matching.correspondences.inverted_file import nearest_by_cells
+from matching.errors import check_at_least
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+
+REACH = np.array([0.25, 0.5])  # of `KINDS`: radii of a region within which its centre is known
+FARTHEST = 12.0  # pixels: most that REACH may amount to
+LONGEST = 40  # times the pool that is looked through for duplicates, so that the time is bounded
+
+
+@dataclass(frozen=True)
+class ViewCandidatesConfig:
+    """Which pairs of features of simulated views become candidates.
+
+    Attributes
+    ----------
+    pool : float
+        Of `max_matches`: the next best, from which objects gain further matches. On extreme pairs one
+        candidate in a hundred is right, and most of the right ones come late.
+    same_place : float
+        Pixels: a descriptor nearer to another place than this is no other place.
+    """
+
+    pool: float = 3.0
+    same_place: float = 10.0
+
+    def __post_init__(self):
+        check_at_least(self, pool=0, same_place=0)
+
+
+def match_views(
+    features0: Features,
+    features1: Features,
+    config: CandidateConfig = CandidateConfig(),
+    views: ViewCandidatesConfig = ViewCandidatesConfig(),
+    n_threads: int = 1,
+) -> tuple[Candidates, int]:
+    """The best candidates between the views of two pictures, and how many of them are listed.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of all views of a picture, in its pixels.
+    config : CandidateConfig
+        Of which `reserve` does not count.
+    views : ViewCandidatesConfig
+    n_threads : int
+        Changes nothing but the time.
+
+    Returns
+    -------
+    candidates : Candidates
+        The best `max_matches`, an equal share for each kind of region that has so many, and behind them the
+        pool; each kind by rising ratio. `score` is the distance of the descriptors.
+    n_listed : int
+        How many come before the pool.
+    """
+    most = int(config.max_matches * (1 + views.pool))
+    parts = [_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
+    shares = equal_shares([len(part) for part in parts], config.max_matches)
+    ends = [int(share * (1 + views.pool)) for share in shares]
+    listed = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    pool = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
+    return join_candidates([*listed, *pool]), int(shares.sum())
+
+
+def _best(features0, features1, kind, most, config, views, n_threads):
+    """Candidates of one kind, one for each pair of places, by rising ratio."""
+    pairs = (
+        [_nearest_pairs(features0, features1, kind, side, config, views, n_threads) for side in (False, True)]
+        if config.per_polarity
+        else [_nearest_pairs(features0, features1, kind, None, config, views, n_threads)]
+    )
+    i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    order = np.argsort(ratio, kind="stable")[: LONGEST * most]
+    i, j = i[order], j[order]
+    places = features0.xy[i], features1.xy[j]
+    if config.duplicate_radius:
+        kept = _candidate_kernels.drop_same_regions(
+            *places,
+            _sizes(features0.frames[i]),
+            _sizes(features1.frames[j]),
+            config.duplicate_radius,
+            kind,
+            FARTHEST,
+            most,
+        )
+        order, i, j = order[kept], i[kept], j[kept]
+    order, i, j = order[:most], i[:most], j[:most]
+    return Candidates(
+        features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
+        np.sqrt(squared[order].astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
+    )  # fmt: skip
+
+
+def _nearest_pairs(features0, features1, kind, bright, config, views, n_threads):
+    """Pairs whose descriptors are nearer than those of any other place: rows (p,) of either picture, squared
+    distance, and ratio.
+    """
+    rows = [
+        np.flatnonzero((f.kind == kind) & (True if bright is None else f.bright == bright))
+        for f in (features0, features1)
+    ]
+    descriptors = features0.descriptors[rows[0]], features1.descriptors[rows[1]]
+    found, squared = nearest_by_cells(*descriptors, config.per_feature, n_threads)
+    ratios = np.empty(found.shape, np.float32)
+    _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows[1]], views.same_place, ratios)
+    ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
+    row, rank = np.nonzero(ok)
+    return rows[0][row], rows[1][found[row, rank]], squared[row, rank], ratios[row, rank]
+
+
+def _sizes(frames):
+    return np.sqrt(np.abs(np.linalg.det(frames)))

@@ -1,0 +1,50 @@
+"""Pairs of extreme views solved plainly, with simulated views, and by OpenCV's ASIFT; seconds of processors.
+
+The folder holds evd_*/ (img1, img2, H1to2.txt) and graf/ (img1, img2, ..., H1to2p.txt, ...); --tiles is a
+folder of pictures that are tilted 1 to 8 times.
+"""
+
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
+import argparse
+import sys
+from itertools import chain
+from pathlib import Path
+
+from tqdm import tqdm
+
+from eval.common.options import check_least, exit_status
+from eval.common.tables import write_csv
+from eval.matching.photographs.extreme_views import measure, oxford, photographed, table, tilted
+
+COLUMNS = ("data", "pair", "method", "solved", "matches", "seconds")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with evd_* and graf")
+    parser.add_argument("--tiles", type=Path, required=True, metavar="DIR", help="pictures to be tilted")
+    parser.add_argument("--pictures", type=int, default=10, help="of the tiles (default: 10)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for views.csv")
+    options = parser.parse_args(argv)
+    return exit_status(lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> None:
+    check_least(options, pictures=1)
+    pairs = chain(
+        photographed(options.data), oxford(options.data / "graf"), tilted(options.tiles, options.pictures)
+    )
+    rows = []
+    for row in tqdm(measure(pairs), desc="pairs and methods"):
+        rows.append(row)
+        if options.out:  # after each: it takes long
+            write_csv(options.out / "views.csv", COLUMNS, rows)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
