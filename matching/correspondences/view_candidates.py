@@ -82,11 +82,8 @@ def match_views(
 
 def _best(features0, features1, kind, most, config, views, n_threads):
     """Candidates of one kind, one for each pair of places, by rising ratio."""
-    pairs = (
-        [_nearest_pairs(features0, features1, kind, side, config, views, n_threads) for side in (False, True)]
-        if config.per_polarity
-        else [_nearest_pairs(features0, features1, kind, None, config, views, n_threads)]
-    )
+    sides = (False, True) if config.per_polarity else (None,)
+    pairs = [_nearest_pairs(features0, features1, kind, side, config, views, n_threads) for side in sides]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.argsort(ratio, kind="stable")[: LONGEST * most]
     i, j = i[order], j[order]
@@ -97,7 +94,7 @@ def _best(features0, features1, kind, most, config, views, n_threads):
             _sizes(features0.frames[i]),
             _sizes(features1.frames[j]),
             config.duplicate_radius,
-            kind,
+            REACH[kind],
             FARTHEST,
             most,
         )

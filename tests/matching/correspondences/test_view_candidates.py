@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+
+from matching.correspondences import inverted_file
+from matching.correspondences.candidates import CandidateConfig, nearest_descriptors
+from matching.correspondences.inverted_file import nearest_by_cells
+from matching.correspondences.view_candidates import ViewCandidatesConfig, match_views
+from matching.features.extraction import DESCRIPTOR_NORM, Features
+
+
+def normalised(rows):
+    rows = np.abs(rows)
+    return np.rint(DESCRIPTOR_NORM * rows / np.linalg.norm(rows, axis=1)[:, None]).astype(np.float32)
+
+
+def words(n, seed):
+    """Descriptors of random directions."""
+    return normalised(np.random.default_rng(seed).normal(0, 1, (n, 128)))
+
+
+def noisy(rows, amount, seed):
+    rng = np.random.default_rng(seed)
+    return normalised(rows + rng.normal(0, amount * DESCRIPTOR_NORM / np.sqrt(128), rows.shape))
+
+
+def features(xy, descriptors, size=3.0, kind=1):
+    n = len(xy)
+    frames = np.broadcast_to(size * np.eye(2), (n, 2, 2)).copy()
+    return Features(np.asarray(xy, float), frames, descriptors, np.full(n, kind, np.int8), np.ones(n, bool))
+
+
+def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
+    monkeypatch.setattr(inverted_file, "PER_CELL", 64)
+    kinds = words(40, 0)  # of texture, each with its variants
+    rng = np.random.default_rng(1)
+    there = noisy(kinds[rng.integers(0, 40, 3000)], 0.3, 2)
+    asked = noisy(there[rng.integers(0, 3000, 500)], 0.1, 3)
+    exact, squared = nearest_descriptors(asked, there, 5)
+    found, own = nearest_by_cells(asked, there, 5)
+    same = found[:, 0] == exact[:, 0]
+    assert same.mean() > 0.95
+    np.testing.assert_array_equal(own[same, 0], squared[same, 0])
+    direct = ((asked[:, None] - there[found]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(own, direct)
+    assert (np.diff(own, axis=1) >= 0).all()
+
+
+def test_cells_do_not_depend_on_threads(monkeypatch):
+    monkeypatch.setattr(inverted_file, "PER_CELL", 64)
+    monkeypatch.setattr(inverted_file, "BLOCK", 100)
+    there, asked = words(2000, 0), words(450, 1)
+    one, three = (nearest_by_cells(asked, there, 4, n) for n in (1, 3))
+    for a, b in zip(one, three, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_few_descriptors_are_all_compared():
+    there, asked = words(300, 0), words(50, 1)
+    for a, b in zip(nearest_by_cells(asked, there, 3), nearest_descriptors(asked, there, 3), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_place_seen_in_ten_views_is_one_candidate():
+    rng = np.random.default_rng(0)
+    places, base = rng.uniform(50, 450, (20, 2)), words(20, 1)
+    n_views = 10
+    xy0 = np.concatenate([places + rng.normal(0, 0.3, places.shape) for _ in range(n_views)])
+    xy1 = np.concatenate([places + 30 + rng.normal(0, 0.3, places.shape) for _ in range(n_views)])
+    both = [features(xy, noisy(np.tile(base, (n_views, 1)), 0.05, k)) for k, xy in enumerate((xy0, xy1))]
+    candidates, n_listed = match_views(*both)
+    assert n_listed == len(candidates) == 20
+    assert len(np.unique(np.rint(candidates.xy0 / 8), axis=0)) >= 19
+    np.testing.assert_allclose(candidates.xy1, candidates.xy0 + 30, atol=3)
+
+
+def test_one_place_in_two_very_different_sizes_is_two_candidates():
+    word = words(2, 0)
+    small, large = features([[100, 100]], word[:1], 8.0), features([[105, 100]], word[1:], 24.0)
+    both = [
+        Features(*(np.concatenate([getattr(f, n) for f in (small, large)]) for n in small.__annotations__))
+    ] * 2
+    alike = features([[100, 100], [105, 100]], word, 8.0)
+    wide = CandidateConfig(max_matches=10)
+    views = ViewCandidatesConfig(same_place=1.0)
+    assert len(match_views(*both, wide, views)[0]) == 2
+    assert len(match_views(alike, alike, wide, views)[0]) == 2  # 5 px apart: half of 8 does not reach
+
+
+def test_distinct_descriptors_come_first():
+    """Sorted by how much nearer than the nearest of another place, not by distance."""
+    base = words(3, 0)
+    there = np.concatenate([base, noisy(base[:1], 0.12, 1)])  # the first one stands twice, nearly
+    xy1 = [[10, 10], [200, 10], [10, 200], [300, 300]]
+    asked = np.concatenate([noisy(base[:1], 0.08, 2), noisy(base[1:], 0.3, 3)])
+    candidates, _ = match_views(features([[0, 0], [100, 0], [0, 100]], asked), features(xy1, there))
+    assert candidates.xy0[:2].tolist() != [[0, 0], [100, 0]]
+    assert candidates.xy0[-1].tolist() == [0, 0]
+    assert candidates.score[-1] == candidates.score.min()
+
+
+@pytest.mark.parametrize("n_threads", [2, 3])
+def test_candidates_do_not_depend_on_threads(n_threads):
+    rng = np.random.default_rng(0)
+    both = [features(rng.uniform(0, 300, (700, 2)), words(700, k)) for k in (0, 1)]
+    one, n = match_views(*both)
+    other, m = match_views(*both, n_threads=n_threads)
+    assert n == m
+    assert one.xy0.tobytes() == other.xy0.tobytes()
+    assert one.score.tobytes() == other.score.tobytes()
+
+
+def test_kinds_have_equal_shares_and_the_pool_comes_behind():
+    rng = np.random.default_rng(0)
+    parts = [
+        [features(rng.uniform(0, 900, (400, 2)), words(400, 5 + k), kind=k) for k in (0, 1)] for _ in "01"
+    ]
+    both = [
+        Features(*(np.concatenate([getattr(f, name) for f in own]) for name in own[0].__annotations__))
+        for own in parts
+    ]
+    config = CandidateConfig(max_matches=100)
+    candidates, n_listed = match_views(*both, config, ViewCandidatesConfig(pool=1.0))
+    assert (n_listed, len(candidates)) == (100, 200)
+    assert np.bincount(candidates.kind[:100]).tolist() == [50, 50]
+    assert np.bincount(candidates.kind[100:]).tolist() == [50, 50]

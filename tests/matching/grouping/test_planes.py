@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from matching.correspondences.correspondences import Correspondences
+from matching.grouping import Groups
+from matching.grouping.planes import PlanesConfig, count_places, find_planes, fit_plane, transfer_errors
+from matching.objects.description import apply_transform
+
+SIDE = np.array([[0.2, 0.05, 60.0], [0.02, 0.9, 20.0], [-3e-4, 1e-4, 1.0]])  # a wall from the side
+
+
+def points(n, seed=0):
+    return np.random.default_rng(seed).uniform([0, 0], [600, 400], (n, 2))
+
+
+def correspondences(x, y):
+    return Correspondences(x, y, np.broadcast_to(np.diag([0.2, 0.9]), (len(x), 2, 2)).copy())
+
+
+def test_a_plane_is_fitted_to_inaccurate_matches_among_false_ones():
+    x, rng = points(300), np.random.default_rng(1)
+    y = apply_transform(SIDE, x) + rng.normal(0, 0.3, x.shape)
+    y[200:] = points(100, 2)
+    start = SIDE + np.array([[0, 0, 2.0], [0, 0, -2.0], [0, 0, 0]])
+    found = fit_plane(x, y, start, 2.0, np.arange(200))
+    errors = transfer_errors(found, x, apply_transform(SIDE, x))
+    assert np.median(errors) < 0.5
+    np.testing.assert_allclose(found / found[2, 2], SIDE, atol=0.02, rtol=0.05)
+
+
+def test_errors_count_in_the_image_where_they_are_larger():
+    x = points(50)
+    y = apply_transform(SIDE, x)
+    np.testing.assert_allclose(transfer_errors(SIDE, x, y), 0, atol=1e-9)
+    moved = y + np.array([0.5, 0])  # 0.5 px there, more than 1.5 in the image where the wall is wide
+    assert transfer_errors(SIDE, x, moved).min() > 1.5
+    np.testing.assert_allclose(
+        transfer_errors(np.linalg.inv(SIDE), moved, x), transfer_errors(SIDE, x, moved)
+    )
+
+
+def test_beyond_the_horizon_errors_are_infinite():
+    matrix = np.array([[1, 0, 0], [0, 1, 0], [-0.01, 0, 1.0]])  # x = 100 is its horizon
+    x = np.array([[10.0, 10], [20, 50], [50, 20], [150, 20]])
+    with np.errstate(divide="ignore"):
+        errors = transfer_errors(matrix, x, apply_transform(matrix, x))
+    assert np.isinf(errors).tolist() == [False, False, False, True]
+
+
+def planted(n_wall=120, n_false=40):
+    x = points(n_wall + n_false)
+    y = apply_transform(SIDE, x)
+    y[n_wall:] += np.random.default_rng(3).uniform(15, 60, (n_false, 2))
+    return correspondences(x, y), n_wall
+
+
+def test_a_group_becomes_what_its_plane_explains():
+    c, n_wall = planted()
+    labels = np.full(len(c), -1)
+    labels[:60] = labels[-20:] = 0  # half of the wall, and false ones
+    planes = find_planes(c, Groups(labels, np.array([0.5])), PlanesConfig())
+    assert planes.scores.tolist() == [0.5]
+    np.testing.assert_array_equal(np.flatnonzero(planes.labels == 0), np.arange(n_wall))
+
+
+@pytest.mark.parametrize(
+    ("score", "config"),
+    [(0.2, PlanesConfig()), (0.5, PlanesConfig(min_places=200)), (0.5, PlanesConfig(min_score=0.6))],
+)
+def test_weak_groups_are_no_objects(score, config):
+    c, _ = planted()
+    planes = find_planes(c, Groups(np.where(np.arange(len(c)) < 60, 0, -1), np.array([score])), config)
+    assert len(planes.scores) == 0
+    assert (planes.labels == -1).all()
+
+
+def test_many_matches_of_one_small_spot_are_few_places():
+    x = 100 + np.random.default_rng(0).uniform(0, 15, (200, 2))
+    assert count_places(correspondences(x, x + 50), 8.0) <= 9
+    assert count_places(correspondences(x[:0], x[:0]), 8.0) == 0
+
+
+def test_a_group_without_a_plane_is_no_object():
+    x, y = points(80, 0), points(80, 1)
+    planes = find_planes(correspondences(x, y), Groups(np.zeros(80, int), np.array([0.9])), PlanesConfig())
+    assert len(planes.scores) == 0
+
+
+def test_a_place_shows_one_thing_and_the_larger_plane_has_it():
+    x = points(400)
+    y = np.where(np.arange(400)[:, None] < 250, apply_transform(SIDE, x), x * 0.5 + [300, 0])
+    far = apply_transform(SIDE, x[250:]) + np.array([0, 60.0])  # from the same places, to others
+    for other, n_planes in ((far, 1), (y[250:], 1)):
+        c = correspondences(x, np.vstack([y[:250], other]))
+        planes = find_planes(
+            c, Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5])), PlanesConfig()
+        )
+        assert len(planes.scores) == n_planes
+        assert (planes.labels[:250] == 0).all()
+    apart = x[250:] + np.array([700, 0])
+    c = correspondences(np.vstack([x[:250], apart]), np.vstack([y[:250], apart * 0.5 + [300, 0]]))
+    planes = find_planes(c, Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5])), PlanesConfig())
+    assert planes.scores.tolist() == [0.5, 0.4]  # by falling score

@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import skimage.data
+
+from eval.matching.photographs.extreme_views import is_solved, tilt_picture
+from matching import InputError, MatchConfig, match
+from matching.cli.main import main
+from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.work import Settings, Source, match_files
+from matching.pictures.images import picture_of_array
+from matching.pipeline import describe_picture, match_described
+from matching.threads import limited_threads
+
+VIEWS = MatchConfig(view_synthesis=True)
+COLUMNS = ("xy0", "xy1", "cluster", "score")
+
+
+def same(a, b):
+    return all(getattr(a, name).tobytes() == getattr(b, name).tobytes() for name in COLUMNS)
+
+
+@pytest.fixture(scope="module")
+def tilted():
+    """A picture, the same at tilt 6, and the homography between them."""
+    image = skimage.data.astronaut()[100:400, :320]
+    return image, *tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def found(tilted):
+    return match(*tilted[:2], VIEWS)
+
+
+def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
+    image0, image1, homography = tilted
+    plain = match(image0, image1)
+    assert not plain.objects
+    assert "views" not in plain.timings
+    kept = found.cluster >= 0
+    assert len(found.objects) == 1
+    assert is_solved(found.xy0[kept], found.xy1[kept], homography)
+    assert len(found.score) <= VIEWS.candidates.max_matches
+    assert found.timings["views"] > 0
+
+
+def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilted, found):
+    with limited_threads(1):
+        assert same(match(*tilted[:2], VIEWS), found)
+    turned = match(tilted[1], tilted[0], VIEWS)
+    assert turned.xy0.tobytes() == found.xy1.tobytes()
+    assert turned.cluster.tobytes() == found.cluster.tobytes()
+
+
+def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
+    image0 = tilted[0]
+    described = [describe_picture(picture_of_array(image)) for image in (image0, image0[20:, 30:])]
+
+    def never():
+        raise AssertionError("views of a pair that is solved")
+
+    plain = match_described(*described)
+    assert same(match_described(*described, VIEWS, views=[never, never]), plain)
+    with pytest.raises(AssertionError, match="views of a pair"):  # but where it is not sure
+        match_described(*described, replace(VIEWS, sure_score=1.0), views=[never, never])
+
+
+def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
+    pair = skimage.data.astronaut()[:200, :200], skimage.data.coffee()[100:300, 200:400]
+    plain, found = match(*pair), match(*pair, VIEWS)
+    assert not found.objects
+    assert same(found, plain)
+
+
+def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
+    from PIL import Image
+
+    sources = []
+    for k, image in enumerate(tilted[:2]):
+        path = tmp_path / f"{k}.png"
+        Image.fromarray(image).save(path)
+        sources.append(Source(str(path), content_digest(path)))
+    (tmp_path / "cache").mkdir()
+    settings = Settings(VIEWS, FeatureCache(tmp_path / "cache", 10**9))
+    record = match_files(1, *sources, settings)
+    assert record.error is None
+    assert len(record.objects) == 1
+    np.testing.assert_array_equal(record.xy0, found.xy0[found.cluster >= 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"view_synthesis": 1}, "view_synthesis must be a bool, got int"),
+        ({"sure_score": -1.0}, "sure_score"),
+        (
+            {"view_synthesis": True, "grouping": "paper"},
+            "view_synthesis must be off where grouping is 'paper'",
+        ),
+    ],
+)
+def test_bad_settings(options, message):
+    with pytest.raises(InputError, match=message):
+        replace(MatchConfig.paper(), **options) if "grouping" in options else MatchConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--paper"], "view_synthesis must be off where grouping is 'paper'"),
+        (["--method", "acc"], "--view-synthesis needs a method of this program, got --method acc"),
+    ],
+)
+def test_options_that_exclude_views(options, message, tilted, tmp_path, capsys):
+    from PIL import Image
+
+    paths = [str(tmp_path / f"{k}.png") for k in range(2)]
+    for path, image in zip(paths, tilted, strict=False):
+        Image.fromarray(image).save(path)
+    out = ["--out", str(tmp_path / "out"), "--quiet"]
+    assert main([*paths, "--view-synthesis", *options, *out], rivals={"acc": None}) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
