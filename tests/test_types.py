@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gdl_core",)  # others follow once they are annotated
+PACKAGES = ("gdl_core", "synth")  # others follow once they are annotated
 
 FIT = """
 from gdl_core import GraphDegreeLinkage
