@@ -8,7 +8,17 @@ from functools import cached_property
 import pytest
 from numpydoc.validate import validate
 
-PACKAGES = ("gdl_core", "synth")  # others follow once their docstrings are written so
+PACKAGES = (  # others follow once their docstrings are written so
+    "gdl_core",
+    "matching._lazy",
+    "matching._opencv",
+    "matching.errors",
+    "matching.features",
+    "matching.parent_watchdog",
+    "matching.pictures",
+    "matching.threads",
+    "synth",
+)
 DESCRIPTORS = (property, cached_property, classmethod, staticmethod)
 IGNORED = {  # numpydoc's codes
     "ES01": "an extended summary only where there is more to say",

@@ -15,6 +15,12 @@ FORMATS = (
 
 @cache
 def readable_formats() -> tuple[str, ...]:
-    """Those of FORMATS that this Pillow was built with."""
+    """The formats that are read here.
+
+    Returns
+    -------
+    tuple of str
+        Those of FORMATS that this Pillow was built with.
+    """
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)
