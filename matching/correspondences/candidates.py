@@ -6,69 +6,114 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.errors import check_at_least
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
 from matching.threads import in_ranges, single_blas_thread
 
 
 @dataclass(frozen=True)
 class CandidateConfig:
-    """Which pairs of features become candidates."""
+    """Which pairs of features become candidates.
+
+    Parameters
+    ----------
+    max_matches : int
+        Number of candidates that are clustered.
+    reserve : float
+        Share of `max_matches`: the next best, which only guided matching looks at.
+    per_feature : int
+        Nearest descriptors of a feature that are considered.
+    max_distance : float
+        Largest distance of unit descriptors.
+    duplicate_radius : float
+        A pair this near to a better one at both ends is dropped, pixels; 0: none is.
+    per_polarity : bool
+        Bright regions are matched with bright ones only, dark ones with dark ones.
+    """
 
     max_matches: int = 3000
-    reserve: float = 1.0  # of max_matches: the next best, which only guided matching looks at
-    per_feature: int = 10  # nearest descriptors of a feature that are considered
-    max_distance: float = 1.0  # between unit descriptors
-    duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped; 0: none
-    per_polarity: bool = True  # bright regions are matched with bright ones, dark ones with dark ones
+    reserve: float = 1.0
+    per_feature: int = 10
+    max_distance: float = 1.0
+    duplicate_radius: float = 3.0
+    per_polarity: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """m candidate correspondences, aligned arrays, by rising score in each kind of region.
+    """Candidate correspondences, aligned arrays, by rising score in each kind of region.
 
-    xy0, xy1 : (m, 2) float64 centres in image 0 and 1, pixels
-    frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
-    score : (m,) float64 descriptor distance, smaller is better
-    kind : (m,) int8, index into KINDS
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        Centres in image 0 and in image 1, pixels.
+    frames0, frames1 : (m, 2, 2) float64
+        Frames in image 0 and in image 1, from the unit circle to the region.
+    score : (m,) float64
+        Distance of the descriptors, smaller is better.
+    kind : (m,) int8
+        Index into KINDS.
     """
 
-    xy0: np.ndarray
-    xy1: np.ndarray
-    frames0: np.ndarray
-    frames1: np.ndarray
-    score: np.ndarray
-    kind: np.ndarray
+    xy0: Array
+    xy1: Array
+    frames0: Array
+    frames1: Array
+    score: Array
+    kind: Array
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.score)
 
     @cached_property
-    def maps(self):
+    def maps(self) -> Floats:
         """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
-        return self.frames1 @ np.linalg.inv(self.frames0)
+        maps: Floats = self.frames1 @ np.linalg.inv(self.frames0)
+        return maps
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Candidates:
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=512):
-    """The `width` nearest rows of descriptors1 for each row of descriptors0.
+def nearest_descriptors(
+    descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1, block: int = 512
+) -> tuple[Ints, Float32s]:
+    """Find the nearest rows of one set of descriptors for each row of another.
 
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32
-    holds it exactly, whatever the order of summation: the answer doesn't depend on the BLAS or on its
-    threads.
+    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
+    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
 
-    Returns indices (n0, width) int64, -1 where there are fewer, and squared distances (n0, width) float32.
+    Parameters
+    ----------
+    descriptors0 : (n0, d) float32
+        The descriptors to find neighbours for.
+    descriptors1 : (n1, d) float32
+        The descriptors to search.
+    width : int
+        Neighbours of each.
+    n_threads : int
+        Threads; the result is the same for any number.
+    block : int
+        Rows that are compared at a time.
+
+    Returns
+    -------
+    indices : (n0, width) int64
+        Rows of `descriptors1`, the nearest first, -1 where there are fewer.
+    squared : (n0, width) float32
+        Their squared distances.
     """
     n0 = len(descriptors0)
     found = np.empty((n0, width), np.int64)
@@ -76,7 +121,7 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
 
-    def search(start, stop):
+    def search(start: int, stop: int) -> None:
         similarity = descriptors0[start:stop] @ descriptors1.T
         _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
 
@@ -85,13 +130,49 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
     return found, score + norm0[:, None]
 
 
-def match_features(features0, features1, config=CandidateConfig(), n_threads=1):
-    """The best candidates between two images, an equal share for each kind of region that has so many."""
+def match_features(
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+) -> Candidates:
+    """Match the features of two images.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        The features of either image.
+    config : CandidateConfig
+        Which pairs become candidates; `reserve` is not used.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Candidates
+        The best candidates, an equal share for each kind of region that has so many.
+    """
     return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
 
 
-def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads=1):
-    """The candidates of `match_features`, and the next best of each kind of region."""
+def match_with_reserve(
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+) -> tuple[Candidates, Candidates]:
+    """Match the features of two images, and keep the next best pairs too.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        The features of either image.
+    config : CandidateConfig
+        Which pairs become candidates.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    best : Candidates
+        The candidates of `match_features`.
+    reserve : Candidates
+        The next best of each kind of region.
+    """
     most = int(config.max_matches * (1 + config.reserve))
     parts = [
         _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
@@ -104,12 +185,23 @@ def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads
     return join_candidates(best), join_candidates(reserve)
 
 
-def join_candidates(parts):
-    """Several Candidates as one, in this order."""
+def join_candidates(parts: Sequence[Candidates]) -> Candidates:
+    """Concatenate several records of candidates.
+
+    Parameters
+    ----------
+    parts : sequence of Candidates
+        The records.
+
+    Returns
+    -------
+    Candidates
+        All of them, in this order.
+    """
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
-def _equal_shares(available, total):
+def _equal_shares(available: Sequence[int], total: int) -> Ints:
     """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
@@ -120,7 +212,9 @@ def _equal_shares(available, total):
     return shares
 
 
-def _best(features0, features1, most, config, n_threads):
+def _best(
+    features0: Features, features1: Features, most: int, config: CandidateConfig, n_threads: int
+) -> Candidates:
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
         for rows in _comparable(features0, features1, config.per_polarity)
@@ -138,14 +232,23 @@ def _best(features0, features1, most, config, n_threads):
     )  # fmt: skip
 
 
-def _comparable(features0, features1, per_polarity):
+def _comparable(features0: Features, features1: Features, per_polarity: bool) -> list[tuple[Ints, Ints]]:
     """Rows of either image's features that are compared with each other: dark and bright ones, or all."""
     if not per_polarity:
         return [(np.arange(len(features0)), np.arange(len(features1)))]
-    return [[np.flatnonzero(f.bright == b) for f in (features0, features1)] for b in (False, True)]
+    return [
+        (np.flatnonzero(features0.bright == b), np.flatnonzero(features1.bright == b)) for b in (False, True)
+    ]
 
 
-def _near_pairs(features0, features1, rows0, rows1, config, n_threads):
+def _near_pairs(
+    features0: Features,
+    features1: Features,
+    rows0: Ints,
+    rows1: Ints,
+    config: CandidateConfig,
+    n_threads: int,
+) -> tuple[Ints, Ints, Array]:
     """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance."""
     found, squared = nearest_descriptors(
         features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads

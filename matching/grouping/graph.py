@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
+from matching._types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.errors import check_at_least
@@ -32,24 +33,24 @@ LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted 
 class GraphConfig:
     """How correspondences are compared.
 
-    Attributes
+    Parameters
     ----------
     scale : float
-        s, pixels: how far apart the points of two matches of one object are from where the other's map
-        takes them.
+        s, pixels: how far apart the points of two matches of one object are from where the other's map takes
+        them.
     slope : float
-        Pixels more, a pixel of gap.
+        Added to the scale for each pixel of separation, pixels.
     coarseness : float
         How many times less accurate the maps of single features are.
     ridge : float
         Square pixels: variance of the points over that of a single feature's map, which the fitted map is
         drawn towards. Points are off by 2 pixels, maps by a tenth.
     nearness : float
-        Pixels of distance a pixel of gap, on top of d_ij where neighbours are chosen: on a rigid object all
-        d_ij are about 0, and the nearest matches tell most.
+        Pixels of distance a pixel of separation, added to d_ij where neighbours are chosen: on a rigid object
+        all d_ij are about 0, and the nearest matches say most.
     rounds : int
-        Of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of the
-        features stay.
+        Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
+        the features stay.
     """
 
     scale: float = 6.0
@@ -59,7 +60,7 @@ class GraphConfig:
     nearness: float = 1 / 128
     rounds: int = 4
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, scale=1e-3, slope=0, coarseness=1e-3, ridge=1e-3, nearness=0, rounds=0)
 
 
@@ -68,23 +69,25 @@ def build_graph(
     n_neighbors: int,
     config: GraphConfig,
     n_threads: int = 1,
-    parts: np.ndarray | None = None,
+    parts: Array | None = None,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """The graph of correspondences.
+    """Build the graph of correspondences.
 
     Parameters
     ----------
     correspondences : Correspondences
+        The vertices.
     n_neighbors : int
         K; fewer where there are fewer.
     config : GraphConfig
+        How correspondences are compared.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
     parts : (m,) array of int, optional
         Edges lead to correspondences of another part only.
     reach : float
-        Pixels: edges over a wider gap have no weight.
+        Edges over a wider gap have no weight, pixels.
 
     Returns
     -------
@@ -108,21 +111,54 @@ def build_graph(
 
 def edge_weights(
     correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float, reach: float = np.inf
-) -> np.ndarray:
-    """w_ij of each edge: (m, K) float64."""
+) -> Floats:
+    """The weights w_ij of the edges of a graph.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The vertices.
+    knn : KnnGraph
+        The nearest neighbours of each, by ACC distance.
+    scale, slope : float
+        The standard deviation at no separation, pixels, and its growth a pixel of separation.
+    reach : float
+        Edges over a wider gap have no weight, pixels.
+
+    Returns
+    -------
+    (m, K) float64
+        The weights.
+    """
     c, weights = correspondences, np.empty(knn.indices.shape)
     _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
     return weights
 
 
 def fit_local_maps(
-    correspondences: Correspondences, knn: KnnGraph, weights: np.ndarray, config: GraphConfig
+    correspondences: Correspondences, knn: KnnGraph, weights: Array, config: GraphConfig
 ) -> Correspondences:
-    """The correspondences with the affine maps that their neighbours' displacements tell.
+    """Fit an affine map to the displacements of each correspondence's neighbours.
 
     Each map, and an offset for the accuracy of the point itself, is fitted to the displacements of the K
     neighbours by weighted least squares, drawn towards the correspondence's own map. Where the neighbours
     have no weight, the own map stays; so it does where the fitted one is singular or turned over.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    knn : KnnGraph
+        The nearest neighbours of each.
+    weights : (m, K) float64
+        Their weights.
+    config : GraphConfig
+        Settings of the fit.
+
+    Returns
+    -------
+    Correspondences
+        The correspondences with the fitted maps.
     """
     c, maps = correspondences, np.empty_like(correspondences.maps)
     own = np.ascontiguousarray(c.maps)
@@ -134,6 +170,6 @@ def fit_local_maps(
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
 
 
-def _affinity_graph(knn: KnnGraph, weights: np.ndarray) -> AffinityGraph:
+def _affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
     m, k = knn.indices.shape
     return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())

@@ -8,12 +8,14 @@ front of a matched background stands where that has no matches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching._types import Array, Bools, Ints
 from matching.errors import check_at_least
 
 REACH = 15.0  # pixels from a point to a match that covers it, or ...
@@ -24,25 +26,40 @@ NEIGHBORS = 4  # ... as far as these nearest ones of that match are, where match
 class SuppressionConfig:
     """When an object is contained in others.
 
-    Attributes
+    Parameters
     ----------
     share : float
-        Of its points, in both images, that lie amid matches of larger objects.
+        Share of its points, in both images, that lie amid matches of larger objects.
     """
 
     share: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, share=0)
 
 
-def find_uncovered(xy0, xy1, parts, share):
-    """The numbers of the parts that have a place of their own, rising.
+def find_uncovered(xy0: Array, xy1: Array, parts: Sequence[Array], share: float) -> Ints:
+    """Find the parts that are not contained in stronger ones.
 
-    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
-        least `share` of its points are covered by matches of stronger parts that have one.
+    A part is contained where in BOTH pictures at least `share` of its points are covered by matches of
+    stronger parts that are not.
+
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) array
+        Points of either picture, pixels.
+    parts : sequence of arrays of int
+        Rows of each part's matches, the strongest part first.
+    share : float
+        In [0, 1].
+
+    Returns
+    -------
+    (k,) int64
+        Rising numbers of the parts that are not contained.
     """
-    kept, places = [], ([], [])
+    kept: list[int] = []
+    places: tuple[list[_Place], list[_Place]] = [], []
     for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
         if all(_covered(there, xy).mean() >= share for there, xy in zip(places, points, strict=True)):
@@ -53,8 +70,8 @@ def find_uncovered(xy0, xy1, parts, share):
     return np.array(kept, np.int64)
 
 
-def _covered(places, points):
-    """(n,) bool: which of the points one of the places covers."""
+def _covered(places: list[_Place], points: Array) -> Bools:
+    """Test which points one of the places covers: (n,) bool."""
     covered = np.zeros(len(points), bool)
     for place in places:
         rest = np.flatnonzero(~covered)
@@ -65,21 +82,21 @@ def _covered(places, points):
 class _Place:
     """Where a part is in one picture."""
 
-    def __init__(self, points):
+    def __init__(self, points: Array) -> None:
         self.points = points
         self.low, self.high = points.min(axis=0), points.max(axis=0)
 
     @cached_property
-    def tree(self):
+    def tree(self) -> cKDTree:
         return cKDTree(np.unique(np.rint(self.points), axis=0))
 
     @cached_property
-    def reach(self):
+    def reach(self) -> float:
         k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
         return max(REACH, float(np.median(self.tree.query(self.tree.data, [k])[0])))
 
-    def covers(self, points):
-        covered = ((points > self.low - REACH) & (points < self.high + REACH)).all(axis=1)
+    def covers(self, points: Array) -> Bools:
+        covered: Bools = ((points > self.low - REACH) & (points < self.high + REACH)).all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
             covered[covered] = np.isfinite(gap)
