@@ -92,4 +92,5 @@ def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
     (m,) int64
         Labels of the initial clusters.
     """
+    assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)
