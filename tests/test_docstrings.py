@@ -21,6 +21,7 @@ PACKAGES = (  # others follow once their docstrings are written so
     "matching.grouping.paper",
     "matching.grouping.smooth_map",
     "matching.grouping.suppression",
+    "matching.interchange",
     "matching.objects.deformation",
     "matching.output.exchange",
     "matching.output.folders",

@@ -23,6 +23,7 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.grouping.paper",
     "matching.grouping.smooth_map",
     "matching.grouping.suppression",
+    "matching.interchange",
     "matching.objects.deformation",
     "matching.output.exchange",
     "matching.output.folders",
