@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from matching.interchange.records import PairMatches
     from matching.objects.deformation import object_deformation
     from matching.objects.description import MatchedObject
-    from matching.pipeline import MatchResult, match
+    from matching.objects.things import Thing
+    from matching.pipeline import match
+    from matching.repeats import find_repeats
+    from matching.result import MatchResult
 
 __all__ = [
     "InputError",
@@ -26,7 +29,9 @@ __all__ = [
     "MatchResult",
     "MatchedObject",
     "PairMatches",
+    "Thing",
     "__version__",
+    "find_repeats",
     "group_matches",
     "match",
     "matches_from",
@@ -35,9 +40,11 @@ __all__ = [
 ]
 _MODULES = {
     "MatchConfig": "matching.config",
-    "MatchResult": "matching.pipeline",
+    "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
     "PairMatches": "matching.interchange.records",
+    "Thing": "matching.objects.things",
+    "find_repeats": "matching.repeats",
     "group_matches": "matching.given",
     "match": "matching.pipeline",
     "matches_from": "matching.interchange.arrays",

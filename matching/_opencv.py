@@ -506,6 +506,32 @@ def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colo
     cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
 
+def label_size(text: str, scale: float) -> tuple[int, int]:
+    """The size of the box that `draw_label` draws.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    scale : float
+        Its size.
+
+    Returns
+    -------
+    tuple of int
+        Width and height, pixels.
+    """
+    (width, height), pad, *_ = _measured(text, scale)
+    return width + 2 * pad, height + 2 * pad
+
+
+def _measured(text: str, scale: float) -> tuple[Sequence[int], int, int, int]:
+    """Size of a text, width of the rim around it, font, thickness."""
+    font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
+    size, _base = cv2.getTextSize(text, font, scale, thickness)
+    return size, round(7 * scale), font, thickness
+
+
 def draw_label(
     image: Array, text: str, centre: Point, colour: Sequence[int], ink: Sequence[int], scale: float
 ) -> None:
@@ -526,9 +552,7 @@ def draw_label(
     scale : float
         Size of the text.
     """
-    font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
-    (width, height), _base = cv2.getTextSize(text, font, scale, thickness)
-    pad = round(7 * scale)
+    (width, height), pad, font, thickness = _measured(text, scale)
     x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
     cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
     cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass, replace
+from difflib import get_close_matches
+from typing import Any
 
 from matching.correspondences.candidates import CandidateConfig
 from matching.errors import InputError, check_at_least
@@ -10,6 +12,7 @@ from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
+from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -27,10 +30,14 @@ class MatchConfig:
     grouping : str
         How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
+    mirrored : bool
+        Whether objects are also found that are turned over left to right in one of the pictures. There are
+        twice as many candidates then: of mirrored features as many again.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
+    mirrored: bool = False
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -38,6 +45,7 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
+    repeats: RepeatsConfig = RepeatsConfig()
 
     def __post_init__(self):
         for field in fields(self):
@@ -45,10 +53,61 @@ class MatchConfig:
             if kind not in (int, bool) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_at_least(self, max_pixels=1)
+        if not isinstance(self.mirrored, bool):
+            raise InputError(f"mirrored must be True or False, got {self.mirrored!r}")
         if self.grouping not in GROUPINGS:
             raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
         if self.grouping == "paper" and self.clustering.n_clusters is None:
             raise InputError("n_clusters must be a number where grouping is 'paper', got None")
+
+    def with_settings(self, **settings: Any) -> MatchConfig:
+        """The settings with some of them changed, those of any stage by their names alone.
+
+        A name that several stages have means `clustering`'s, as on the command line; ``stage__name`` means
+        that of one stage.
+
+        Raises
+        ------
+        TypeError
+            There is no such setting, or several stages other than `clustering` have it.
+        InputError
+            The value can't be used.
+
+        Examples
+        --------
+        >>> changed = MatchConfig().with_settings(max_matches=5000, n_neighbors=20, graph__rounds=3)
+        >>> changed.candidates.max_matches, changed.clustering.n_neighbors, changed.graph.rounds
+        (5000, 20, 3)
+        """
+        own: dict[str, Any] = {}
+        of_stages: dict[str, dict[str, Any]] = {}
+        for name, value in settings.items():
+            stage, setting = self._place(name)
+            (own if stage is None else of_stages.setdefault(stage, {}))[setting] = value
+        stages = {stage: replace(getattr(self, stage), **changed) for stage, changed in of_stages.items()}
+        return replace(self, **own, **stages)
+
+    def _place(self, name):
+        """The stage, None for a setting of no stage, and the setting that a keyword means."""
+        names = {
+            field.name: [f.name for f in fields(value)] if is_dataclass(value) else None
+            for field in fields(self)
+            for value in [getattr(self, field.name)]
+        }
+        stage, _, setting = name.partition("__")
+        if setting and setting in (names.get(stage) or ()):
+            return stage, setting
+        if name in names:
+            return None, name
+        having = [stage for stage, own in names.items() if name in (own or ())]
+        if len(having) == 1 or "clustering" in having:
+            return ("clustering" if "clustering" in having else having[0]), name
+        if having:
+            meant = [f"{stage}__{name}" for stage in having]
+            raise TypeError(f"{name!r} is a setting of several stages: {' or '.join(meant)}")
+        known = {*names, *(setting for own in names.values() for setting in own or ())}
+        close = get_close_matches(name, sorted(known), 1)
+        raise TypeError(f"there is no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else ""))
 
     @classmethod
     def paper(cls) -> MatchConfig:

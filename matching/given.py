@@ -7,7 +7,6 @@ picture gets a unit of its own: the median distance of the points from their mid
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -15,8 +14,10 @@ from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.local_maps import nearest_in_both, vote_for_maps
-from matching.objects.description import describe_object
-from matching.pipeline import MatchResult
+from matching.objects.description import with_things
+from matching.objects.things import things_of_pair
+from matching.pipeline import describe_objects
+from matching.result import MatchResult
 from matching.threads import default_threads
 
 SPREAD = 160.0  # working pixels from the middle of the points to half of them: a picture of 400 x 400
@@ -60,15 +61,20 @@ def group_matches(
         labels, scores, unit1 = _group(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
     tolerance = config.graph.scale * unit1
-
-    def describe(k):
-        own = labels == k
-        return describe_object(k, xy0[own], xy1[own], scores[k], tolerance)
-
-    with ThreadPoolExecutor(default_threads()) as pool:
-        objects = tuple(pool.map(describe, range(len(scores))))
+    boxes = [_box(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((xy0, xy1))]
+    objects = describe_objects(xy0, xy1, Groups(labels, scores), tolerance, boxes)
+    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
-    return MatchResult(xy0, xy1, labels, score, objects, timings)
+    return MatchResult(
+        xy0, xy1, labels, score, with_things(objects, things), timings, config=config, things=things
+    )
+
+
+def _box(xy, size):
+    """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
+    if size is not None:
+        return np.array([[0.0, 0.0], size[::-1]]) - 0.5
+    return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else None
 
 
 def _group(xy0, xy1, maps, sizes, score, config):

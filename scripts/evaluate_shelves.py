@@ -1,5 +1,6 @@
 """Products found on shelf photographs, and foreign ones rejected; with --ablation, for each step left out.
-With --scenes the photographs are matched with each other instead: writes shelves_scenes.csv.
+With --scenes the photographs are matched with each other instead: writes shelves_scenes.csv. With --ranking:
+how often a product that stands in a scene ranks above one that does not.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """
@@ -19,6 +20,7 @@ from eval.matching.ablation.variants import settings
 from eval.matching.photographs.shelves import (
     SCENE_COLUMNS,
     measure,
+    measure_ranking,
     measure_scenes,
     read_scenes,
     read_shelves,
@@ -35,12 +37,27 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder with scenes/labels.json")
     parser.add_argument("--ablation", action="store_true", help="each of the settings of ablation.py as well")
     parser.add_argument("--scenes", action="store_true", help="every two scenes instead of models and scenes")
+    parser.add_argument("--ranking", action="store_true", help="rank all products in every scene")
     parser.add_argument(
         "--out", type=Path, default=Path("shelves"), help="folder of shelves_scenes.csv (default: shelves)"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
-    return exit_status(lambda: (evaluate_scenes if args.scenes else evaluate)(args))
+    work = evaluate_ranking if args.ranking else evaluate_scenes if args.scenes else evaluate
+    return exit_status(lambda: work(args))
+
+
+def evaluate_ranking(args: argparse.Namespace) -> None:
+    if args.ablation or args.scenes:
+        raise ValueError("--ranking goes with neither --ablation nor --scenes")
+    rows = list(tqdm(measure_ranking(args.data, MatchConfig()), desc="scenes", disable=args.quiet))
+    total = {name: sum(row[name] for row in rows) for name in ("comparisons", "by_score", "by_rank")}
+    print(
+        "products that stand there above those that don't: {by_score} of {comparisons} by score,".format(
+            **total
+        )
+    )
+    print("{by_rank} of {comparisons} by rank".format(**total))
 
 
 def evaluate_scenes(args: argparse.Namespace) -> None:

@@ -1,7 +1,8 @@
 """How often unrelated pictures give an object: python scripts/evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, and the best score of each pair where no least score is asked for.
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the best score
+of each pair where no least score is asked for.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -19,6 +20,7 @@ from tqdm import tqdm
 from eval.common.options import check_least, exit_status
 from matching import MatchConfig
 from matching.collection.plan import pictures_in
+from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
@@ -26,8 +28,11 @@ from matching.threads import default_threads
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
 
 
-def best_score(described0, described1):
-    return max((thing.score for thing in match_described(described0, described1, FREE).objects), default=0.0)
+def best_object(described0, described1):
+    """Score, matches and confidence of the best object of a pair, without a least score; None without any."""
+    objects = match_described(described0, described1, FREE).objects
+    best = max(objects, key=lambda found: found.score, default=None)
+    return None if best is None else (best.score, best.n_matches, best.confidence)
 
 
 def main(argv=None):
@@ -53,12 +58,17 @@ def measure(options):
         path: describe_picture(read_picture(path), FREE, default_threads())
         for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
     }
-    scores = np.array([best_score(described[a], described[b]) for a, b in tqdm(pairs, desc="pairs")])
+    best = [best_object(described[a], described[b]) for a, b in tqdm(pairs, desc="pairs")]
+    scores = np.array([0.0 if found is None else found[0] for found in best])
     least = MatchConfig().clustering.min_score
+    words = []
     for k in np.flatnonzero(scores >= least):
-        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {scores[k]:.2f}")
+        score, n_matches, word = best[k]
+        words.append(word)
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {score:.2f}, {n_matches} matches, {word}")
     quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
     print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
+    print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
     print("best score: median {:.2f}, 95 % {:.2f}, 99 % {:.2f}, largest {:.2f}".format(*quantiles))
 
 

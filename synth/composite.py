@@ -7,7 +7,7 @@ correspondence (x0, x1) is true where A x0 and G(x1) are the same place and that
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -70,6 +70,7 @@ def composite_pair(
     side: int = 320,
     copies: int = 1,
     hard_poses: bool = False,
+    mirrored: bool = False,
 ) -> CompositePair:
     """A pair of 3 x 3 composites with `n_common` (M) objects in both.
 
@@ -92,6 +93,8 @@ def composite_pair(
         How often each object stands in image 1.
     hard_poses : bool
         The objects of image 1 are also rotated, scaled by 0.5 to 2, relit and partly covered.
+    mirrored : bool
+        The objects of image 1 are turned over left to right.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def composite_pair(
     places0, places1 = draw_places(owner, tiling)
     image0 = _tiled([*objects, *_squares(others, GRID**2 - n_common, side)], places0)
     rest = _squares(others, GRID**2 - len(owner), side)
-    posed = [_posed(objects[o], others, posing, hard_poses) for o in owner]
+    posed = [_posed(objects[o], others, posing, hard_poses, mirrored) for o in owner]
     flat = _tiled([*(p.picture for p in posed), *rest], places1)
 
     corner0 = _corners(places0, side)[owner]
@@ -126,6 +129,7 @@ def composite_pair(
         "side": side,
         "copies": copies,
         "hard": hard_poses,
+        **({"mirrored": True} if mirrored else {}),
     }
     return CompositePair(
         image0=image0,
@@ -165,7 +169,7 @@ def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float 
     instance = np.full(len(xy0), -1, np.int64)
     for n, affine in enumerate(pair.affine):
         expected = xy0 @ affine[:, :2].T + affine[:, 2]  # (m, 2) A x0
-        scale = max(1.0, np.sqrt(np.linalg.det(affine[:, :2])))
+        scale = max(1.0, np.sqrt(abs(np.linalg.det(affine[:, :2]))))
         near = np.linalg.norm(expected - seen, axis=1) < tolerance * scale
         on_tile = np.all((xy0 >= pair.corner0[n] - 0.5) & (xy0 < pair.corner0[n] + pair.side - 0.5), axis=1)
         instance[near & on_tile & (_lookup(pair.instance_map, expected) == n)] = n
@@ -246,7 +250,17 @@ def _squares(pictures: Iterator[Picture], n: int, side: int) -> list[Picture]:
     return [fill_square(next(pictures), side) for _ in range(n)]
 
 
-def _posed(tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool) -> Posed:
+def _posed(
+    tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool, mirrored: bool
+) -> Posed:
+    if not mirrored:
+        return _upright(tile, others, rng, hard_poses)
+    posed = _upright(tile[:, ::-1], others, rng, hard_poses)
+    flip = np.array([[-1.0, 0.0, len(tile) - 1], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    return replace(posed, affine=posed.affine @ flip)
+
+
+def _upright(tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool) -> Posed:
     if not hard_poses:
         return plain(tile)
     background = fill_square(next(others), len(tile))

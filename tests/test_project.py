@@ -27,9 +27,11 @@ LAYERS = {  # a folder or module imports from those before it
         "grouping",
         "objects",
         "config",
-        "pipeline",
-        "given",
         "output",
+        "result",
+        "pipeline",
+        "repeats",
+        "given",
         "interchange",
         "collection serve",
         "cli",
@@ -55,10 +57,21 @@ def imported(path):
     return names
 
 
+def running(tree):
+    """The nodes of a tree that run: not what stands under `if TYPE_CHECKING:`."""
+    for node in ast.iter_child_nodes(tree):
+        is_for_types = isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
+        if not is_for_types:
+            yield node
+            yield from running(node)
+
+
 def imported_modules(path):
-    """Full names of what a module imports absolutely; of `from a import b` it is a.b."""
+    """Full names of what a module imports absolutely; of `from a import b` it is a.b. Imports for annotations
+    alone don't count.
+    """
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in running(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

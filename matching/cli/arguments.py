@@ -19,8 +19,10 @@ DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
 )
 EPILOG = """\
-Exit status: 0 objects found, 1 no common object (the files are written all the same), 2 bad input or usage,
-3 an error of the program itself.
+The table says how sure an object is (sure, likely, look at it), place and size of its outline in the second
+picture, its turn (cw: clockwise) and scale from the first to the second, and how much of the first is seen.
+Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
+2 bad input or usage, 3 an error of the program itself.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
 outlines, parameters), matches.png (both pictures, each object in its own colour).
 """
@@ -48,8 +50,14 @@ def parser(rivals=()):
         epilog=f"{EPILOG}{subcommands()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    result.add_argument("image0", nargs="?", type=Path, metavar="IMAGE0", help="a picture")
-    result.add_argument("image1", nargs="?", type=Path, metavar="IMAGE1", help="another picture")
+    result.add_argument(
+        "images",
+        nargs="*",
+        type=Path,
+        metavar="IMAGE",
+        help="two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures,"
+        " or folders of them, to find it in",
+    )
     result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
     _add_input_and_output(result.add_argument_group("input and output"))
     add_settings(result.add_argument_group("settings"), rivals)
@@ -59,15 +67,13 @@ def parser(rivals=()):
 
 def _add_input_and_output(group):
     add = group.add_argument
-    add("--out", type=Path, metavar="DIR", help="folder for results (default: <stem0>-<stem1>-match)")
-    for k in range(2):
-        add(
-            f"--mask{k}",
-            type=Path,
-            metavar="FILE",
-            help=f"picture of IMAGE{k}'s size, white where features may lie",
-        )
+    text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, for a folder each"
+    add("--out", type=Path, metavar="DIR", help=text)
+    for k, which in enumerate(("first", "second")):
+        text = f"picture as large as the {which} one, white where features may lie"
+        add(f"--mask{k}", type=Path, metavar="FILE", help=text)
     add("--warp", action="store_true", help="for each object, draw it warped onto the other picture")
+    add("--crops", action="store_true", help="cut each object out of both pictures")
     add(
         "--export",
         type=_exports,
@@ -78,7 +84,9 @@ def _add_input_and_output(group):
         " csv (matches.csv); several with commas",
     )
     add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
+    add("--open", action="store_true", help="write matches.html and open it in the browser")
     add("--no-figure", action="store_true", help="don't draw matches.png")
+    add("--json", action="store_true", help="print the result as JSON on standard output, and nothing else")
     add("--quiet", action="store_true", help="no progress on standard error")
 
 
@@ -94,6 +102,9 @@ def add_settings(group, rivals=()):
         type=_regions,
         metavar="KINDS",
         help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
+    )
+    group.add_argument(
+        "--mirrored", action="store_true", help="also find objects that are turned over left to right"
     )
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
@@ -135,6 +146,7 @@ def config_of(arguments):
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     return replace(
         config,
+        mirrored=arguments.mirrored,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(clustering_of(arguments, config.clustering), bandwidth=arguments.bandwidth),

@@ -303,7 +303,7 @@ def _show(db):
     with open_store(db) as store:
         rows = store.rows(
             "SELECT score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
-            " ORDER BY score DESC, pair LIMIT ?",
+            " ORDER BY rank DESC, pair LIMIT ?",
             (SHOWN,),
         )
         total = store.value("SELECT count(*) FROM pairs WHERE n_objects > 0")

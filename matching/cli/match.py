@@ -7,27 +7,42 @@ import sys
 import warnings
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import config_of, parser
+from matching.cli.compiling import compiling_told
 from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt
 from matching.errors import InputError
-from matching.pictures.names import absolute
+from matching.output.folders import MANIFEST
+from matching.output.words import repeats_table, table
+from matching.pictures.names import absolute, is_folder
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
 
 
 def match_pair(argv, rivals, *, owns_process=False):
-    """Match the two pictures that the arguments name, write the results; returns the exit status.
+    """Match the pictures that the arguments name, write the results; returns the exit status.
 
     owns_process : whether an interrupt ends the process at once wherever that leaves nothing behind
     """
     arguments = parser(rivals).parse_intermixed_args(argv)
-    with ended_by_interrupt("gdl-match") if owns_process else nullcontext():
+    _check_usage(arguments, rivals)
+    guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
+    if is_many(arguments.images):
+        from matching.cli.many import match_many
+
+        return match_many(arguments, rivals, guard)
+    with guard():
         run = _match(arguments, rivals)
     return _write(arguments, *run)
+
+
+def is_many(images: list[Path]) -> bool:
+    """Whether the arguments name one thing and many pictures: more than two, or a folder of them."""
+    return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +61,6 @@ class Inputs:
 
 def _match(arguments, rivals):
     """Everything before the files: the Inputs, the settings and the result."""
-    _check_usage(arguments)
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
     _check_folder(folder, arguments, inputs)
@@ -55,14 +69,19 @@ def _match(arguments, rivals):
             f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
             file=sys.stderr,
         )
-    tell = _teller(arguments)
-    for picture in inputs.pictures:
+    tell = teller(arguments)
+    for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import match_pictures  # only now: what can't be read is told without it
 
     config = config_of(arguments)
-    with warnings_in_a_line():
-        result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
+    with warnings_in_a_line(), compiling_told(tell):
+        if _is_single(arguments):
+            from matching.repeats import repeats_in_picture
+
+            result = repeats_in_picture(inputs.pictures[0], config)
+        else:
+            result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
@@ -77,33 +96,71 @@ def _write(arguments, inputs, config, result):
         inputs.pictures,
         result,
         config,
-        figure=not arguments.no_figure,
-        warp=arguments.warp,
-        html=arguments.html,
-        exports=_exports(arguments),
         inputs=inputs.paths,
         others=inputs.others,
+        **written(arguments),
     )
-    print(table(result))
-    _teller(arguments)(f"written to {folder}")
+    if arguments.json:
+        print((folder / MANIFEST).read_text(encoding="utf-8"))
+    else:
+        print(repeats_table(result) if _is_single(arguments) else table(result, _stem(arguments)))
+    teller(arguments)(f"written to {folder}")
+    if arguments.open:
+        open_report(folder)
     return FOUND if result.objects else NONE_FOUND
 
 
-def _teller(arguments):
+def written(arguments):
+    """What is written, as options of `write_results`."""
+    return {
+        "figure": not arguments.no_figure,
+        "warp": arguments.warp,
+        "crops": arguments.crops,
+        "html": arguments.html or arguments.open,
+        "exports": tuple(dict.fromkeys(arguments.export)),
+    }
+
+
+def open_report(folder):
+    """Open the report of a folder in the browser, or say where it is."""
+    import webbrowser
+
+    report = folder / "matches.html"
+    if not webbrowser.open(report.resolve().as_uri()):
+        print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
+
+
+def teller(arguments):
+    """A function that prints progress on standard error, or nothing with --quiet."""
     return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _check_usage(arguments):
+def _check_usage(arguments, rivals):
     if arguments.demo:
-        if arguments.image0 is not None:
-            raise InputError(f"--demo takes no pictures, got {arguments.image0}")
-    elif arguments.image1 is None:
-        raise InputError("two pictures are needed, or --demo; see gdl-match --help")
+        if arguments.images:
+            raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
+    elif not arguments.images:
+        raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
+    elif _is_single(arguments):
+        wrong = {
+            "--mask1": arguments.mask1 is not None,
+            "--export": bool(arguments.export),
+            f"--method {arguments.method}": arguments.method in rivals,
+        }
+        for option in (name for name, is_given in wrong.items() if is_given):
+            raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
+
+
+def _is_single(arguments):
+    """Whether one picture is given, of which repeats are asked for."""
+    return len(arguments.images) == 1
 
 
 def _inputs(arguments):
-    if arguments.image0 is not None:
-        paths = arguments.image0, arguments.image1
+    if _is_single(arguments):
+        return Inputs(_pictures(arguments, arguments.images) * 2, (absolute(arguments.images[0]),))
+    if arguments.images:
+        paths = arguments.images
         return Inputs(_pictures(arguments, paths), tuple(map(absolute, paths)))
     from matching import _opencv
     from matching.cli.demo import demo_pair
@@ -119,9 +176,18 @@ def _inputs(arguments):
 def _base(arguments):
     if arguments.out is not None:
         return arguments.out
-    if arguments.image0 is None:
-        return Path("demo-match")
-    return Path(f"{arguments.image0.stem}-{arguments.image1.stem}-match")
+    if _is_single(arguments):
+        return Path(f"{arguments.images[0].stem}-repeats")
+    return Path(pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
+
+
+def _stem(arguments):
+    return arguments.images[0].stem if arguments.images else "picture0"
+
+
+def pair_folder(image0: Path, image1: Path) -> str:
+    """The name of the folder for the results of two pictures."""
+    return f"{image0.stem}-{image1.stem}-match"
 
 
 def _folder(arguments, inputs):
@@ -132,42 +198,33 @@ def _folder(arguments, inputs):
 
 
 def _check_folder(folder, arguments, inputs):
+    check_not_over(folder, arguments, arguments.images, inputs.others)
+
+
+def check_not_over(folder, arguments, images, others=()):
     """Raise InputError where the results can't be written, or would be over what is matched or what is not
     ours.
+
+    images : their paths; others : names of further files that are written
     """
     from matching.output.files import file_names
     from matching.output.folders import check_folder, check_replaceable, own_files
     from matching.output.warping import FILES
 
     check_folder(folder)
-    names = file_names(figure=not arguments.no_figure, html=arguments.html, exports=_exports(arguments))
-    names |= set(inputs.others)
+    options = written(arguments)
+    of_objects = options.pop("warp") | options.pop("crops")
+    names = file_names(**options) | set(others)
     replaced = names | (own_files(folder) if folder.exists() else set())
-    for path in (arguments.image0, arguments.image1, arguments.mask0, arguments.mask1):
+    for path in (*images, arguments.mask0, arguments.mask1):
         is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
         if is_replaced and folder.exists() and path.parent.samefile(folder):
             raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-    check_replaceable(folder, names, FILES if arguments.warp else None)
-
-
-def _exports(arguments):
-    return tuple(dict.fromkeys(arguments.export))
-
-
-def table(result):
-    """The objects, one a line."""
-    if not result.objects:
-        return "no common object"
-    lines = [f"{'object':>6}  {'matches':>7}  {'score':>5}  {'transform':<10}  {'error':>8}"]
-    lines += [
-        f"{o.id:>6}  {o.n_matches:>7}  {o.score:>5.2f}  {o.transform_kind:<10}  {o.transform_error:>5.1f} px"
-        for o in result.objects
-    ]
-    return "\n".join(lines)
+    check_replaceable(folder, names, FILES if of_objects else None)
 
 
 def _pictures(arguments, images):
-    """The two pictures with their masks, once it is clear that they can be exported as asked.
+    """The pictures with their masks, once it is clear that they can be exported as asked.
 
     images : paths or Pictures
     """
@@ -175,7 +232,7 @@ def _pictures(arguments, images):
 
     masks = arguments.mask0, arguments.mask1
     with silent_decoders():
-        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=True)]
+        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=False)]
     if arguments.export:
         from matching.output.exchange import check_formats
 

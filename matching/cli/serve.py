@@ -38,8 +38,8 @@ def _parser():
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
     for option, default, text in (
-        ("--max-upload", 50, "megabytes of both pictures together"),
-        ("--max-pixels", 25, "megapixels of a picture"),
+        ("--max-upload", 100, "megabytes of both pictures together"),
+        ("--max-pixels", 60, "megapixels of a picture"),
         ("--jobs", 1, "matches at a time"),
         ("--queue", 8, "matches that may wait"),
         ("--max-seconds", 120, "seconds a match may take"),

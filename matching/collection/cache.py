@@ -213,6 +213,7 @@ def _arrays(entry: CachedPicture) -> dict[str, Array]:
         **features,
         "step": entry.described.step,
         "digest": np.frombuffer(entry.described.digest, np.uint8),
+        "box": entry.described.box,
         "size": np.array([entry.width, entry.height]),
     }
 
@@ -234,6 +235,8 @@ def _read(path: Path, key: str) -> CachedPicture:
         raise ValueError("the checksum does not fit")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    described = DescribedPicture(Features(**columns), arrays["step"], arrays["digest"].tobytes())
+    described = DescribedPicture(
+        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"]
+    )
     width, height = (int(n) for n in arrays["size"])
     return CachedPicture(described, width, height)

@@ -24,7 +24,7 @@ TABLES = {  # and the order of their rows
 ROWS = 50_000  # at a time
 TYPES = {  # Parquet: of columns that may be empty throughout, so that their values don't tell
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
-    "real": ("score", "transform_error", "x0", "y0", "x1", "y1"),
+    "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
 }
 
 

@@ -41,7 +41,7 @@ def write_collection_report(db, path, most, cache):
         settings = Settings(config_of_store(store), cache)
         rows = store.rows(
             "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
-            " WHERE n_objects > 0 ORDER BY score DESC, id LIMIT ?",
+            " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
             (most,),
         )
         numbers = sorted({number for row in rows for number in row[1:3]})

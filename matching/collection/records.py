@@ -12,7 +12,7 @@ from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin
 
 if TYPE_CHECKING:
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,12 +30,13 @@ CREATE TABLE pairs (
     n_matches INTEGER,                     -- of them, kept: rows of matches
     n_objects INTEGER,                     -- rows of objects
     score REAL,                            -- of the best object, 0 without one
+    rank REAL,                             -- of the object that ranks highest: score times share covered
     error TEXT,                            -- why it failed
     UNIQUE (image0, image1),
     CHECK ((status = 'failed') = (error IS NOT NULL)),
     CHECK ((status = 'matched') = (score IS NOT NULL))
 );
-CREATE INDEX pairs_by_score ON pairs (score DESC, id);
+CREATE INDEX pairs_by_rank ON pairs (rank DESC, id);
 CREATE INDEX pairs_by_image1 ON pairs (image1);
 
 CREATE TABLE objects (
@@ -75,7 +76,7 @@ CREATE TABLE timings (
 
 -- Pairs with their paths, for a look with the sqlite3 shell.
 CREATE VIEW results AS
-SELECT pairs.id AS pair, first.path AS path0, second.path AS path1, pairs.status, pairs.score,
+SELECT pairs.id AS pair, first.path AS path0, second.path AS path1, pairs.status, pairs.score, pairs.rank,
        pairs.n_objects, pairs.n_matches, pairs.error
 FROM pairs
 JOIN images AS first ON first.id = pairs.image0

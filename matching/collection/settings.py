@@ -16,7 +16,7 @@ from matching.output.provenance import as_text, differences, programs
 if TYPE_CHECKING:
     from matching.collection.store import Store
 
-SCHEMA = "1"
+SCHEMA = "2"
 REMEDY = "give another --db, or --restart to begin it anew"
 
 

@@ -292,7 +292,7 @@ class Store:
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
             self._db.executemany(
                 "UPDATE pairs SET status = 'pending', n_candidates = NULL, n_matches = NULL,"
-                " n_objects = NULL, score = NULL, error = NULL WHERE image0 = ?1 OR image1 = ?1",
+                " n_objects = NULL, score = NULL, rank = NULL, error = NULL WHERE image0 = ?1 OR image1 = ?1",
                 changed,
             )
             self._db.executemany(
@@ -364,11 +364,13 @@ class Store:
         with self._transaction():
             self._record_machine(record.origin)
             if record.error is not None:
-                self._end_pair(record, "failed", None, None, None, None, record.error)
+                self._end_pair(record, "failed", None, None, None, None, None, record.error)
                 return
-            best = max((o.score for o in record.objects), default=0.0)
+            best = [
+                max((getattr(o, name) for o in record.objects), default=0.0) for name in ("score", "rank")
+            ]
             counts = record.n_candidates, len(record.candidate), len(record.objects)
-            if self._end_pair(record, "matched", *counts, best, None):
+            if self._end_pair(record, "matched", *counts, *best, None):
                 self._db.executemany("INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?)", _object_rows(record))
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
@@ -377,7 +379,7 @@ class Store:
     def _end_pair(self, record: PairRecord, *columns: Any) -> bool:
         ended = self._db.execute(
             "UPDATE pairs SET status = ?, n_candidates = ?, n_matches = ?, n_objects = ?, score = ?,"
-            " error = ? WHERE id = ? AND status = 'pending'"
+            " rank = ?, error = ? WHERE id = ? AND status = 'pending'"
             " AND (SELECT sha256 FROM images WHERE id = image0) = ?"
             " AND (SELECT sha256 FROM images WHERE id = image1) = ?",
             (*columns, record.id, *record.contents),

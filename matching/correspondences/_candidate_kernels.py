@@ -34,6 +34,21 @@ def best_in_row(
 
 
 @njit
+def pass_over_near(
+    similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array, first: Scalar
+) -> None:
+    """-inf into `similarity` (b, n1) of rows first, first + 1, ... where two points are nearer than either
+    clearance.
+    """
+    for r in range(similarity.shape[0]):
+        x, y, own = xy0[first + r, 0], xy0[first + r, 1], clearance0[first + r]
+        for j in range(similarity.shape[1]):
+            u, v, least = xy1[j, 0] - x, xy1[j, 1] - y, max(own, clearance1[j])
+            if u * u + v * v < least * least:
+                similarity[r, j] = -np.inf
+
+
+@njit
 def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -> Bools:
     """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before,
     at most `most`.

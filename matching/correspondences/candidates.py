@@ -16,8 +16,10 @@ import numpy as np
 from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.errors import check_at_least
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
 from matching.threads import in_ranges, single_blas_thread
+
+Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Candidates:
         Distance of the descriptors, smaller is better.
     kind : (m,) int8
         Index into KINDS.
+    row0, row1 : (m,) int64
+        Rows of the features of image 0 and of image 1.
     """
 
     xy0: Array
@@ -73,6 +77,8 @@ class Candidates:
     frames1: Array
     score: Array
     kind: Array
+    row0: Array
+    row1: Array
 
     def __len__(self) -> int:
         return len(self.score)
@@ -88,7 +94,12 @@ class Candidates:
 
 
 def nearest_descriptors(
-    descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1, block: int = 512
+    descriptors0: Array,
+    descriptors1: Array,
+    width: int,
+    n_threads: int = 1,
+    block: int = 512,
+    apart: Apart | None = None,
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
@@ -107,6 +118,9 @@ def nearest_descriptors(
         Threads; the result is the same for any number.
     block : int
         Rows that are compared at a time.
+    apart : pair of ((n, 2) float64, (n,) float64), optional
+        Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
+        over.
 
     Returns
     -------
@@ -123,6 +137,9 @@ def nearest_descriptors(
 
     def search(start: int, stop: int) -> None:
         similarity = descriptors0[start:stop] @ descriptors1.T
+        if apart is not None:
+            (xy0, clearance0), (xy1, clearance1) = apart
+            _candidate_kernels.pass_over_near(similarity, xy0, clearance0, xy1, clearance1, start)
         _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
 
     with single_blas_thread():
@@ -174,15 +191,43 @@ def match_with_reserve(
         The next best of each kind of region.
     """
     most = int(config.max_matches * (1 + config.reserve))
-    parts = [
-        _best(features0[features0.kind == k], features1[features1.kind == k], most, config, n_threads)
-        for k in range(len(KINDS))
-    ]
-    shares = _equal_shares([len(part) for part in parts], config.max_matches)
-    ends = [int(share * (1 + config.reserve)) for share in shares]
-    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
-    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
-    return join_candidates(best), join_candidates(reserve)
+    parts = [_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    return _shared_out(parts, config)
+
+
+def match_within(
+    features: Features,
+    clearance: Floats,
+    config: CandidateConfig = CandidateConfig(),
+    n_threads: int = 1,
+    mirrored: bool = False,
+) -> tuple[Candidates, Candidates]:
+    """Match the features of one picture with each other, each pair once, and keep the next best pairs too.
+
+    Parameters
+    ----------
+    features : Features
+        The features.
+    clearance : (n,) float64
+        Pixels from a feature, within which others are its surroundings and no match of it.
+    config : CandidateConfig
+        Which pairs become candidates.
+    n_threads : int
+        Threads; the result is the same for any number.
+    mirrored : bool
+        Whether to match features with mirrored ones.
+
+    Returns
+    -------
+    best : Candidates
+        The best candidates, an equal share for each kind of region that has so many.
+    reserve : Candidates
+        The next best of each kind of region.
+    """
+    most = int(config.max_matches * (1 + config.reserve))
+    both = features, mirrored_features(features) if mirrored else features
+    parts = [_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    return _shared_out(parts, config)
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
@@ -201,6 +246,15 @@ def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
+def _shared_out(parts: Sequence[Candidates], config: CandidateConfig) -> tuple[Candidates, Candidates]:
+    """Equal shares of the best of each kind, and the next best."""
+    shares = _equal_shares([len(part) for part in parts], config.max_matches)
+    ends = [int(share * (1 + config.reserve)) for share in shares]
+    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
+    return join_candidates(best), join_candidates(reserve)
+
+
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
     """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
     shares = np.zeros(len(available), int)
@@ -213,13 +267,49 @@ def _equal_shares(available: Sequence[int], total: int) -> Ints:
 
 
 def _best(
-    features0: Features, features1: Features, most: int, config: CandidateConfig, n_threads: int
+    features0: Features, features1: Features, kind: int, most: int, config: CandidateConfig, n_threads: int
 ) -> Candidates:
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
-        for rows in _comparable(features0, features1, config.per_polarity)
+        for rows in _comparable(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    return _chosen(features0, features1, i, j, squared, most, config)
+
+
+def _best_within(
+    features: Features,
+    others: Features,
+    clearance: Floats,
+    kind: int,
+    most: int,
+    config: CandidateConfig,
+    n_threads: int,
+) -> Candidates:
+    """others : the features themselves, or mirrored"""
+    pairs = [
+        _near_pairs(features, others, *rows, config, n_threads, clearance)
+        for rows in _comparable(features, others, kind, config.per_polarity)
+    ]
+    i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+    # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
+    place = np.empty(len(features), np.int64)
+    place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
+    i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
+    once = np.unique(i * len(features) + j, return_index=True)[1]
+    return _chosen(features, others, i[once], j[once], squared[once], most, config)
+
+
+def _chosen(
+    features0: Features,
+    features1: Features,
+    i: Ints,
+    j: Ints,
+    squared: Array,
+    most: int,
+    config: CandidateConfig,
+) -> Candidates:
+    """The best Candidates of pairs i, j of features, near duplicates left out."""
     order = np.argsort(squared, kind="stable")
     if config.duplicate_radius:
         places = features0.xy[i[order]], features1.xy[j[order]]
@@ -228,16 +318,25 @@ def _best(
     i, j, squared = i[best], j[best], squared[best]
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
-        np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i],
+        np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
     )  # fmt: skip
 
 
-def _comparable(features0: Features, features1: Features, per_polarity: bool) -> list[tuple[Ints, Ints]]:
-    """Rows of either image's features that are compared with each other: dark and bright ones, or all."""
+def _comparable(
+    features0: Features, features1: Features, kind: int, per_polarity: bool
+) -> list[tuple[Ints, Ints]]:
+    """Rows of either image's features that are compared with each other: dark and bright ones of a kind, or
+    all of it.
+    """
+    own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
-        return [(np.arange(len(features0)), np.arange(len(features1)))]
+        return [(np.flatnonzero(own[0]), np.flatnonzero(own[1]))]
     return [
-        (np.flatnonzero(features0.bright == b), np.flatnonzero(features1.bright == b)) for b in (False, True)
+        (
+            np.flatnonzero(own[0] & (features0.bright == bright)),
+            np.flatnonzero(own[1] & (features1.bright == bright)),
+        )
+        for bright in (False, True)
     ]
 
 
@@ -248,10 +347,17 @@ def _near_pairs(
     rows1: Ints,
     config: CandidateConfig,
     n_threads: int,
+    clearance: Floats | None = None,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance."""
+    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
+
+    clearance : (n,) of features0 = features1, which are then farther apart than that of either
+    """
+    apart = None
+    if clearance is not None:
+        apart = (features0.xy[rows0], clearance[rows0]), (features1.xy[rows1], clearance[rows1])
     found, squared = nearest_descriptors(
-        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads
+        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads, apart=apart
     )
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

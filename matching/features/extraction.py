@@ -8,7 +8,7 @@ centre of the top-left pixel.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from matching.threads import in_ranges
 KINDS = ("mser", "sift")
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
+DESCRIBED = 0.8  # of a window that descriptors are of
 Detected = tuple[Floats, Floats, Bools, Floats, float]  # what the functions of a detector return
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
@@ -384,6 +385,27 @@ def describe(
     shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows), root
     in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
     return out
+
+
+def mirrored_features(features: Features) -> Features:
+    """The features of the picture turned over, at their places in the picture as it is.
+
+    Their frames have negative determinants, and their descriptors are those of the same windows with the axis
+    across the dominant orientation turned round: rows of spatial bins and directions in reverse.
+
+    Parameters
+    ----------
+    features : Features
+        The features of the picture.
+
+    Returns
+    -------
+    Features
+        The mirrored ones.
+    """
+    bins = features.descriptors.reshape(-1, 4, 4, 8)
+    descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
+    return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
 def _level(pyramid: Pyramid, windows: Floats) -> Ints:

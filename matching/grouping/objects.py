@@ -124,11 +124,10 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
 def _polish(correspondences, objects, free, known, config):
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
-    objects = [members for members in objects if _is_object(correspondences, members, config.objects)]
+    objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
-    kept = suppression.find_uncovered(
-        correspondences.xy0, correspondences.xy1, both, config.suppression.share
-    )
+    places, how = (correspondences.xy0, correspondences.xy1), config.suppression
+    kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
     return [both[k] for k in kept if k >= len(known)]
 
 
@@ -182,7 +181,8 @@ def _by_falling_size(parts):
     return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
-def _is_object(correspondences, members, config):
+def is_object(correspondences: Correspondences, members: np.ndarray, config: ObjectsConfig) -> bool:
+    """Whether the members, an array of rows, are enough and spread out in both pictures."""
     return len(members) >= config.min_matches and all(
         _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
     )

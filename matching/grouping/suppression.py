@@ -30,15 +30,21 @@ class SuppressionConfig:
     ----------
     share : float
         Share of its points, in both images, that lie amid matches of larger objects.
+    by_one : bool
+        Whether one larger object must hold that share in both images: where two things stand twice in either
+        image, each of the four objects lies amid others in both.
     """
 
     share: float = 0.5
+    by_one: bool = False
 
     def __post_init__(self) -> None:
         check_at_least(self, share=0)
 
 
-def find_uncovered(xy0: Array, xy1: Array, parts: Sequence[Array], share: float) -> Ints:
+def find_uncovered(
+    xy0: Array, xy1: Array, parts: Sequence[Array], share: float, by_one: bool = False
+) -> Ints:
     """Find the parts that are not contained in stronger ones.
 
     A part is contained where in BOTH pictures at least `share` of its points are covered by matches of
@@ -52,6 +58,8 @@ def find_uncovered(xy0: Array, xy1: Array, parts: Sequence[Array], share: float)
         Rows of each part's matches, the strongest part first.
     share : float
         In [0, 1].
+    by_one : bool
+        Whether one stronger part must cover them in both pictures.
 
     Returns
     -------
@@ -62,7 +70,11 @@ def find_uncovered(xy0: Array, xy1: Array, parts: Sequence[Array], share: float)
     places: tuple[list[_Place], list[_Place]] = [], []
     for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
-        if all(_covered(there, xy).mean() >= share for there, xy in zip(places, points, strict=True)):
+        coverings = [([a], [b]) for a, b in zip(*places, strict=True)] if by_one else [places]
+        if any(
+            all(_covered(there, xy).mean() >= share for there, xy in zip(covering, points, strict=True))
+            for covering in coverings
+        ):
             continue
         kept.append(k)
         for there, xy in zip(places, points, strict=True):
@@ -70,8 +82,26 @@ def find_uncovered(xy0: Array, xy1: Array, parts: Sequence[Array], share: float)
     return np.array(kept, np.int64)
 
 
-def _covered(places: list[_Place], points: Array) -> Bools:
-    """Test which points one of the places covers: (n,) bool."""
+def amid(points: Array, others: Array) -> Bools:
+    """Test which points lie amid others of the same picture.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others.
+
+    Returns
+    -------
+    (n,) bool
+        Whether a point does.
+    """
+    return _Place(others).covers(points)
+
+
+def _covered(places: Sequence[_Place], points: Array) -> Bools:
+    """(n,) bool: which of the points one of the places covers."""
     covered = np.zeros(len(points), bool)
     for place in places:
         rest = np.flatnonzero(~covered)

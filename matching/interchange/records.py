@@ -17,7 +17,7 @@ from matching.errors import InputError
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 Sizes = tuple[tuple[int, int], tuple[int, int]]
 

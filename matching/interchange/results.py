@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.interchange.records import PairMatches
-from matching.output.files import npz_bytes, summary, write_results
+from matching.output.files import manifest_bytes, npz_bytes, summary, write_results
 from matching.output.folders import Content, write_files
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.pictures.images import Picture
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
 STORED = (
@@ -79,8 +78,7 @@ def write_pair(
 
     def manifest(digests: dict[str, str]) -> bytes:
         told = summary(images, result, config) | {"inputs": list(inputs)}
-        told |= {"coordinates": STORED if pair.as_stored else GIVEN, "files": digests}
-        return json.dumps(told, indent=1).encode()
+        return manifest_bytes(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
 
     write_files(folder, files(), manifest)
 
@@ -146,7 +144,7 @@ def write_pairs(
 
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
-        told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs), "files": digests}
-        return json.dumps(told, indent=1).encode()
+        told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
+        return manifest_bytes(told, digests)
 
     write_files(folder, groups.items(), manifest)

@@ -21,7 +21,7 @@ from matching.errors import InputError
 from matching.objects.description import apply_transform, fit_transform
 
 if TYPE_CHECKING:
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 Spline = Callable[[Array], Floats]  # of a bend: pixels (n, 2) -> (n, 2)
 

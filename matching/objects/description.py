@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial import Delaunay, QhullError
 
 from matching import _opencv
+from matching.objects.confidence import confidence
+from matching.objects.frames import Motion, fit_frame, motion_of
+from matching.objects.things import Thing
 
 OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
 NOTCH, SPUR = 1 / 40, 1 / 100  # of that: half the width of notches to fill, of spurs to cut off
@@ -15,7 +19,11 @@ SIDES = (0.2, 0.3, 0.45, np.inf)  # longest sides of triangles inside an outline
 COVERED = 0.95  # least share of the matches inside an outline
 
 
-@dataclass(frozen=True, eq=False)
+def _no_points() -> np.ndarray:
+    return np.empty((0, 2))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class MatchedObject:
     """One object that both pictures show.
 
@@ -26,6 +34,11 @@ class MatchedObject:
     transform : (3, 3) float64, takes homogeneous pixels of image 0 to image 1 over the object
     transform_kind : "homography", or "affine" where a homography is no better
     transform_error : median distance in pixels of image 1 between transformed and matched points
+    frame1 : (4, 2) float64, the corners of picture 0, or of the box around what its mask shows, as they lie
+        in picture 1: top-left first, then clockwise in picture 0; None where it is not known
+    motion : how it lies in picture 1, compared with picture 0; None where it is not known
+    thing : equal for objects that are copies of one thing: they share their place in picture 0
+    points0, points1 : (n_matches, 2) float64, its matches in image 0 and 1, pixels; empty where not known
     """
 
     id: int
@@ -36,14 +49,55 @@ class MatchedObject:
     transform: np.ndarray
     transform_kind: str
     transform_error: float
+    frame1: np.ndarray | None = None
+    motion: Motion | None = None
+    thing: int = 0
+    points0: np.ndarray = field(default_factory=_no_points)
+    points1: np.ndarray = field(default_factory=_no_points)
+
+    @property
+    def confidence(self) -> str:
+        """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`."""
+        return confidence(self.score, self.n_matches)
+
+    def __repr__(self) -> str:
+        words = "" if self.motion is None else f", {self.motion.words}"
+        return (
+            f"<MatchedObject {self.id}: {self.confidence}, {self.n_matches} matches,"
+            f" score {self.score:.2f}{words}>"
+        )
+
+    @property
+    def rank(self) -> float:
+        """What pairs are ranked by: the score times the share that the object covers of the picture of which
+        it covers more. A logo alone covers little of a product's picture, however well it matches.
+        """
+        return self.score * max(self.motion.share, self.motion.share1) if self.motion else self.score
 
 
-def describe_object(number, xy0, xy1, score, tolerance=5.0):
-    """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1."""
+def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None):
+    """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1.
+
+    box, box1 : (2, 2) least and greatest x and y of picture 0 and 1; None: of the correspondences
+    """
     outline0, outline1 = outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
-    return MatchedObject(number, len(xy0), float(score), outline0, outline1, transform, kind, error)
+    box, box1 = (
+        np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
+        for xy, given in ((xy0, box), (xy1, box1))
+    )
+    return MatchedObject(
+        number, len(xy0), float(score), outline0, outline1, transform, kind, error,
+        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box, box1),
+        points0=xy0, points1=xy1,
+    )  # fmt: skip
+
+
+def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
+    """The objects with the numbers of their things."""
+    number = {k: thing.number for thing in things for k in thing.objects}
+    return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
 def apply_transform(transform, xy):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import colorsys
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
 from matching import _opencv
+from matching.output.captions import add_caption
+from matching.output.labels import place_labels
+from matching.output.words import NOTHING, stem_of, told_things
 
 # Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
 COLOURS = (
@@ -22,46 +26,90 @@ COLOURS = (
     (187, 204, 51),
 )
 GOLDEN = (5**0.5 - 1) / 2
-FADE = 0.55  # how far the pictures go towards mid grey, so that the colours stand out
+MOST_DASHES = 200  # along a side: that of a frame may be far longer than the picture
+FADE = 0.55  # how far the surroundings of objects go towards mid grey, so that these stand out
 MID_GREY = 110
 STRIP = 512  # rows of a large canvas drawn at a time
-CANVAS_PIXELS = 40_000_000  # of the drawing, which viewers open and a machine with little memory can make
-CANVAS_SIDE = 30_000  # pixels; many viewers and graphics libraries end at 32,767
+CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer opens it, also on a telephone
+CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
 LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
 LINE_STRENGTH = 0.6
+FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: then that is a picture of it
+DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
 
 
 def draw_matches(picture0, picture1, result):
     """(h, w, 3) uint8: the two pictures side by side; outlines, a dot for every match, some lines across.
 
     The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
-    than CANVAS_SIDE, and smaller otherwise. All matches of an object have a dot in its colour in both
-    pictures; lines join at most LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches
-    can still be read.
+    than CANVAS_SIDE, and smaller otherwise; what lies outside all objects is dimmed, and transparent areas
+    are a checkerboard. All matches of an object have a dot in its colour in both pictures; lines join at most
+    LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches can still be read. A dashed
+    line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below says
+    where there is no object, and what stands in several places.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
-    (rgb0, zoom0), (rgb1, zoom1) = (_reduced(p.rgb, factor) for p in (picture0, picture1))
-    canvas, shift = _side_by_side(rgb0, rgb1)
+    (rgb0, zoom0), (rgb1, zoom1) = (_reduced(p.displayed, factor) for p in (picture0, picture1))
+    shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
     places = (lambda xy: _zoomed(xy, zoom0)), (lambda xy: _zoomed(xy, zoom1) + shift)
-    unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960  # drawing sizes for a 960 pixel picture
     drawn = [place(xy) for place, xy in zip(places, (result.xy0, result.xy1), strict=True)]
-    outlines = [
-        (found.id, place(outline))
-        for found in result.objects
-        for place, outline in zip(places, (found.outline0, found.outline1), strict=True)
-    ]
+    outlines = (
+        [(found.id, places[0](found.outline0)) for found in result.objects],
+        [(found.id, places[1](found.outline1)) for found in result.objects],
+    )
+    frames = [_zoomed(found.frame1, zoom1) for found in result.objects if has_frame(found)]
+    bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *frames]
+    canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
+    # drawing sizes for a 960 pixel picture
+    unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
     _draw_lines(canvas, result, drawn, max(round(unit), 1))
     for found in result.objects:
         for xy in drawn:
             for point in xy[result.cluster == found.id]:
                 _opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
-    for number, outline in outlines:
-        _opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
-        _opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
-    for number, outline in outlines:
-        centre = (outline.min(axis=0) + outline.max(axis=0)) / 2
-        _opencv.draw_label(canvas, str(number), centre, colour(number), (0, 0, 0), 0.8 * unit)
-    return canvas
+    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
+    for found in result.objects:
+        if has_frame(found):
+            draw_frame(panel1, _zoomed(found.frame1, zoom1), colour(found.id), unit)
+    for side in outlines:
+        for number, outline in side:
+            _opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+            _opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+    for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
+        _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
+    caption = (
+        told_things(result.objects, stem_of(picture0.path), result.things) if result.objects else [NOTHING]
+    )
+    return add_caption(canvas, caption, 26 * unit)
+
+
+def has_frame(found) -> bool:
+    """Whether the frame of picture 0 is drawn for an object: it covers enough of picture 0."""
+    return found.frame1 is not None and found.motion is not None and found.motion.share >= FRAME_SHARE
+
+
+def draw_frame(canvas, corners, tint, unit):
+    """Draw a dashed polygon (k, 2) into (h, w, 3) uint8, in place; `unit` is the scale of the drawing."""
+    thickness = max(round(2 * unit), 1)
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        length = float(np.linalg.norm(end - start))
+        n = int(np.clip(length / (2 * DASH * max(unit, 0.5)), 1, MOST_DASHES))
+        # dashes and spaces in turn, half a dash at both ends
+        ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
+        for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
+            for a, b in zip(ends[0::2], ends[1::2], strict=True):
+                _opencv.draw_line(canvas, a, b, ink, width)
+
+
+def _draw_labels(canvas, outlines, low, high, scale):
+    """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
+    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
+    texts = [str(number) for number, _ in order]
+    sizes = [_opencv.label_size(text, scale) for text in texts]
+    centres = place_labels([outline for _, outline in order], sizes, low, high)
+    for (number, _), text, centre in zip(order, texts, centres, strict=True):
+        if centre is not None:
+            _opencv.draw_label(canvas, text, centre, colour(number), (0, 0, 0), scale)
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
@@ -143,12 +191,23 @@ def _margin(width):
     return max(width, 100) // 100
 
 
-def _side_by_side(rgb0, rgb1):
-    """A canvas with both pictures, faded, and the shift (2,) of the second."""
-    shift = rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1])
+def highlighted(rgb, outlines: Iterable[np.ndarray], strength: float = FADE):
+    """(h, w, 3) uint8: a picture that is faded outside the outlines (k, 2)."""
+    outlines = list(outlines)
+    shown = faded(rgb, strength)
+    if outlines:
+        inside = _opencv.fill_polygons(rgb.shape[:2], outlines)
+        shown[inside] = rgb[inside]
+    return shown
+
+
+def _side_by_side(pictures, shift, outlines):
+    """A canvas with both pictures, faded outside their outlines, the second `shift` pixels to the right."""
+    rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
-    for rgb, x in ((rgb0, 0), (rgb1, shift)):
+    for rgb, x, own in zip(pictures, (0, shift), outlines, strict=True):
         for top in range(0, len(rgb), STRIP):
             part = rgb[top : top + STRIP]
-            canvas[top : top + len(part), x : x + rgb.shape[1]] = faded(part)
-    return canvas, np.array([shift, 0])
+            place = canvas[top : top + len(part), x : x + rgb.shape[1]]
+            place[:] = highlighted(part, (o - (0, top) for o in own)) if own else part
+    return canvas

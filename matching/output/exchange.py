@@ -32,7 +32,7 @@ from matching.pictures.names import relative_names
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 FILES = {
     "colmap": ("database.db",),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 import math
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -18,14 +17,16 @@ import numpy as np
 from matching import _opencv
 from matching._version import __version__
 from matching.errors import InputError
+from matching.output.crops import crop_files
 from matching.output.drawing import draw_matches
 from matching.output.folders import Content, write_files
+from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.pictures.images import Picture
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
@@ -61,10 +62,11 @@ def write_results(
     folder: Path,
     pictures: Sequence[Picture],
     result: MatchResult,
-    config: MatchConfig,
+    config: MatchConfig | None,
     *,
     figure: bool = True,
     warp: bool = False,
+    crops: bool = False,
     html: bool = False,
     exports: tuple[str, ...] = (),
     inputs: Sequence[str] | None = None,
@@ -82,6 +84,8 @@ def write_results(
         Whether to draw matches.png.
     warp : bool
         Whether to draw each object's matches, and the object warped onto the other picture.
+    crops : bool
+        Whether to cut each object out of both pictures.
     html : bool
         Whether to write the report matches.html.
     exports : of `matching.output.exchange.FORMATS`
@@ -99,30 +103,50 @@ def write_results(
     def files():
         yield "matches.npz", npz_bytes(result)
         yield from (others or {}).items()
-        yield from _optional(pictures, result, deformations, figure, warp, exports)
+        if figure:
+            # the drawing is no longer needed once it is a file
+            yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
+        warps = {}
+        for number, drawings in _warps(pictures, result, deformations):
+            if html:
+                from matching.output.html.pair import embedded_warps
+
+                warps[number] = embedded_warps(drawings)
+            for name, rgb in drawings.items():
+                yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+        if crops:
+            yield from crop_files(pictures, result.objects)
+        yield from _exported(pictures, result, exports)
         if html:
             from matching.output.html import pair_report
 
-            yield "matches.html", pair_report(pictures, result).encode("utf-8", "backslashreplace")
+            text = pair_report(pictures, result, warps)
+            yield "matches.html", text.encode("utf-8", "backslashreplace")
 
     def manifest(digests):
         told = summary(pictures, result, config, deformations)
         told |= {} if inputs is None else {"inputs": list(inputs)}
-        return json.dumps(told | {"files": digests}, indent=1).encode()
+        return manifest_bytes(told, digests)
 
     write_files(folder, files(), manifest)
 
 
-def _optional(pictures, result, deformations, figure, warp, exports):
-    """File name and content of what is asked for, one after another: all together they are large."""
-    if figure:
-        # the drawing is no longer needed once it is a file
-        yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
-    for found in result.objects if warp else ():
+def manifest_bytes(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
+    """The content of matches.json: what is told, then the files, and the parameters last."""
+    others = {name: entry for name, entry in told.items() if name != "parameters"}
+    return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
+
+
+def _warps(pictures, result, deformations):
+    """Number and drawings of one object after another: all together they are large."""
+    for number, deformation in deformations.items():
         from matching.output.warping import draw_object
 
-        for name, rgb in draw_object(*pictures, result, found, deformations[found.id]).items():
-            yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+        found = next(found for found in result.objects if found.id == number)
+        yield number, draw_object(*pictures, result, found, deformation)
+
+
+def _exported(pictures, result, exports):
     for name in exports:
         from matching.output.exchange import exported
 
@@ -172,7 +196,10 @@ def npz_bytes(result):
 
 
 def summary(pictures, result, config, deformations=None):
-    """What matches.json holds, as a dictionary; tells deformations (object's id -> Deformation) if given."""
+    """What matches.json holds, as a dictionary, settings last.
+
+    deformations : object's id -> Deformation, told where given
+    """
     return {
         "version": __version__,
         "images": [
@@ -180,25 +207,52 @@ def summary(pictures, result, config, deformations=None):
             for p in pictures
         ],
         "coordinates": COORDINATES,
-        "parameters": asdict(config),
-        "programs": programs(),
-        "machine": machine(),
-        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "candidates": len(result.cluster),
         "objects": [
             {
                 "id": o.id,
                 "matches": o.n_matches,
                 "score": round(o.score, 4),
+                "confidence": o.confidence,
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
                 "transform_error": round(o.transform_error, 4),
                 "outline0": np.round(o.outline0, 2).tolist(),
                 "outline1": np.round(o.outline1, 2).tolist(),
+                "frame1": None if o.frame1 is None else np.round(o.frame1, 2).tolist(),
+                "motion": _motion_summary(o.motion),
+                "thing": o.thing,
                 **_deformation_summary((deformations or {}).get(o.id)),
             }
             for o in result.objects
         ],
+        "things": [
+            {
+                "thing": thing.number,
+                "objects": list(thing.objects),
+                "places": [np.round(place, 2).tolist() for place in thing.places],
+                "periodic": thing.periodic,
+            }
+            for thing in result.things
+        ],
+        "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
+        "programs": programs(),
+        "machine": machine(),
+        "parameters": None if config is None else asdict(config),
+    }
+
+
+def _motion_summary(motion):
+    if motion is None:
+        return None
+    return {
+        "words": motion.words,
+        "centre": np.round(motion.centre, 2).tolist(),
+        "turn": round(motion.turn, 2),
+        "scale": round(motion.scale, 4),
+        "mirrored": motion.mirrored,
+        "share": round(motion.share, 4),
+        "share1": round(motion.share1, 4),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from matching.output.drawing import colour
 
 if TYPE_CHECKING:
-    from matching.pipeline import MatchResult
+    from matching.result import MatchResult
 
 MARKERS = "osD^vP*Xp"  # one after another, so that neighbours in number differ in shape, too
 OUTLIER = "#a0a0a0"

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from matching import _opencv
-from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, colour, faded, spread
+from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, colour, faded, highlighted, spread
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time
@@ -17,7 +17,7 @@ MARGIN = 0.25  # of an object's size around it, so that its surroundings can be 
 PICKS = 24  # numbered matches
 LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
 BACKGROUND = 0.35  # how far surroundings go towards mid grey
-FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10)\.png")
+FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
 SQUARES = 6  # of the checkerboard along the longer side of an object
 
 
@@ -28,13 +28,18 @@ def draw_object(picture0, picture1, result, found, deformation):
     objectK-warp01: it in image 1; in its place the object of image 0, warped by the smooth deformation; and
     both in turn, as a checkerboard. objectK-warp10: the same from image 1 to image 0.
     """
+    name = f"object{found.id}"
+    picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
+    return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
+
+
+def draw_warps(picture0, picture1, found, deformation):
+    """Those of `draw_object` that show the object warped, objectK-warp01 and objectK-warp10."""
     name, tint = f"object{found.id}", colour(found.id)
-    there = picture0.rgb, picture1.rgb, deformation.backward, found.outline1
-    back = picture1.rgb, picture0.rgb, deformation.forward, found.outline0
+    rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
-        f"{name}-picks": draw_picks(picture0.rgb, picture1.rgb, result, found),
-        f"{name}-warp01": draw_warp(*there, tint),
-        f"{name}-warp10": draw_warp(*back, tint),
+        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
+        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, tint),
     }
 
 
@@ -50,8 +55,9 @@ def draw_picks(rgb0, rgb1, result, found):
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
-        panel = faded(_opencv.resize(cut, height / len(cut)), 0.2)
+        panel = _opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
+        panel = highlighted(panel, [_zoomed(outline, corner, zoom)], BACKGROUND)
         _draw_outline(panel, _zoomed(outline, corner, zoom), colour(found.id))
         for place in _zoomed(xy[own], corner, zoom):
             _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))

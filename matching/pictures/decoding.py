@@ -18,7 +18,7 @@ from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 from matching import _opencv
 from matching._types import Array, Ints
 from matching.errors import InputError
-from matching.pictures.formats import readable_formats
+from matching.pictures.formats import HEIF, readable_formats
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
 HEAD = 4096  # bytes that tell what a file is
@@ -33,7 +33,6 @@ TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows
     7: lambda a: np.swapaxes(np.rot90(a, 2), 0, 1),
     8: np.rot90,
 }
-HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)
 
 
 def decode(path: str | PathLike[str]) -> tuple[Array, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from importlib.util import find_spec
 
 from PIL import Image
 
@@ -11,6 +13,18 @@ FORMATS = (
     *("AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "PSD", "QOI", "SGI"),
     *("TGA", "TIFF", "WEBP"),
 )
+HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  # at the start of a file
+
+
+def reads_heic() -> bool:
+    """Whether HEIC can be read: it needs a package of its own.
+
+    Returns
+    -------
+    bool
+        Whether the package is installed.
+    """
+    return find_spec("pillow_heif") is not None
 
 
 @cache

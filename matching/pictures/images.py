@@ -22,6 +22,8 @@ from matching.pictures.decoding import decode, decode_image
 
 SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
 BLOCK = 4_000_000  # values stretched at a time
+SQUARES = 60  # of the checkerboard along the longer side
+CHECKERBOARD = (255, 204)  # its greys, those of most image editors
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +40,25 @@ class Picture:
         Where it came from; None for an array.
     orientation : int
         EXIF orientation of the file, 1 to 8, already applied to `rgb` and `mask`.
+    transparent : (h, w) bool, optional
+        Where it is more transparent than not; None for nowhere.
     """
 
     rgb: Array
     mask: Array | None = None
     path: Path | None = None
     orientation: int = 1
+    transparent: Array | None = None
+
+    @property
+    def displayed(self) -> Array:
+        """(h, w, 3) uint8: the picture with a checkerboard where it is transparent."""
+        if self.transparent is None:
+            return self.rgb
+        side = max(max(self.rgb.shape[:2]) // SQUARES, 4)
+        rows, columns = (np.arange(n) // side for n in self.rgb.shape[:2])
+        board = np.where((rows[:, None] + columns) % 2, *CHECKERBOARD).astype(np.uint8)
+        return np.where(self.transparent[:, :, None], board[:, :, None], self.rgb)
 
     @property
     def grey(self) -> Array:
@@ -52,6 +67,15 @@ class Picture:
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
         return grey
+
+    @property
+    def box(self) -> Floats:
+        """(2, 2) float64: least and greatest x and y of what the mask shows, outer edges of pixels."""
+        low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
+        if self.mask is not None and self.mask.any():
+            shown = [np.flatnonzero(self.mask.any(axis=axis)) for axis in (0, 1)]
+            low, high = np.array([(at[0], at[-1] + 1) for at in shown], np.float64).T
+        return np.array([low, high]) - 0.5
 
     @property
     def width(self) -> int:
@@ -220,8 +244,9 @@ def picture_of_array(array: Any, name: str = "image") -> Picture:
         For any other shape or type.
     """
     array, alpha = _channels(array, name)
-    mask = None if alpha is None else alpha >= _opaque(alpha) / 2
-    return Picture(_three_channels(_eight_bits(array)), _useful(mask))
+    mask = None if alpha is None else _useful(alpha >= _opaque(alpha) / 2)
+    transparent = None if mask is None else ~mask
+    return Picture(_three_channels(_eight_bits(array)), mask, transparent=transparent)
 
 
 def with_mask(

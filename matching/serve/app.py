@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
@@ -27,6 +28,7 @@ KINDS = {
     "js": "text/javascript",
     "json": "application/json",
     "png": "image/png",
+    "jpg": "image/jpeg",
 }
 OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'"
@@ -102,20 +104,22 @@ def _add_page(app: FastAPI, limits: Limits) -> None:
         "": ("matching.serve", "static/index.html"),
         "page.js": ("matching.serve", "static/page.js"),
         "page.css": ("matching.serve", "static/page.css"),
+        "sample0.jpg": ("matching.serve", "static/sample0.jpg"),
+        "sample1.jpg": ("matching.serve", "static/sample1.jpg"),
         "style.css": ("matching.output.html", "templates/style.css"),
     }
     for name, (package, path) in static.items():
-        text = files(package).joinpath(path).read_text("utf-8")
-        app.get(f"/{name}")(_constant(text, KINDS[path.rsplit(".", 1)[1]]))
+        content = files(package).joinpath(path).read_bytes()
+        app.get(f"/{name}")(_constant(content, KINDS[path.rsplit(".", 1)[1]]))
 
     @app.get("/limits", response_model=None)
     async def tell_limits() -> dict[str, float]:
         return {"upload": limits.upload, "pixels": limits.pixels, "keep_seconds": limits.keep_seconds}
 
 
-def _constant(text: str, kind: str) -> Callable[[], Awaitable[Response]]:
+def _constant(content: bytes, kind: str) -> Callable[[], Awaitable[Response]]:
     async def answer() -> Response:
-        return Response(text, media_type=kind, headers=_headers(PAGE_POLICY))
+        return Response(content, media_type=kind, headers=_headers(PAGE_POLICY))
 
     return answer
 
@@ -153,7 +157,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         job = jobs.find(number)
         if job.state != "done" or name not in job.files:
             raise Refusal(404, "there is no such file")
-        return _file(job.folder / name)
+        return _file(job.folder / name, shown_file(job.names, name))
 
     @app.get("/health")
     async def health() -> Response:
@@ -161,8 +165,19 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         return JSONResponse(told, 200 if told["healthy"] else 503, headers={"Cache-Control": "no-store"})
 
 
-def _file(path: Path) -> Response:
-    """A file as an answer. It is opened before the answer begins, so that a failure can be told."""
+def shown_file(names: Sequence[str], name: str) -> str:
+    """What a file of results is called where it is downloaded.
+
+    >>> shown_file(["box.jpg", "scene.png"], "matches.json")
+    'box-scene-matches.json'
+    """
+    return "-".join([*(PurePath(picture).stem for picture in names), name])
+
+
+def _file(path: Path, shown: str) -> Response:
+    """A file as an answer, called `shown` where it is downloaded. It is opened before the answer begins, so
+    that a failure can be told.
+    """
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -173,7 +188,8 @@ def _file(path: Path) -> Response:
         file.close()
         raise
     where = "inline" if path.suffix == ".html" else "attachment"
-    disposition = {"Content-Length": str(size), "Content-Disposition": f'{where}; filename="{path.name}"'}
+    called = f"filename=\"{path.name}\"; filename*=UTF-8''{quote(shown, safe='')}"
+    disposition = {"Content-Length": str(size), "Content-Disposition": f"{where}; {called}"}
     kind = KINDS.get(path.suffix[1:], "application/octet-stream")
     return _OpenFile(file, media_type=kind, headers={**_headers(REPORT_POLICY), **disposition})
 

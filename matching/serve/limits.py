@@ -42,8 +42,8 @@ class Limits:
         answer.
     """
 
-    upload: int = 50_000_000
-    pixels: int = 25_000_000
+    upload: int = 100_000_000
+    pixels: int = 60_000_000  # telephones have 48 or 50 million
     jobs: int = 1
     queue: int = 8
     upload_seconds: float = 60.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,13 @@ from pathlib import Path
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.files import write_results
-from matching.output.html.pair import told, write_pair_report
+from matching.output.html.pair import warp_drawings, write_pair_report
+from matching.output.words import told
 from matching.pictures.images import read_picture
-from matching.pipeline import match_pictures
+from matching.pipeline import Clock, match_pictures
 from matching.serve.jobs import STAGES
+
+WARPED = 8  # objects that the report lays over each other: a second each
 
 
 def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> dict[str, str | None]:
@@ -35,7 +37,8 @@ def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> d
     """
     uploads = [Path(folder) / f"upload{k}" for k in range(2)]
     try:
-        return {"told": _match(StageTeller(tell), uploads, names), "error": None}
+        clock = Clock(lambda _, n_done, __: tell(stage=n_done), STAGES)
+        return {"told": _match(clock, uploads, names), "error": None}
     except InputError as error:
         reason = str(error)
         for path, name in zip(uploads, names, strict=True):
@@ -43,7 +46,7 @@ def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> d
         return {"told": None, "error": " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())}
 
 
-def _match(clock: StageTeller, uploads: list[Path], names: list[str]) -> str:
+def _match(clock: Clock, uploads: list[Path], names: list[str]) -> str:
     try:
         pictures = [read_picture(path) for path in uploads]
     finally:
@@ -55,20 +58,7 @@ def _match(clock: StageTeller, uploads: list[Path], names: list[str]) -> str:
     result = match_pictures(*pictures, config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config)
-    write_pair_report(folder / "matches.html", pictures, result)
+    warps = warp_drawings(pictures, result, WARPED)
+    write_pair_report(folder / "matches.html", pictures, result, warps)
     clock.lap("files")
     return told(result)
-
-
-class StageTeller:
-    """A clock of `match_pictures` that also tells how far it is."""
-
-    def __init__(self, tell: Callable[..., None]) -> None:
-        self.seconds: dict[str, float] = {}
-        self._tell, self._last = tell, time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        """End a stage."""
-        now = time.perf_counter()
-        self.seconds[stage], self._last = now - self._last, now
-        self._tell(stage=STAGES.index(stage) + 1)

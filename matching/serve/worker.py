@@ -53,14 +53,15 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     """
     from PIL import Image, UnidentifiedImageError
 
-    from matching.pictures.formats import readable_formats
+    from matching.pictures.formats import readable_formats, reads_heic
 
+    kinds = ", ".join([*readable_formats(), *(["HEIC"] if reads_heic() else [])])
     rule = f"a picture may have at most {pixels / 1e6:g} megapixels"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of large pictures: they are refused below
-            with Image.open(path, formats=readable_formats()) as image:
-                size = image.width * image.height
+            width, height = _heic_size(path) or _size(path, readable_formats())
+            size = width * height
     except MemoryError:
         raise
     except Image.DecompressionBombError:
@@ -68,10 +69,30 @@ def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | No
     except FileNotFoundError:
         return 503, f"{name}: the server has lost this picture; try again"
     except (UnidentifiedImageError, OSError):
-        return 415, f"{name}: is not a picture of a kind that is taken ({', '.join(readable_formats())})"
+        return 415, f"{name}: is not a picture of a kind that is taken ({kinds})"
     except Exception:  # a damaged header can make a reader raise nearly anything
         return 415, f"{name}: is a damaged picture"
     return (413, f"{name}: {rule}, this one has {size / 1e6:.1f}") if size > pixels else None
+
+
+def _size(path: str, formats: tuple[str, ...]) -> tuple[int, int]:
+    from PIL import Image
+
+    with Image.open(path, formats=formats) as image:
+        return image.size
+
+
+def _heic_size(path: str) -> tuple[int, int] | None:
+    """Width and height of a HEIC file; None for another one, or where none can be read."""
+    from matching.pictures.formats import HEIF, reads_heic
+
+    with open(path, "rb") as file:  # noqa: PTH123
+        is_heic = HEIF.match(file.read(16))
+    if not is_heic or not reads_heic():
+        return None
+    import pillow_heif
+
+    return pillow_heif.open_heif(path).size
 
 
 def _match_role() -> Callable[..., dict[str, str | None]]:

@@ -12,7 +12,8 @@ def scene(seed=0):
     c, s = np.cos(0.5), np.sin(0.5)
     turned = (b - 300) @ np.array([[c, s], [-s, c]]) * 1.2 + [150, 300]
     xy0 = np.vstack([a, b, rng.uniform(0, 450, (60, 2))])
-    xy1 = np.vstack([[*a, 200, 30], turned, rng.uniform(0, 450, (60, 2))]) + rng.normal(0, 0.7, (160, 2))
+    moved = np.vstack([np.add(a, [200, 30]), turned, rng.uniform(0, 450, (60, 2))])
+    xy1 = moved + rng.normal(0, 0.7, (160, 2))
     return xy0, xy1, np.repeat([0, 1, -1], [60, 40, 60])
 
 

@@ -337,3 +337,17 @@ def test_settings_of_another_type_are_told(config):
 def test_settings_of_a_stage_of_another_type_are_told():
     with pytest.raises(InputError, match="features must be a FeatureConfig, got dict"):
         MatchConfig(features={})
+
+
+def test_mirrored_objects_are_found_when_asked_for(pair, found):
+    first, scene = pair
+    turned = np.hstack([scene[:220], first[:, :220][:, ::-1]])  # coffee as it is, the astronaut turned over
+    assert [item.motion.mirrored for item in match(first, turned).objects] == [False]
+    both = match(first, turned, MatchConfig(mirrored=True))
+    assert sorted(item.motion.mirrored for item in both.objects) == [False, True]
+    astronaut = next(item for item in both.objects if item.motion.mirrored)
+    point = np.array([[50.0, 60.0]])
+    assert np.abs(apply_transform(astronaut.transform, point) - [440 + 219 - 50, 60]).max() < 2
+    swapped = match(turned, first, MatchConfig(mirrored=True))
+    assert np.array_equal(swapped.xy0, both.xy1)
+    assert np.array_equal(swapped.cluster, both.cluster)

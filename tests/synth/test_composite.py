@@ -30,9 +30,11 @@ def pixels(image, xy):
     return image[row, column]
 
 
-@pytest.mark.parametrize("copies", [1, 2])
-def test_truth_agrees_with_what_the_pixels_show(copies):
-    pair = composite_pair(coded_photographs(), 3, sigma=3, seed=5, side=SIDE, copies=copies)
+@pytest.mark.parametrize(("copies", "mirrored"), [(1, False), (2, False), (1, True)])
+def test_truth_agrees_with_what_the_pixels_show(copies, mirrored):
+    pair = composite_pair(
+        coded_photographs(), 3, sigma=3, seed=5, side=SIDE, copies=copies, mirrored=mirrored
+    )
     rng = np.random.default_rng(0)
     xy0, xy1 = (rng.integers(0, 3 * SIDE, (200_000, 2)).astype(float) for _ in range(2))
     xy0[: len(xy0) // 2] = near_truth(pair, xy1[: len(xy1) // 2], rng)

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +159,33 @@ def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterato
                 "instances": len(pair.instances),
                 "found": len(own),
             }
+
+
+def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:
+    """A row for each scene with certain products: the other products of the folder ranked against them.
+
+    Every picture of a product is matched with the scene. Pairs of a certain product and one that does not
+    stand there are right where the certain one ranks above; by_score counts the right ones by the objects'
+    scores, by_rank by `MatchedObject.rank`.
+    """
+    scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
+    models = sorted({i["model"] for entry in scenes.values() for i in entry["instances"]})
+    described = {
+        name: describe_picture(read_picture(data / name), config, default_threads())
+        for name in (*models, *scenes)
+    }
+    for scene, entry in scenes.items():
+        there = {i["model"] for i in entry["instances"]}
+        certain = {pair.model for pair in _shown(data, scene, entry)}
+        found = {name: match_described(described[name], described[scene], config).objects for name in models}
+        row = {"scene": Path(scene).stem, "comparisons": 0, "by_score": 0, "by_rank": 0}
+        for a, b in product(models, models):
+            if data / a in certain and b not in there:
+                row["comparisons"] += 1
+                for column, value in (("by_score", "score"), ("by_rank", "rank")):
+                    best = [max((getattr(o, value) for o in found[name]), default=0.0) for name in (a, b)]
+                    row[column] += best[0] > best[1]
+        yield row
 
 
 def table(rows: list[dict]) -> str:

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from PIL import Image
 
 from matching._version import __version__
-from matching.output.drawing import colour, spread
+from matching.output.drawing import colour, has_frame, spread
+from matching.output.words import HEADER, object_cells
 
 QUALITY = 82  # of JPEG
 LINES = 30  # an object
@@ -30,7 +31,7 @@ def _environment():
     environment = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.globals["asset"] = _asset
+    environment.globals |= {"asset": _asset, "columns": [name.capitalize() for name in HEADER]}
     return environment
 
 
@@ -73,8 +74,10 @@ def objects_data(objects, rows, xy0):
                 "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.id)),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
+                "cells": object_cells(o)[1:],
                 "kind": o.transform_kind,
-                "error": round(o.transform_error, 4),
+                "words": "" if o.motion is None else o.motion.words,
+                "frame": np.round(o.frame1, 1).tolist() if has_frame(o) else None,
                 "outlines": [np.round(outline, 1).tolist() for outline in (o.outline0, o.outline1)],
                 "lines": own[spread(xy0[own], LINES)].tolist(),
             }

@@ -49,8 +49,42 @@ function giveUp() {
   ["#progress", "#error", "#result"].forEach((selector) => show(selector, false));
   $("#report")?.remove();
   $("#files").replaceChildren();
+  document.body.classList.remove("done");
   $("button.main").disabled = !inputs.every((input) => input.files.length);
+  $("#swap").disabled = $("#clear").disabled = !inputs.some((input) => input.files.length);
 }
+
+/* Let the k-th place hold a file, or none. */
+function put(k, file) {
+  const holder = new DataTransfer();
+  if (file) holder.items.add(file);
+  inputs[k].files = holder.files;
+  fill(k);
+}
+
+$("#swap").addEventListener("click", () => {
+  inputs.map((input) => input.files[0]).reverse().forEach((file, k) => put(k, file));
+});
+
+$("#clear").addEventListener("click", () => {
+  inputs.forEach((_, k) => put(k, null));
+  inputs[0].focus();
+});
+
+$("#sample").addEventListener("click", async () => {
+  giveUp();
+  try {
+    const files = await Promise.all(inputs.map(async (_, k) => {
+      const answer = await fetch(`/sample${k}.jpg`);
+      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      return new File([await answer.blob()], `sample${k}.jpg`, { type: "image/jpeg" });
+    }));
+    files.forEach((file, k) => put(k, file));
+    $("#pictures").requestSubmit();
+  } catch (error) {
+    fail(error.message);
+  }
+});
 
 inputs.forEach((input, k) => {
   input.addEventListener("change", () => fill(k));
@@ -72,12 +106,7 @@ window.addEventListener("drop", (event) => {
   const under = drops.findIndex((drop) => drop.contains(event.target));
   const free = inputs.findIndex((input) => !input.files.length);
   const first = files.length === 2 ? 0 : under >= 0 ? under : Math.max(free, 0);
-  files.forEach((file, i) => {
-    const holder = new DataTransfer();
-    holder.items.add(file);
-    inputs[first + i].files = holder.files;
-    fill(first + i);
-  });
+  files.forEach((file, i) => put(first + i, file));
 });
 
 $("#pictures").addEventListener("submit", async (event) => {
@@ -150,15 +179,17 @@ function finish(match) {
     a.className = "button";
     a.href = `/matches/${match.id}/${name}`;
     a.textContent = text;
-    if (download) a.download = name; else { a.target = "_blank"; a.rel = "noopener"; }
+    // the server names a download after the pictures
+    if (download) a.download = ""; else { a.target = "_blank"; a.rel = "noopener"; }
     return a;
   };
   const texts = {
-    "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)", "matches.png": "Picture (PNG)",
+    "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)",
+    "matches.png": "Picture (PNG)",
   };
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
-    link("matches.html", "Open the report in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
+    link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
   // a new frame each time: in an old one, the browser's Back would lead to the report of other pictures
   const report = document.createElement("iframe");
   report.id = "report";
@@ -166,10 +197,23 @@ function finish(match) {
   report.setAttribute("sandbox", "allow-scripts");
   report.src = `/matches/${match.id}/matches.html`;
   $("#result").append(report);
+  document.body.classList.add("done");
   show("#result", true);
   say(match.told);
-  $("#told").focus();
+  $("#told").focus({ preventScroll: true });
+  fit();
 }
+
+/* The report as high as the window has room for; where that is little, as high as the window, and shown. */
+function fit() {
+  const report = $("#report");
+  if (!report) return;
+  const room = window.innerHeight - (report.getBoundingClientRect().top + window.scrollY) - 12;
+  report.style.height = `${room >= 420 ? room : window.innerHeight - 80}px`;
+  if (room >= 420) window.scrollTo(0, 0); else $("#result").scrollIntoView();
+}
+
+window.addEventListener("resize", fit);
 
 function sentence(text) {
   const end = /[.!?]$/.test(text) ? "" : ".";

@@ -21,6 +21,10 @@ from matching.cli.demo import demo_pair
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "scripts" / "match.py"
+ROW = (  # of the table
+    r" *(?P<object>\d+) +\d+ +0\.\d\d  (?P<sure>sure|likely|look at it) +(?P<x>\d+), \d+ +\d+ x \d+"
+    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<seen>\d+)% +\d+\.\d px"
+)
 FILES = ["matches.json", "matches.npz", "matches.png"]
 
 
@@ -90,8 +94,16 @@ def test_results_go_to_a_folder_named_after_the_pictures(found):
 def test_table_has_an_object_a_line(found):
     lines = found[0].stdout.splitlines()
     assert len(lines) == 3
-    assert re.match(r" *0 +\d+ +0\.\d\d ", lines[1])
-    assert re.match(r" *1 +\d+ +0\.\d\d ", lines[2])
+    titles = "object matches score how sure place size turn scale seen error"
+    assert " ".join(lines[0].split()) == titles
+    rows = [re.fullmatch(ROW, line) for line in lines[1:]]
+    assert [row["object"] for row in rows] == ["0", "1"]
+    for row in rows:
+        assert row["sure"] == "sure"
+        assert row["turn"] == "0°"
+        assert row["scale"] == "1.00"
+        assert 15 < int(row["seen"]) < 50
+        assert min(abs(int(row["x"]) - 110), abs(int(row["x"]) - 330)) < 25
 
 
 def test_progress_goes_to_standard_error(found):
@@ -220,6 +232,35 @@ def gdl_match(pictures, tmp_path, monkeypatch, capsys):
     return call
 
 
+def test_outlines_in_the_json_are_compact_and_the_settings_last(found):
+    text = (found[1] / "first-second-match" / "matches.json").read_text()
+    assert len(re.findall(r'^ *"outline[01]": \[\[.*\]\],$', text, re.M)) == 4
+    assert list(json.loads(text))[-1] == "parameters"
+
+
+def test_json_is_all_that_is_printed(gdl_match, tmp_path):
+    status, output, _ = gdl_match("first.png", "second.png", "--json", "--no-figure", "--out", "told")
+    assert status == 0
+    told = json.loads(output)
+    assert told == json.loads((tmp_path / "told" / "matches.json").read_text())
+    for item in told["objects"]:
+        assert np.shape(item["frame1"]) == (4, 2)
+        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share", "share1"}
+    assert [item["thing"] for item in told["objects"]] == [0, 1]
+
+
+def test_one_picture_alone_tells_what_repeats(gdl_match, tmp_path):
+    Image.fromarray(np.hstack([crops()[name] for name in ("coffee", "rocket", "coffee")])).save("twice.png")
+    status, output, _ = gdl_match(tmp_path / "twice.png", "--json", "--no-figure")
+    told = json.loads(output)
+    assert status == 0
+    assert [len(thing["places"]) for thing in told["things"]] == [2]
+    assert (tmp_path / "twice-repeats" / "matches.npz").exists()
+    status, output, error = gdl_match(tmp_path / "twice.png", "--mask1", "second.png")
+    assert (status, output) == (2, "")
+    assert "--mask1" in error
+
+
 HOSTILE_FILES = {
     "missing.png": "no such file",
     "empty.png": "empty",
@@ -279,16 +320,11 @@ def test_bad_options_end_with_one_line_that_names_them(gdl_match, tmp_path, opti
     assert not listed(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [(), ("coffee.png",)],
-    ids=["none", "one picture"],
-)
-def test_two_pictures_or_the_demo(gdl_match, tmp_path, arguments):
-    status, _, error = gdl_match(*arguments)
+def test_a_picture_or_the_demo(gdl_match, tmp_path):
+    status, _, error = gdl_match()
     assert status == 2
     assert error.splitlines() == [
-        "gdl-match: error: two pictures are needed, or --demo; see gdl-match --help"
+        "gdl-match: error: a picture is needed, or two, or --demo; see gdl-match --help"
     ]
     assert not listed(tmp_path)
 
@@ -476,6 +512,46 @@ def test_warp_draws_each_object(gdl_match, tmp_path):
         assert entry["deformation"]["backward"]["hold_out_error"] < 1
 
 
+def test_crops_cut_each_object_out_of_both_pictures(gdl_match, tmp_path, pictures):
+    options = ("--out", "out", "--quiet", "--no-figure", "--crops")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    crops = [f"object{k}-crop{side}.png" for k in range(2) for side in range(2)]
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz", *crops]
+    objects = json.loads((tmp_path / "out" / "matches.json").read_text())["objects"]
+    for k, side in np.ndindex(2, 2):
+        low, high = (f(objects[k][f"outline{side}"], axis=0) for f in (np.min, np.max))
+        with Image.open(tmp_path / "out" / f"object{k}-crop{side}.png") as crop:
+            assert (np.array(crop.size) >= high - low).all()
+            assert (np.array(crop.size) <= 1.15 * (high - low) + 5).all()
+    assert gdl_match("first.png", "second.png", *options[:-1])[0] == 0  # they go with the next run
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz"]
+
+
+def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or len(opened) < 2)
+    options = ("--out", "out", "--quiet", "--no-figure", "--open")
+    assert gdl_match("black.png", "coffee.png", *options) == (1, "no common object\n", "")
+    assert opened == [(tmp_path / "out" / "matches.html").as_uri()]
+    assert (tmp_path / "out" / "matches.html").exists()
+    assert gdl_match("black.png", "coffee.png", *options)[2] == (  # there is no browser
+        f"gdl-match: warning: no browser could be opened: the report is {Path('out', 'matches.html')}\n"
+    )
+
+
+def test_compiling_is_told_once(tmp_path):
+    """Where the kernels are not in Numba's cache."""
+    program = (
+        "import numba; from matching.cli.compiling import compiling_told\n"
+        "add = numba.njit(lambda a: a + 1); told = []\n"
+        "with compiling_told(told.append): add(1); add(1.0)\n"
+        "with compiling_told(told.append): add(2)\n"
+        "print(told)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stdout == "['compiling the inner loops, once: about half a minute']\n"
+
+
 def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     Image.open(pictures / "first.png").save("zip.tiff", compression="tiff_deflate")
@@ -531,7 +607,7 @@ def test_help_names_every_option(gdl_match):
     promised = (
         "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
         " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
-        " --mask0 --mask1 --warp --export"
+        " --mask0 --mask1 --warp --export --crops --html --open --json"
     )
     for option in promised.split():
         assert re.search(rf"(?<!\S){option}\b", output), option
@@ -682,9 +758,9 @@ def test_options_may_stand_between_the_pictures(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["a.png", "--out", "o", "b.png", "--no-figure"]) == 0
     assert (tmp_path / "o" / "matches.npz").exists()
-    assert cli.main(["a.png", "--out", "o"]) == 2
+    assert cli.main(["a.png", "--out", "o", "--no-figure"]) == 1  # alone: nothing repeats in it
     assert cli.main(["a.png", "b.png", "--out", "o", "c.png"]) == 2
-    assert capsys.readouterr().err.count("unrecognized arguments: c.png") == 1
+    assert capsys.readouterr().err.count("c.png: no such file") == 1
 
 
 @pytest.mark.parametrize("name", ["matches.png", "object0-warp01.png"])

@@ -12,7 +12,7 @@ from matching.collection.settings import config_of_store, has_same_programs
 from matching.collection.store import open_store
 from matching.objects.description import describe_object
 from matching.output.provenance import Origin, programs
-from matching.pipeline import MatchResult
+from matching.result import MatchResult
 
 FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
 

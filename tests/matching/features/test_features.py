@@ -16,6 +16,7 @@ from matching.features.extraction import (
     build_pyramid,
     describe,
     extract_features,
+    mirrored_features,
     mser_ellipses,
     orientations,
     rotation,
@@ -261,3 +262,17 @@ def test_gradients_of_a_patch():
     assert np.abs(direction - np.arctan2(y, x) * 4 / np.pi).max() < 4e-6
     assert magnitude[0, 0] == direction[0, 0] == 0
     assert direction[10, 5] == 4
+
+
+def test_mirrored_descriptors_are_those_of_the_mirrored_picture(camera):
+    grey = np.ascontiguousarray(grey_photograph("camera")[:200, 100:300])
+    own = extract_features(grey, FeatureConfig(regions=("sift",)))[:300]
+    mirrored, flip = mirrored_features(own), np.diag([-1.0, 1.0])
+    assert (np.linalg.det(mirrored.frames) < 0).all()
+    xy = own.xy * [-1, 1] + [grey.shape[1] - 1, 0]
+    pyramid = build_pyramid(np.ascontiguousarray(grey[:, ::-1]))
+    seen = describe(pyramid, xy, flip @ mirrored.frames * FeatureConfig().sift_window)
+    distance = [np.linalg.norm(seen - d.descriptors, axis=1) / DESCRIPTOR_NORM for d in (mirrored, own)]
+    assert np.median(distance[0]) < 0.02
+    assert np.median(distance[1]) > 0.3
+    assert np.array_equal(mirrored_features(mirrored).descriptors, own.descriptors)

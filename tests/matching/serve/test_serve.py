@@ -31,6 +31,7 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
 from matching import match  # noqa: E402
 from matching.cli.serve import main  # noqa: E402
+from matching.serve.app import shown_file  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import shown_name  # noqa: E402
 from matching.serve.worker import check  # noqa: E402
@@ -64,11 +65,11 @@ def pictures():
 
 @pytest.fixture(scope="module")
 def server():
-    """The address of a server that takes at most 4 MB, with a queue of 4."""
+    """The address of a server that takes at most 4 MB and 25 megapixels, with a queue of 4."""
     process = subprocess.Popen(
         [
             *(sys.executable, str(SCRIPT), "serve", "--port", "0", "--max-upload", "4", "--queue", "4"),
-            *("--max-seconds", str(PATIENCE)),
+            *("--max-seconds", str(PATIENCE), "--max-pixels", "25"),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -496,6 +497,65 @@ def test_the_page_in_a_browser(server, pictures, tmp_path):
         page.go_back()  # leads to no earlier report
         assert page.url == "about:blank"
         assert page.complaints == []
+
+
+def test_a_sample_pair_shows_its_result_in_the_window(server):
+    with browser_page(viewport={"width": 1280, "height": 800}) as page:
+        page.goto(server.address)
+        page.get_by_role("button", name="Try a sample pair").click()
+        page.locator("#result").wait_for()
+        assert page.locator("#told").inner_text().startswith("2 objects in both")
+        box = page.locator("#report").bounding_box()
+        assert page.evaluate("scrollY") == 0
+        assert box["y"] + box["height"] <= 800
+        assert box["height"] > 500
+        report = page.frame_locator("#report")
+        assert report.locator(".warps img").count() == 4  # both objects, both ways
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Objects (JSON)").click()
+        assert download.value.suggested_filename == "sample0-sample1-matches.json"
+        names = page.locator(".drop .name")
+        page.get_by_role("button", name="Swap the pictures").click()
+        assert names.all_inner_texts() == ["sample1.jpg", "sample0.jpg"]
+        assert page.locator("#result").is_hidden()
+        page.get_by_role("button", name="Clear").click()
+        assert names.all_inner_texts() == ["", ""]
+        assert page.get_by_role("button", name="Find common objects").is_disabled()
+        assert page.get_by_role("button", name="Swap the pictures").is_disabled()
+        assert page.complaints == []
+
+
+def test_downloads_are_named_after_the_pictures():
+    shown = shown_file(["Größe.v2.jpg", "b.png"], "matches.npz")
+    assert shown == "Größe.v2-b-matches.npz"
+
+
+def heic(folder, size):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    path = folder / "upload"
+    pillow_heif.from_pillow(Image.new("RGB", size, "grey")).save(path, quality=30)
+    return str(path)
+
+
+def test_heic_is_taken_where_it_can_be_read(tmp_path, monkeypatch):
+    path = heic(tmp_path, (200, 100))
+    assert check(None, path, "p.heic", 20_000) is None
+    assert check(None, path, "p.heic", 19_999)[0] == 413
+    monkeypatch.setattr("matching.pictures.formats.find_spec", lambda name: None)
+    status, reason = check(None, path, "p.heic", 20_000)
+    assert status == 415
+    assert "HEIC" not in reason
+
+
+def test_a_damaged_heic_is_told(tmp_path):
+    path = Path(heic(tmp_path, (200, 100)))
+    path.write_bytes(path.read_bytes()[:60])
+    assert check(None, str(path), "p.heic", 20_000) == (415, "p.heic: is a damaged picture")
+
+
+def test_pictures_of_telephones_are_taken(tmp_path):
+    Image.new("L", (8160, 6120)).save(tmp_path / "p", "PNG")
+    assert check(None, str(tmp_path / "p"), "p.png", Limits().pixels) is None
 
 
 def test_a_picture_changed_during_a_match_ends_it(server, pictures, tmp_path):

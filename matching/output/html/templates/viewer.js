@@ -2,7 +2,8 @@
 /* Both pictures of a pair with their objects and candidates.
 
    pair: { pictures: [{ src, name, width, height }, ...],
-           objects: [{ id, colour, n_matches, score, kind, error, outlines: [polygon, polygon], lines: [row, ...] }],
+           objects: [{ id, colour, n_matches, score, cells: [text, ...], kind, words, frame: polygon or null,
+                       outlines: [polygon, polygon], lines: [row, ...] }],
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
            n_rejected: candidates rejected, of which `candidates` may hold only the best }
    `candidates` holds the kept ones first, then the rejected by rising descriptor distance. */
@@ -53,6 +54,12 @@ class Viewer {
     pane.shade = shape("path", { class: "shade" });
     pane.svg.append(pane.shade);
     pane.shadeOf = (object) => `M0 0H${width}V${height}H0Z` + path(object.outlines[side]);
+    const frames = side ? this.pair.objects.filter((object) => object.frame) : [];
+    for (const object of frames) {
+      const group = shape("g", { class: "object frame", "data-object": object.id }), d = path(object.frame);
+      group.append(shape("path", { class: "outline casing", d }), shape("path", { class: "outline ink", d, stroke: object.colour }));
+      pane.svg.append(group);
+    }
     // the smallest on top, so that each can be reached
     const byArea = [...this.pair.objects].sort((a, b) => area(b.outlines[side]) - area(a.outlines[side]));
     for (const object of byArea) {
@@ -79,7 +86,8 @@ class Viewer {
     const body = this.find(".objects tbody");
     this.find(".table").hidden = !this.pair.objects.length;
     this.find(".nothing").hidden = this.pair.objects.length > 0;
-    this.find(".hint").hidden = !this.pair.objects.length;
+    this.find(".hint").hidden = this.find(".meanings").hidden = !this.pair.objects.length;
+    this.find(".framed").hidden = !this.pair.objects.some((object) => object.frame);
     this.rows = new Map();
     body.replaceChildren(...this.pair.objects.map((object) => {
       const row = document.createElement("tr");
@@ -93,11 +101,11 @@ class Viewer {
       swatch.textContent = object.id;
       swatch.setAttribute("aria-hidden", "true");
       button.append(swatch, `Object ${object.id}`);
-      const cells = [button, object.n_matches, object.score.toFixed(2), object.kind, `${object.error.toFixed(1)} px`];
-      row.append(...cells.map((content, k) => {
+      const heads = this.root.querySelectorAll(".objects thead th");
+      row.append(...[button, ...object.cells].map((content, k) => {
         const cell = document.createElement(k ? "td" : "th");
         if (!k) cell.scope = "row";
-        if (k === 3) cell.className = "wide";
+        cell.className = heads[k].className;
         cell.append(content);
         return cell;
       }));
@@ -123,6 +131,9 @@ class Viewer {
     this.slider = this.find("input[type=range]");
     this.slider.addEventListener("input", () => this.slide());
     this.find("[name=lines]").addEventListener("change", () => this.draw());
+    this.find("[name=frames]").addEventListener("change", (event) => {
+      this.both.classList.toggle("unframed", !event.target.checked);
+    });
     this.root.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.chosen !== null) {
         event.preventDefault();
@@ -140,8 +151,8 @@ class Viewer {
     this.find("[data-act=object]").disabled = id === null;
     const object = this.object(id);
     this.find(".singled-out").textContent = object
-      ? `Object ${object.id} singled out: ${object.n_matches} matches, score ${object.score.toFixed(2)}, `
-        + `${object.kind} with an error of ${object.error.toFixed(1)} px.`
+      ? `Object ${object.id} singled out: ${object.cells[2]}, ${object.n_matches} matches, score ${object.score.toFixed(2)}, `
+        + (object.words ? `${object.words}; ` : "") + `${object.kind} with an error of ${object.cells.at(-1)}.`
       : "";
     this.show();
   }

@@ -1,0 +1,237 @@
+"""`gdl-match BOX SCENE SCENE ...`: one thing, and the pictures in which it is looked for."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from matching.cli.arguments import config_of
+from matching.cli.compiling import compiling_told
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
+from matching.cli.match import (
+    check_not_over,
+    open_report,
+    pair_folder,
+    silent_decoders,
+    teller,
+    warnings_in_a_line,
+    written,
+)
+from matching.errors import InputError
+from matching.output.folders import MANIFEST, check_folder, folder_for
+from matching.output.words import NOTHING, UNKNOWN, place_cells
+from matching.pictures.names import absolute, is_file, is_folder
+
+if TYPE_CHECKING:
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
+
+HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "seen")
+WIDTHS = (6, 7, 5, 10, 13, 5, 4)
+HOW_SURE = HEADER.index("how sure")
+Guard = Callable[[], AbstractContextManager]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one picture.
+
+    Attributes
+    ----------
+    path : Path
+    folder : Path or None
+        Where its results are; None where it can't be used.
+    result : MatchResult or None
+    error : str or None
+    """
+
+    path: Path
+    folder: Path | None = None
+    result: MatchResult | None = None
+    error: str | None = None
+
+
+def match_many(arguments: argparse.Namespace, rivals: Mapping[str, Callable[..., Any]], guard: Guard) -> int:
+    """Match the first picture with each of the others; returns the exit status.
+
+    Features of the first are computed once. A line is printed for each picture as soon as it is done; one
+    that can't be used stops nothing.
+
+    rivals : further methods; guard : context in which Ctrl-C ends the process at once
+    """
+    with guard():
+        if arguments.mask1 is not None:
+            raise InputError("--mask1 needs two pictures, not one and many")
+        thing, *others = arguments.images
+        paths = _pictures_of(others, thing)
+        base = arguments.out if arguments.out is not None else Path()
+        check_folder(base)
+        search = _Search(arguments, rivals, thing, base, guard)
+    outcomes, width = [], max(len("picture"), *(len(_shown(path)) for path in paths))
+    if not arguments.json:
+        print(_line("picture", HEADER, width), flush=True)
+    for path in paths:
+        outcome = search.match(path)
+        outcomes.append(outcome)
+        if outcome.error is not None:
+            print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
+        if not arguments.json:
+            print(_told(outcome, width), flush=True)
+    if arguments.json:
+        print(_json(outcomes))
+    else:
+        teller(arguments)(f"written to {base}" if arguments.out else "written to a folder for each picture")
+    best = max((o for o in outcomes if o.result and o.result.objects), key=_covered, default=None)
+    if arguments.open and best is not None:
+        open_report(best.folder)
+    if best is None:
+        return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
+    return FOUND
+
+
+def best_object(result: MatchResult) -> MatchedObject:
+    """The object that shows most of the first picture: a whole product, not its logo."""
+    return max(result.objects, key=lambda found: (found.motion.share if found.motion else 0.0, found.score))
+
+
+def _covered(outcome):
+    found = best_object(outcome.result)
+    return found.motion.share if found.motion else 0.0
+
+
+class _Search:
+    """One thing, described once, that is matched with picture after picture."""
+
+    def __init__(self, arguments, rivals, thing, base, guard):
+        self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
+        self.find_clusters = rivals.get(arguments.method)
+        self.tell = teller(arguments)
+        self.picture = _read(thing, arguments.mask0)
+        self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
+        from matching.pipeline import describe_picture
+        from matching.threads import default_threads
+
+        self.config = config_of(arguments)
+        with compiling_told(self.tell):
+            self.described = describe_picture(self.picture, self.config, default_threads())
+
+    def match(self, path: Path) -> Outcome:
+        """Match one picture and write the results."""
+        from matching.output.files import write_results
+
+        try:
+            with self.guard():
+                folder = self._folder(path)
+                check_not_over(folder, self.arguments, (self.thing, path))
+                picture = _read(path)
+                result = self._result(picture)
+            options = written(self.arguments)
+            if options["exports"]:
+                from matching.output.exchange import check_formats
+
+                check_formats(options["exports"], (self.picture, picture))
+            inputs = absolute(self.thing), absolute(path)
+            write_results(folder, (self.picture, picture), result, self.config, inputs=inputs, **options)
+        except InputError as error:
+            return Outcome(path, error=str(error))
+        return Outcome(path, folder, result)
+
+    def _folder(self, path):
+        inputs = absolute(self.thing), absolute(path)
+        return folder_for(self.base / pair_folder(self.thing, path), inputs)
+
+    def _result(self, picture: Picture) -> MatchResult:
+        from matching.pipeline import describe_picture, match_described
+        from matching.threads import default_threads
+
+        with warnings_in_a_line(), compiling_told(self.tell):
+            described = describe_picture(picture, self.config, default_threads())
+            return match_described(self.described, described, self.config, find_clusters=self.find_clusters)
+
+
+def _read(path, mask=None):
+    from matching.pictures.images import read_picture, with_mask
+
+    with silent_decoders():
+        return with_mask(read_picture(path), mask)
+
+
+def _pictures_of(given: list[Path], thing: Path) -> list[Path]:
+    """The pictures that are named or in folders that are named, each once, without the thing itself.
+
+    Raises InputError where a name is that of no file, or no picture is left.
+    """
+    from matching.collection.plan import pictures_in
+
+    paths: dict[str, Path] = {}
+    for path in given:
+        if is_folder(path):
+            inside = [path / Path(name).name for name in pictures_in(path)]
+            paths |= {absolute(p): p for p in inside if absolute(p) != absolute(thing)}
+        elif is_file(path):
+            paths[absolute(path)] = path
+        else:
+            raise InputError(f"{path}: no such file")
+    if not paths:
+        raise InputError(f"{given[0]}: the folder has no other picture than {thing}")
+    return list(paths.values())
+
+
+def _told(outcome: Outcome, width: int) -> str:
+    """The line of one picture."""
+    name = _shown(outcome.path)
+    if outcome.result is None:
+        return f"{name:<{width}}  can't be used"
+    if not outcome.result.objects:
+        return f"{name:<{width}}  {NOTHING}"
+    found = best_object(outcome.result)
+    copies = [o for o in outcome.result.objects if o.thing == found.thing]
+    _, _, turn, scale, seen = place_cells(found)
+    cells = (
+        str(len(copies)),
+        str(found.n_matches),
+        f"{found.score:.2f}",
+        found.confidence,
+        turn,
+        scale,
+        seen,
+    )
+    return _line(name, cells, width)
+
+
+def _line(name, cells, width):
+    aligned = (
+        f"{cell:<{w}}" if k == HOW_SURE else f"{cell:>{w}}"
+        for k, (cell, w) in enumerate(zip(cells, WIDTHS, strict=True))
+    )
+    return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
+
+
+def _shown(path):
+    """A name on one line."""
+    return "".join(c if c.isprintable() else "?" for c in str(path)) or UNKNOWN
+
+
+def _json(outcomes: list[Outcome]) -> str:
+    """All results as one document: matches.json of each picture, or why there is none."""
+    import json
+
+    from matching.output.json_text import json_text
+
+    told = [
+        {"picture": str(o.path), "error": o.error}
+        if o.folder is None
+        else {
+            "picture": str(o.path),
+            "folder": str(o.folder),
+            **json.loads((o.folder / MANIFEST).read_text(encoding="utf-8")),
+        }
+        for o in outcomes
+    ]
+    return json_text({"results": told})

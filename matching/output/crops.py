@@ -1,0 +1,41 @@
+"""Each object cut out of both pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PIL import Image
+
+if TYPE_CHECKING:
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+
+MARGIN = 0.05  # of an object's size around its outline, which goes through the outermost matches
+
+
+def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) -> Iterator[tuple[str, bytes]]:
+    """File name and content of each object's two cut-outs, objectK-crop0.png and objectK-crop1.png."""
+    for found in objects:
+        for k, (picture, outline) in enumerate(zip(pictures, (found.outline0, found.outline1), strict=True)):
+            buffer = io.BytesIO()
+            Image.fromarray(cut_out(picture, outline)).save(buffer, "PNG")
+            yield f"object{found.id}-crop{k}.png", buffer.getvalue()
+
+
+def cut_out(picture: Picture, outline: np.ndarray) -> np.ndarray:
+    """The upright rectangle around an outline (k, 2) and a margin, as far as the picture goes: (h, w, 3)
+    uint8, or (h, w, 4) with an alpha channel where the picture is transparent anywhere.
+    """
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    margin = MARGIN * (high - low).max() + 1
+    size = np.array([picture.width, picture.height])
+    start = np.clip(np.floor(low - margin), 0, size - 1).astype(int)
+    stop = np.clip(np.ceil(high + margin) + 1, start + 1, size).astype(int)
+    part = slice(start[1], stop[1]), slice(start[0], stop[0])
+    if picture.transparent is None:
+        return picture.rgb[part]
+    alpha = np.where(picture.transparent[part], 0, 255).astype(np.uint8)
+    return np.dstack([picture.rgb[part], alpha])

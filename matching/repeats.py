@@ -1,0 +1,156 @@
+"""What stands in one picture more than once: its features are matched with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from matching.config import MatchConfig, check_config
+from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.features.extraction import DESCRIBED, FeatureConfig, Features
+from matching.grouping import group, group_by_paper
+from matching.grouping.ambiguity import is_periodic
+from matching.grouping.repeats import Repeats, both_ways, repeats_of
+from matching.objects.description import MatchedObject, with_things
+from matching.objects.frames import fit_frame
+from matching.objects.things import things_of_repeats
+from matching.pictures.images import Picture, picture_of, to_picture, with_mask
+from matching.pipeline import Clock, DescribedPicture, describe_objects, describe_picture, listed
+from matching.result import MatchResult, with_inputs
+from matching.threads import default_threads
+
+
+def find_repeats(
+    image: Any,
+    config: MatchConfig = MatchConfig(),
+    *,
+    mask: Any = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    **settings: Any,
+) -> MatchResult:
+    """Find what stands in a picture more than once.
+
+    Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
+    place further left comes first (of two at the same x, the upper one). `things` says which places show the
+    same thing: one that stands there three times is one thing with three places, joined by two or three
+    objects. A fine periodic texture is a thing that is `periodic`, with one object, that shifts it onto
+    itself.
+
+    Parameters
+    ----------
+    image : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+    config : MatchConfig
+    mask : path, Pillow image, or array of the image's size, optional
+        White where features may lie.
+    progress : callable, optional
+        Called as ``progress(stage, n_done, n_stages)`` when each stage has ended.
+    **settings
+        Settings that differ from `config`, see `MatchConfig.with_settings`: ``mirrored=True``.
+
+    Returns
+    -------
+    MatchResult
+        A candidate is a pair of features, which stands there once. `frame1` of an object is the box around
+        its first place, as it lies in the second one.
+
+    Raises
+    ------
+    InputError
+        A ValueError: the file or array can't be used, or the mask has another size.
+    TypeError
+        `config` is no MatchConfig, or there is no setting of such a name.
+    """
+    check_config(config)
+    config = config.with_settings(**settings)
+    clock = Clock(progress)
+    picture = with_mask(picture_of(image), mask, "mask")
+    clock.lap("read")
+    result = repeats_in_picture(picture, config, clock=clock)
+    return with_inputs(result, (image, image), (mask, mask), [picture] * 2)
+
+
+def repeats_in_picture(picture: Picture, config: MatchConfig = MatchConfig(), *, clock=None) -> MatchResult:
+    """`find_repeats` for a picture already read."""
+    clock = clock or Clock()
+    described = describe_picture(picture, config, default_threads())
+    clock.lap("features")
+    return repeats_in_described(described, config, clock=clock)
+
+
+def repeats_in_described(
+    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock=None
+) -> MatchResult:
+    """`find_repeats` for a picture already described, with the same features and max_pixels in the config."""
+    clock = clock or Clock()
+    clearance = feature_clearance(described.features, config.features, config.repeats.clearance)
+    parts = [
+        match_within(described.features, clearance, config.candidates, default_threads(), mirrored)
+        for mirrored in ((False, True) if config.mirrored else (False,))
+    ]
+    best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
+    clock.lap("candidates")
+    reserve = reserve[np.argsort(reserve.score, kind="stable")]
+    candidates, repeats = _grouped(best, reserve, described.features, config)
+    candidates, rows = listed(candidates, repeats.groups, len(best))
+    clock.lap("grouping")
+    xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
+    tolerance = config.graph.scale * float(described.step.max())
+    objects = [
+        _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
+        for found in describe_objects(xy0, xy1, rows, tolerance, [described.box] * 2)
+    ]
+    outlines = [[getattr(found, name) for found in objects] for name in ("outline0", "outline1")]
+    things = things_of_repeats(*outlines, repeats.periodic)
+    clock.lap("objects")
+    found = with_things(objects, things)
+    return MatchResult(
+        xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things
+    )
+
+
+def feature_clearance(features: Features, config: FeatureConfig, least: float) -> np.ndarray:
+    """(n,) pixels: half the side of the square that a feature's descriptor is of, and at least so many."""
+    window = np.array([config.mser_window, config.sift_window])[features.kind]
+    return np.maximum(np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least)
+
+
+def _grouped(
+    best: Candidates, reserve: Candidates, features: Features, config: MatchConfig
+) -> tuple[Candidates, Repeats]:
+    """All candidates, each in the direction of its object, and the Repeats among them."""
+    candidates, n, n_best = join_candidates([best, reserve]), len(best) + len(reserve), len(best)
+    correspondences = both_ways(candidates.xy0, candidates.xy1, candidates.maps)
+    # grouping wants the best first: those of both directions before the reserve of both
+    first, last = np.split(np.arange(n), [n_best])
+    order = np.concatenate([first, first + n, last, last + n])
+    config = replace(config, suppression=replace(config.suppression, by_one=True))
+    how = {"default": group, "paper": group_by_paper}[config.grouping]
+    groups = how(correspondences[order], 2 * n_best, config, default_threads())
+    labels = np.empty(2 * n, np.int64)
+    labels[order] = groups.labels
+    groups = replace(groups, labels=labels)
+
+    def is_texture(members):
+        return is_periodic(features, features, candidates[members % n])
+
+    repeats = repeats_of(correspondences, groups, config.repeats, config.objects, is_texture)
+    return _turned(candidates, repeats.reversed), repeats
+
+
+def _turned(candidates, turn):
+    """The candidates, those chosen the other way."""
+    ends = {}
+    for name in ("xy", "frames", "row"):
+        a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
+        chosen = turn.reshape(-1, *[1] * (a.ndim - 1))
+        ends |= {f"{name}0": np.where(chosen, b, a), f"{name}1": np.where(chosen, a, b)}
+    return replace(candidates, **ends)
+
+
+def _with_frame(found: MatchedObject, xy0: np.ndarray, xy1: np.ndarray) -> MatchedObject:
+    """An object whose frame is that of its first place."""
+    box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
+    return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

@@ -1,0 +1,124 @@
+"""One thing, many pictures, as a user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from planting import crops, object_pair
+
+from matching import match
+from matching.cli import main as cli
+from matching.features import extraction
+
+QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
+
+
+@pytest.fixture
+def gdl_match(tmp_path, monkeypatch, capsys):
+    """Runs the command in a folder with a box and a folder of scenes: (exit status, output, errors)."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenes").mkdir()
+    Image.fromarray(crops()["astronaut"]).save("box.png")
+    Image.fromarray(object_pair()[1]).save("scenes/with.png")
+    Image.fromarray(crops()["chelsea"]).save("scenes/without.png")
+
+    def call(*arguments):
+        return cli.main([*map(str, arguments), *QUICK]), *capsys.readouterr()
+
+    return call
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
+    status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
+    assert (status, error) == (0, "")
+    head, without, with_ = output.splitlines()
+    assert head.split() == ["picture", "places", "matches", "score", "how", "sure", "turn", "scale", "seen"]
+    assert without == "scenes/without.png  no common object"
+    words = with_.split()
+    assert words[:2] == ["scenes/with.png", "1"]
+    assert words[4:7] == ["sure", "0°", "1.00"]
+    assert names(tmp_path / "found") == ["box-with-match", "box-without-match"]
+    for folder in (tmp_path / "found").iterdir():
+        assert names(folder) == ["matches.json", "matches.npz"]
+
+
+def test_the_results_are_those_of_the_pairs(gdl_match, tmp_path):
+    assert gdl_match("box.png", "scenes", "--out", "found")[0] == 0
+    alone = match("box.png", "scenes/with.png", max_matches=800)
+    with np.load(tmp_path / "found" / "box-with-match" / "matches.npz") as data:
+        for name in data.files:
+            assert np.array_equal(data[name], getattr(alone, name))
+
+
+def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path):
+    (tmp_path / "box.png").rename(tmp_path / "scenes" / "box.png")
+    (tmp_path / "scenes" / "notes.txt").write_text("not a picture")
+    status, output, _ = gdl_match("scenes/box.png", "scenes", "scenes/with.png")
+    assert status == 0
+    assert [line.split()[0] for line in output.splitlines()[1:]] == ["scenes/with.png", "scenes/without.png"]
+    assert names(tmp_path) == ["box-with-match", "box-without-match", "scenes"]
+
+
+def test_the_thing_is_described_once(gdl_match, monkeypatch):
+    shapes = []
+    extract = extraction.extract_features
+    monkeypatch.setattr(
+        "matching.pipeline.extract_features", lambda g, *a: shapes.append(g.shape) or extract(g, *a)
+    )
+    gdl_match("box.png", "scenes/with.png", "scenes/without.png", "--mask0", "box.png")
+    assert shapes == [(220, 220), (440, 440), (220, 220)]
+
+
+def test_none_has_it(gdl_match):
+    Image.fromarray(crops()["coffee"]).save("scenes/other.png")
+    status, output, _ = gdl_match("box.png", "scenes/without.png", "scenes/other.png")
+    assert status == 1
+    assert output.count("no common object") == 2
+
+
+def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
+    (tmp_path / "scenes" / "a.png").write_text("not a picture")
+    status, output, error = gdl_match("box.png", "scenes")
+    assert status == 0
+    assert output.splitlines()[1].split() == ["scenes/a.png", "can't", "be", "used"]
+    assert len(output.splitlines()) == 4
+    assert error.splitlines() == ["gdl-match: error: scenes/a.png: is not a picture that can be read"]
+    assert gdl_match("box.png", "scenes/without.png", "scenes/a.png")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("box.png", "scenes/with.png", "nothing.png"), "nothing.png: no such file"),
+        (("nothing.png", "scenes"), "nothing.png: no such file"),
+        (("box.png", "scenes", "--mask1", "box.png"), "--mask1 needs two pictures, not one and many"),
+        (("box.png", "empty"), "empty: the folder has no pictures"),
+    ],
+)
+def test_wrong_usage_is_told_before_the_work(gdl_match, tmp_path, arguments, reason):
+    (tmp_path / "empty").mkdir()
+    assert gdl_match(*arguments) == (2, "", f"gdl-match: error: {reason}\n")
+    assert names(tmp_path) == ["box.png", "empty", "scenes"]
+
+
+def test_json_is_one_document(gdl_match, tmp_path):
+    (tmp_path / "scenes" / "a.png").write_text("not a picture")
+    status, output, _ = gdl_match("box.png", "scenes", "--json")
+    assert status == 0
+    damaged, with_, without = json.loads(output)["results"]
+    assert set(damaged) == {"picture", "error"}
+    assert without["objects"] == []
+    written = json.loads((tmp_path / with_["folder"] / "matches.json").read_text())
+    assert with_ == {"picture": "scenes/with.png", "folder": "box-with-match", **written}
+
+
+def test_the_best_report_is_opened(gdl_match, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+    assert gdl_match("box.png", "scenes", "--open")[0] == 0
+    assert opened == [(tmp_path / "box-with-match" / "matches.html").as_uri()]

@@ -1,0 +1,112 @@
+"""Where picture 0 lies in picture 1, and how an object moved."""
+
+import numpy as np
+import pytest
+
+from matching.objects.description import apply_transform, describe_object, fit_transform
+from matching.objects.frames import Motion, corners_of, fit_frame, linear_part, motion_of, polygon_area
+
+BOX = np.array([[-0.5, -0.5], [399.5, 499.5]])
+TILTED = np.array([[0.62, -0.21, 140.0], [0.17, 0.55, 80.0], [2e-4, -1e-4, 1.0]])
+
+
+def similarity(scale, degrees, shift=(50.0, 20.0), mirrored=False):
+    c, s = scale * np.cos(np.radians(degrees)), scale * np.sin(np.radians(degrees))
+    flip = np.diag([-1.0, 1.0]) if mirrored else np.eye(2)
+    return np.vstack([np.column_stack([np.array([[c, -s], [s, c]]) @ flip, shift]), [0, 0, 1]])
+
+
+def matches(transform, n, rng, low=(0.0, 0.0), high=(1.0, 1.0), noise=0.5, wrong=0.0):
+    """n matches in a part of the box, of which a share is wrong by many pixels."""
+    xy0 = rng.uniform(low, high, (n, 2)) * [400, 500]
+    xy1 = apply_transform(transform, xy0) + rng.normal(0, noise, (n, 2))
+    bad = rng.random(n) < wrong
+    xy1[bad] += rng.normal(0, 30, (bad.sum(), 2))
+    return xy0, xy1
+
+
+def frame_error(transform, xy0, xy1):
+    """Mean distance of the corners from the truth, over the length of the true frame's diagonal."""
+    frame = fit_frame(xy0, xy1, BOX, fit_transform(xy0, xy1)[0])
+    truth = apply_transform(transform, corners_of(BOX))
+    return np.linalg.norm(frame - truth, axis=1).mean() / np.linalg.norm(truth[2] - truth[0])
+
+
+def test_corners_begin_top_left_and_go_clockwise():
+    assert corners_of(BOX).tolist() == [[-0.5, -0.5], [399.5, -0.5], [399.5, 499.5], [-0.5, 499.5]]
+
+
+@pytest.mark.parametrize("transform", [similarity(0.5, 40), similarity(2, -100, mirrored=True), TILTED])
+def test_many_matches_give_the_frame_to_a_pixel(transform):
+    rng = np.random.default_rng(0)
+    assert frame_error(transform, *matches(transform, 200, rng, wrong=0.1)) < 0.004
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_few_matches_in_a_corner_do_not_throw_the_frame_away(mirrored):
+    """A homography fitted to them is off by the frame's own size in a tenth of the cases."""
+    transform = similarity(0.5, 15, mirrored=mirrored)
+    errors = [
+        frame_error(transform, *matches(transform, 16, np.random.default_rng(k), high=(0.3, 0.3), noise=1.0))
+        for k in range(30)
+    ]
+    assert np.median(errors) < 0.06
+    assert max(errors) < 0.15
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_matches_give_four_finite_corners(n):
+    xy0 = np.array([[10.0, 10.0], [200.0, 300.0], [350.0, 40.0]])[:n]
+    transform = fit_transform(xy0, xy0 + 7)[0]
+    assert np.abs(fit_frame(xy0, xy0 + 7, BOX, transform) - corners_of(BOX) - 7).max() < 1
+
+
+def test_matches_of_one_point_give_finite_corners():
+    xy0 = np.random.default_rng(0).uniform(0, 100, (20, 2))
+    frame = fit_frame(xy0, np.full((20, 2), 5.0), BOX, similarity(1, 0))
+    assert np.isfinite(frame).all()
+
+
+def test_linear_part_is_the_derivative():
+    point, step = np.array([120.0, 310.0]), 1e-4
+    moved = apply_transform(TILTED, point + np.array([[step, 0], [0, step], [-step, 0], [0, -step]]))
+    assert np.allclose(linear_part(TILTED, point), ((moved[:2] - moved[2:]) / (2 * step)).T, atol=1e-7)
+
+
+@pytest.mark.parametrize("turn", [-150.0, 0.0, 30.0, 180.0])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
+    square = np.array([[0.0, 0], [200, 0], [200, 250], [0, 250]])
+    transform = similarity(0.4, turn, mirrored=mirrored)
+    motion = motion_of(transform, square, apply_transform(transform, square), BOX)
+    assert motion.turn == pytest.approx(turn)
+    assert motion.scale == pytest.approx(0.4)
+    assert motion.mirrored is mirrored
+    assert motion.share == pytest.approx(0.25)
+    middle = apply_transform(transform, np.array([[100.0, 125.0]]))[0]
+    assert motion.centre == pytest.approx(middle)
+
+
+def test_words_leave_out_what_did_not_happen():
+    assert Motion(np.zeros(2), 0.2, 1.001, False, 1.0).words == "as large"
+    assert Motion(np.zeros(2), 180.0, 2.0, False, 1.0).words == "turned 180° clockwise, 2.00 times as large"
+
+
+def test_area_of_a_polygon():
+    assert polygon_area(np.array([[0.0, 0], [4, 0], [4, 3]])) == 6
+    assert polygon_area(np.array([[5.0, 5]])) == 0
+
+
+def test_an_object_tells_its_frame():
+    xy0, xy1 = matches(TILTED, 100, np.random.default_rng(1))
+    found = describe_object(0, xy0, xy1, 0.5, box=BOX)
+    assert np.abs(found.frame1 - apply_transform(TILTED, corners_of(BOX))).max() < 2
+    assert found.motion.share == pytest.approx(polygon_area(found.outline0) / 200_000)
+
+
+def test_a_logo_alone_ranks_below_a_whole_product():
+    rng = np.random.default_rng(2)
+    product = describe_object(0, *matches(similarity(0.5, 0), 100, rng), 0.6, box=BOX, box1=BOX)
+    logo = describe_object(0, *matches(similarity(1, 0), 60, rng, high=(0.2, 0.1)), 0.9, box=BOX, box1=BOX)
+    assert product.rank > 5 * logo.rank
+    assert product.rank == product.score * product.motion.share

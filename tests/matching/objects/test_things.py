@@ -1,0 +1,60 @@
+"""Which objects are copies of one thing."""
+
+import numpy as np
+from planting import object_pair
+
+from matching import match
+from matching.objects.things import number_places, things_of_repeats
+from matching.pictures.images import picture_of_array, with_mask
+
+
+def square(x, y, side):
+    return np.array([[x, y], [x + side, y], [x + side, y + side], [x, y + side]], float)
+
+
+def test_outlines_that_share_their_place_are_one_thing():
+    whole, half, elsewhere = square(0, 0, 100), square(10, 10, 70), square(300, 0, 100)
+    assert number_places([half, elsewhere, whole, elsewhere + 5]).tolist() == [0, 1, 0, 1]
+
+
+def test_a_small_part_and_a_neighbour_are_other_things():
+    box, logo, neighbour = square(0, 0, 100), square(10, 10, 20), square(70, 0, 100)
+    assert number_places([box, logo, neighbour]).tolist() == [0, 1, 2]
+
+
+def test_no_outlines_and_single_points():
+    assert number_places([]).tolist() == []
+    assert number_places([np.array([[5.0, 5.0]]), np.array([[90.0, 5.0]])]).tolist() == [0, 1]
+
+
+def test_places_that_objects_join_are_one_thing():
+    a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
+    things = things_of_repeats([a, d, b], [b + 3, e, c], [False, True, False])
+    assert [thing.objects for thing in things] == [(0, 2), (1,)]
+    assert [len(thing.places) for thing in things] == [3, 2]
+    assert [thing.periodic for thing in things] == [False, True]
+    assert things_of_repeats([], [], []) == ()
+
+
+def test_two_copies_in_a_picture_are_one_thing():
+    picture, scene = object_pair()
+    coffee = picture[:, 220:]
+    found = match(coffee, np.hstack([scene[:220], coffee]))
+    assert len(found.objects) == 2
+    assert [item.thing for item in found.objects] == [0, 0]
+    (thing,) = found.things
+    assert thing.objects == (0, 1)
+    assert len(thing.places) == 2
+    for item in found.objects:
+        assert abs(item.motion.scale - 1) < 0.02
+        assert min(np.abs(item.frame1[0] - [x, -0.5]).max() for x in (219.5, 439.5)) < 3
+
+
+def test_frame_is_of_what_the_mask_shows():
+    picture, scene = object_pair()
+    mask = np.zeros(picture.shape[:2], bool)
+    mask[30:190, 40:200] = True
+    assert with_mask(picture_of_array(picture), mask).box.tolist() == [[39.5, 29.5], [199.5, 189.5]]
+    (found,) = match(picture, scene, mask0=mask).objects
+    assert np.abs(found.frame1[0] - [39.5, 249.5]).max() < 3
+    assert np.abs(found.frame1[2] - [199.5, 409.5]).max() < 3

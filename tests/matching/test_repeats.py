@@ -1,0 +1,126 @@
+"""What one picture shows more than once."""
+
+import numpy as np
+import pytest
+from planting import crops
+
+from matching import InputError, MatchConfig, find_repeats
+from matching.grouping import Groups
+from matching.grouping.objects import ObjectsConfig
+from matching.grouping.repeats import RepeatsConfig, both_ways, repeats_of
+from matching.objects.description import apply_transform
+
+SIDE = 220
+
+
+@pytest.fixture(scope="module")
+def c():
+    return crops()
+
+
+def joined_tiles(found):
+    """(first tile, second tile) of each object, a tile being (row, column)."""
+
+    def tile(xy):
+        return tuple(int(n) for n in np.median(xy, axis=0)[::-1] // SIDE)
+
+    own = [found.cluster == item.id for item in found.objects]
+    return [(tile(found.xy0[rows]), tile(found.xy1[rows])) for rows in own]
+
+
+def test_a_thing_three_times_is_one_thing_with_three_places(c):
+    row0 = np.hstack([c["coffee"], c["rocket"], c["coffee"]])
+    row1 = np.hstack([c["chelsea"], c["coffee"], c["astronaut"]])
+    found = find_repeats(np.vstack([row0, row1]))
+    assert sorted(joined_tiles(found)) == [((0, 0), (0, 2)), ((0, 0), (1, 1)), ((1, 1), (0, 2))]
+    (thing,) = found.things
+    assert len(thing.places) == 3
+    assert not thing.periodic
+    assert {item.thing for item in found.objects} == {0}
+
+
+def test_a_candidate_is_never_a_feature_with_its_surroundings(c):
+    found = find_repeats(c["coffee"])
+    assert len(found.xy0) > 100
+    assert np.linalg.norm(found.xy1 - found.xy0, axis=1).min() >= 25
+    pairs = {tuple(sorted(map(tuple, ends))) for ends in np.stack([found.xy0, found.xy1], axis=1).tolist()}
+    assert len(pairs) == len(found.xy0)
+    assert found.objects == ()
+
+
+@pytest.mark.parametrize("mirrored", [False, True], ids=["half a turn", "mirrored"])
+def test_a_motion_that_is_its_own_inverse_joins_two_places_once(c, mirrored):
+    other = c["coffee"][:, ::-1] if mirrored else c["coffee"][::-1, ::-1]
+    picture = np.hstack([c["coffee"], other])
+    found = find_repeats(picture, MatchConfig(mirrored=mirrored))
+    assert joined_tiles(found) == [((0, 0), (0, 1))]
+    (item,) = found.objects
+    assert item.motion.mirrored is mirrored
+    ends = np.array([[40.0, 50.0]])
+    truth = [2 * SIDE - 1 - 40, 50 if mirrored else SIDE - 1 - 50]
+    assert np.abs(apply_transform(item.transform, ends) - truth).max() < 4
+
+
+def test_a_row_of_four_is_four_places(c):
+    found = find_repeats(np.hstack([c["coffee"]] * 4))
+    (thing,) = found.things
+    assert len(thing.places) == 4
+    pairs = joined_tiles(found)
+    assert len(set(pairs)) == len(pairs)
+    assert all(first != second for first, second in pairs)
+
+
+def test_a_fine_texture_is_said_to_be_one():
+    from synth.textures import Screen, texture
+
+    found = find_repeats(texture("checks", (200, 260), np.random.default_rng(0), Screen(10.5, 0.3)))
+    assert found.things
+    assert all(thing.periodic for thing in found.things)
+
+
+def test_masked_places_are_not_found(c):
+    picture = np.hstack([c["coffee"], c["rocket"], c["coffee"]])
+    mask = np.ones(picture.shape[:2], bool)
+    mask[:, :SIDE] = False
+    assert find_repeats(picture, mask=mask).objects == ()
+    with pytest.raises(InputError, match="mask"):
+        find_repeats(picture, mask=mask[:10])
+
+
+def test_a_picture_without_features_has_no_repeats():
+    found = find_repeats(np.zeros((50, 60), np.uint8))
+    assert found.objects == found.things == ()
+
+
+def both_groups(xy0, xy1, scores=(0.8, 0.8)):
+    """A place that moves, n matches, as two groups that are each other's reverse."""
+    n = len(xy0)
+    labels = np.repeat([0, 1], n)
+    return both_ways(xy0, xy1, np.tile(np.eye(2), (n, 1, 1))), Groups(labels, np.array(scores))
+
+
+def test_groups_of_either_direction_are_one_object_from_left_to_right():
+    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
+    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
+    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    assert repeats.groups.labels.tolist() == [0] * 40
+    assert repeats.reversed.all()
+    assert repeats.groups.scores.tolist() == [0.8]
+    assert not repeats.periodic.any()
+
+
+@pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (20.0, [True])])
+def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
+    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    assert repeats.periodic.tolist() == periodic
+
+
+def test_things_side_by_side_twice_are_apart():
+    """A A B B: both move by one place."""
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (40, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)

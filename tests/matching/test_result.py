@@ -1,0 +1,122 @@
+"""What a result offers in Python."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from planting import object_pair
+
+from matching import InputError, MatchConfig, MatchResult, match
+from matching.objects.description import describe_object
+from matching.output.drawing import draw_matches
+from matching.pipeline import STAGES
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pair")
+    paths = [folder / name for name in ("left.png", "right.png")]
+    for path, pixels in zip(paths, object_pair(), strict=True):
+        Image.fromarray(pixels).save(path)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def told():
+    return []
+
+
+@pytest.fixture(scope="module")
+def found(files, told):
+    return match(*files, max_matches=1500, progress=lambda *words: told.append(words))
+
+
+def test_settings_are_given_by_their_names(found):
+    assert found.config == MatchConfig().with_settings(max_matches=1500)
+    assert found.config.candidates.max_matches == 1500
+    assert len(found.xy0) == 1500
+
+
+def test_progress_is_told_stage_by_stage(found, told):
+    assert told == [(stage, k, len(STAGES)) for k, stage in enumerate(STAGES, 1)]
+    assert list(found.timings) == list(STAGES)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"max_match": 5}, TypeError, r"there is no setting 'max_match' \(did you mean 'max_matches'\?\)"),
+        ({"rounds": 2}, TypeError, "graph__rounds or smooth_map__rounds or objects__rounds"),
+        ({"graph__bandwidth": 2}, TypeError, "there is no setting 'graph__bandwidth'"),
+        ({"max_matches": 0}, InputError, "max_matches must be at least 1, got 0"),
+        ({"max_pixels": 0}, InputError, "max_pixels must be at least 1, got 0"),
+    ],
+)
+def test_settings_that_cannot_be(settings, error, message):
+    with pytest.raises(error, match=message):
+        match(np.zeros((9, 9)), np.zeros((9, 9)), **settings)
+
+
+def test_settings_that_several_stages_have_are_those_of_the_clustering():
+    changed = MatchConfig().with_settings(n_neighbors=20)
+    assert changed == replace(changed, clustering=replace(MatchConfig().clustering, n_neighbors=20))
+
+
+def test_an_object_tells_its_points_and_how_sure_it_is(found):
+    for one in found.objects:
+        own = found.cluster == one.id
+        assert np.array_equal(one.points0, found.xy0[own])
+        assert np.array_equal(one.points1, found.xy1[own])
+        assert one.confidence == "sure"
+    assert found.confidence == "sure"
+
+
+def test_representations_are_one_short_line(found):
+    kept = (found.cluster >= 0).sum()
+    assert repr(found) == f"<MatchResult: 2 objects, sure, {kept} of 1500 candidates>"
+    one = found.objects[0]
+    words = f"{one.n_matches} matches, score {one.score:.2f}, as large"
+    assert repr(one) == f"<MatchedObject 0: sure, {words}>"
+
+
+def test_a_result_is_drawn_and_saved(found, tmp_path):
+    drawn = found.draw()
+    assert np.array_equal(drawn, draw_matches(*found.inputs.pictures(), found))
+    folder = found.save(tmp_path / "out", html=True, crops=True)
+    assert {path.name for path in folder.iterdir()} == {
+        *("matches.npz", "matches.json", "matches.png", "matches.html"),
+        *(f"object{k}-crop{side}.png" for k in range(2) for side in range(2)),
+    }
+    with Image.open(folder / "matches.png") as image:
+        assert np.array_equal(np.asarray(image), drawn)
+
+
+def test_arrays_and_masks_are_drawn_too():
+    pair = object_pair()
+    mask = np.zeros(pair[0].shape[:2], bool)
+    mask[:, :220] = True
+    result = match(*pair, mask0=mask, max_matches=500)
+    assert result.draw().shape[0] == 440
+    assert np.array_equal(result.inputs.pictures()[0].mask, mask)
+
+
+def test_a_file_that_is_another_one_by_now(found, files, tmp_path):
+    changed = tmp_path / "changed.png"
+    Image.new("L", (30, 20)).save(changed)
+    now = replace(found, inputs=replace(found.inputs, images=(changed, files[1])))
+    with pytest.raises(InputError, match=r"changed.png: is 30 x 20 now, and was 440 x 220"):
+        now.draw()
+    gone = replace(found, inputs=replace(found.inputs, images=(tmp_path / "gone.png", files[1])))
+    with pytest.raises(InputError, match=r"gone.png: no such file"):
+        gone.save(tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_result_without_pictures_says_so():
+    xy = np.random.default_rng(0).uniform(0, 90, (30, 2))
+    one = describe_object(0, xy, xy, 0.35)
+    result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
+    assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
+    with pytest.raises(InputError, match="doesn't know its pictures"):
+        result.draw()
