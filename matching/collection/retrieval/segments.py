@@ -143,7 +143,7 @@ def open_segment(path: Path) -> Segment:
         data[at : at + int(np.prod(size)) * np.dtype(kind).itemsize].view(kind).reshape(size)
         for at, kind, size in layout
     ]
-    return Segment(*(view.view(Array) for view in views))
+    return Segment(*(view.view(np.ndarray) for view in views))
 
 
 def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[Array]) -> None:
