@@ -8,12 +8,22 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of a package whose names are in other modules.
+    """Make the functions `__getattr__` and `__dir__` of a package whose names are in other modules.
 
-    modules : name -> module
+    Parameters
+    ----------
+    package : str
+        Name of the package.
+    modules : dict of str to str
+        The full name of the module that each public name is in.
+
+    Returns
+    -------
+    tuple of callable
+        The two functions.
     """
 
-    def getattr_(name):
+    def getattr_(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(modules[name]), name)

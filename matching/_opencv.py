@@ -6,39 +6,69 @@ OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differen
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import cast
 
 import cv2
 import numpy as np
 
+from matching._types import Array, Bools, Floats
+
 VERSION = cv2.__version__
+Point = Sequence[float] | Array  # (2,) x, y
 
 
 def cpu_features() -> str:
-    """The instruction sets that OpenCV has code for; * marks those chosen at run time, ? those that this
-    processor lacks or the user has turned off.
+    """The instruction sets that OpenCV has code for.
+
+    Returns
+    -------
+    str
+        Their names; * marks those chosen at run time, ? those that this processor lacks or the user has
+        turned off.
     """
     return cv2.getCPUFeaturesLine()
 
 
 def build_information() -> str:
-    """How OpenCV was built, many lines."""
+    """How OpenCV was built.
+
+    Returns
+    -------
+    str
+        Many lines.
+    """
     return cv2.getBuildInformation()
 
 
-def set_threads(n):
-    """Let OpenCV use n threads; returns how many it used before."""
+def set_threads(n: int) -> int:
+    """Let OpenCV use a number of threads.
+
+    Parameters
+    ----------
+    n : int
+        Threads.
+
+    Returns
+    -------
+    int
+        How many it used before.
+    """
     before = cv2.getNumThreads()
     cv2.setNumThreads(n)
     return before
 
 
-def mser_regions(grey, *, bright, delta, min_area, max_area, max_variation):
-    """Pixels of every maximally stable extremal region, the bright or the dark ones.
+def mser_regions(
+    grey: Array, *, bright: bool, delta: int, min_area: int, max_area: int, max_variation: float
+) -> Sequence[Array]:
+    """List the pixels of every maximally stable extremal region, the bright or the dark ones.
 
     Parameters
     ----------
     grey : (h, w) uint8
+        The image.
     bright : bool
         Regions brighter than what is around them, or darker.
     delta : int
@@ -50,26 +80,49 @@ def mser_regions(grey, *, bright, delta, min_area, max_area, max_variation):
 
     Returns
     -------
-    tuple of (p, 2) int32, the (x, y) of all pixels of a region
+    sequence of (p, 2) int32
+        The (x, y) of all pixels of each region.
     """
     if min(grey.shape) < 3:  # OpenCV reads outside the image below this size
         return ()
     # min_diversity=0: OpenCV 5.0 drops most grey regions at any other value, 4.x ignores it on grey images.
-    detector = cv2.MSER_create(delta, min_area, max_area, max_variation, 0.0)
+    detector = cv2.MSER.create(delta, min_area, max_area, max_variation, 0.0)
     detector.setPass2Only(True)
-    return detector.detectRegions(grey if bright else 255 - grey)[0]
+    return cast(Sequence[Array], detector.detectRegions(grey if bright else 255 - grey)[0])
 
 
-def gaussian_blur(image, sigma):
-    """`image` smoothed by a Gaussian of `sigma` pixels, same dtype."""
+def gaussian_blur(image: Array, sigma: float) -> Array:
+    """Smooth an image by a Gaussian.
+
+    Parameters
+    ----------
+    image : (h, w) array
+        The image.
+    sigma : float
+        Standard deviation, pixels.
+
+    Returns
+    -------
+    (h, w) array
+        The smoothed image, of the same type.
+    """
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
-def read_deep(file: Path | bytes) -> np.ndarray | None:
-    """A picture file, or its content, as (h, w, 3 or 4) RGB(A) of its own depth; None if OpenCV can't read
-    it.
+def read_deep(file: Path | bytes) -> Array | None:
+    """Read a picture file, or its content, at its own depth.
 
     A TIFF comes turned as its orientation tag says, other kinds don't.
+
+    Parameters
+    ----------
+    file : Path or bytes
+        The file, or its content.
+
+    Returns
+    -------
+    (h, w, 3 or 4) array or None
+        RGB or RGBA; None where OpenCV can't read it.
     """
     log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
     level = log.getLogLevel()
@@ -90,38 +143,91 @@ def read_deep(file: Path | bytes) -> np.ndarray | None:
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
 
 
-def luma(rgb):
-    """(h, w) uint8: 0.299 R + 0.587 G + 0.114 B of (h, w, 3) uint8."""
+def luma(rgb: Array) -> Array:
+    """The luma of a colour picture (ITU-R BT.601).
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+
+    Returns
+    -------
+    (h, w) uint8
+        0.299 R + 0.587 G + 0.114 B.
+    """
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
 
-def resize_area(image, width, height):
-    """`image` at a smaller size, each pixel the mean of the area that it covers."""
+def resize_area(image: Array, width: int, height: int) -> Array:
+    """Resize an image to a smaller size, each pixel the mean of the area that it covers.
+
+    Parameters
+    ----------
+    image : (h, w) or (h, w, c) array
+        The image.
+    width, height : int
+        The new size, pixels.
+
+    Returns
+    -------
+    (height, width) or (height, width, c) array
+        The resized image.
+    """
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
-def resize(image, factor):
-    """`image` enlarged by a factor, or made smaller, bicubic; (0, 0) stays the centre of a pixel."""
+def resize(image: Array, factor: float) -> Array:
+    """Resize an image by a factor, bicubic where it grows, averaged over areas where it shrinks.
+
+    Parameters
+    ----------
+    image : (h, w) or (h, w, c) array
+        The image.
+    factor : float
+        Pixels of the new image a pixel.
+
+    Returns
+    -------
+    array
+        The resized image; the image itself where the factor is 1.
+    """
     if factor == 1:
         return image
     size = tuple(max(round(n * factor), 1) for n in image.shape[1::-1])
     return cv2.resize(image, size, interpolation=cv2.INTER_CUBIC if factor > 1 else cv2.INTER_AREA)
 
 
-def sample(image, xy):
-    """(h, w, 3) uint8: `image` at the pixels xy (h, w, 2), bicubic, its edge beyond its edges."""
+def sample(image: Array, xy: Array) -> Array:
+    """Sample an image at positions, bicubic, its edge continued beyond its edges.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The image.
+    xy : (h1, w1, 2) array
+        Positions, pixels.
+
+    Returns
+    -------
+    (h1, w1, 3) uint8
+        The samples.
+    """
     x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
     return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
 
 
-def tilt(image, tilt, angle, antialiasing):
-    """A picture as it looks from the side: turned by `angle` radians, then squeezed `tilt` times along x.
+def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[Array, Array]:
+    """Show a picture as it looks from the side: turned by `angle` radians, then squeezed along x.
 
     Parameters
     ----------
     image : (h, w) uint8
+        The picture.
     tilt : float
+        How many times it is squeezed.
     angle : float
+        Of the turn, radians.
     antialiasing : float
         Pixels of blur along x, a unit of sqrt(tilt^2 - 1), before it is squeezed.
 
@@ -156,15 +262,41 @@ def tilt(image, tilt, angle, antialiasing):
     return view, (squeeze @ turn)[:2]
 
 
-def warp_mask(mask, matrix, shape):
-    """(h1, w1) bool: a mask as a map (2, 3) of its pixels moves it, false beyond its edges."""
+def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
+    """Move a mask as a map of its pixels does.
+
+    Parameters
+    ----------
+    mask : (h, w) bool
+        The mask.
+    matrix : (2, 3) float64
+        The map.
+    shape : (h1, w1)
+        Of the result.
+
+    Returns
+    -------
+    (h1, w1) bool
+        The moved mask, false beyond its edges.
+    """
     warped = cv2.warpAffine(mask.astype(np.uint8), matrix, shape[::-1], flags=cv2.INTER_NEAREST)
-    return warped.astype(bool)
+    return np.asarray(warped.astype(bool))
 
 
-def fit_homography(xy0, xy1, tolerance):
-    """Robust homography (3, 3) that takes xy0 (n, 2) to xy1, or None. MAGSAC++ with OpenCV's fixed random
-    state.
+def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
+    """Fit a homography robustly: MAGSAC++ with OpenCV's fixed random state.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Points of either image, pixels.
+    tolerance : float
+        Largest error of an inlier, pixels.
+
+    Returns
+    -------
+    (3, 3) float64 or None
+        The homography from xy0 to xy1; None where there is none.
     """
     if len(xy0) < 4:
         return None
@@ -172,8 +304,21 @@ def fit_homography(xy0, xy1, tolerance):
     return matrix
 
 
-def fit_affine(xy0, xy1, tolerance):
-    """Robust affine map (2, 3) that takes xy0 (n, 2) to xy1, or None."""
+def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
+    """Fit an affine map robustly, by RANSAC.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Points of either image, pixels.
+    tolerance : float
+        Largest error of an inlier, pixels.
+
+    Returns
+    -------
+    (2, 3) float64 or None
+        The map from xy0 to xy1; None where there is none.
+    """
     if len(xy0) < 3:
         return None
     matrix, _ = cv2.estimateAffine2D(
@@ -182,9 +327,22 @@ def fit_affine(xy0, xy1, tolerance):
     return matrix
 
 
-def fit_fundamental(xy0, xy1, tolerance):
-    """Robust fundamental matrix (3, 3) with x1' F x0 = 0, and the share of the points that it explains;
-    (None, 0.0) where there is none.
+def fit_fundamental(xy0: Array, xy1: Array, tolerance: float) -> tuple[Array | None, float]:
+    """Fit a fundamental matrix robustly.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Points of either image, pixels.
+    tolerance : float
+        Largest error of an inlier, pixels.
+
+    Returns
+    -------
+    matrix : (3, 3) float64 or None
+        F with x1' F x0 = 0; None where there is none.
+    inliers : float
+        The share of the points that it explains, 0 where there is none.
     """
     if len(xy0) < 8:
         return None, 0.0
@@ -194,11 +352,24 @@ def fit_fundamental(xy0, xy1, tolerance):
     return matrix, float(inlier.mean())
 
 
-def fill_polygons(shape, polygons):
-    """(h, w) bool: the union of polygons, each (k, 2) pixels; an array (n, k, 2) is quickest."""
+def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:
+    """Fill polygons.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Height and width of the mask.
+    polygons : (n, k, 2) array, or arrays (k, 2)
+        Corners, pixels; one array for all is quickest.
+
+    Returns
+    -------
+    (h, w) bool
+        The union of the polygons.
+    """
     image = np.zeros(shape, np.uint8)
     if isinstance(polygons, np.ndarray):
-        corners = np.rint(polygons).astype(np.int32)
+        corners: Iterable[Array] = np.rint(polygons).astype(np.int32)
     else:
         corners = [np.rint(polygon).astype(np.int32) for polygon in polygons]
     for polygon in corners:
@@ -206,88 +377,268 @@ def fill_polygons(shape, polygons):
     return image.astype(bool)
 
 
-def outer_contours(mask):
-    """The outer boundaries of the regions of a mask, (k, 2) pixels each, the largest area first."""
+def outer_contours(mask: Array) -> list[Floats]:
+    """The outer boundaries of the regions of a mask.
+
+    Parameters
+    ----------
+    mask : (h, w) bool
+        The mask.
+
+    Returns
+    -------
+    list of (k, 2) float64
+        The boundaries, pixels, the one around the largest area first.
+    """
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     return [c[:, 0, :].astype(float) for c in sorted(contours, key=cv2.contourArea, reverse=True)]
 
 
-def fill_notches(mask, radius):
-    """A mask without holes and notches narrower than 2 radius + 1 pixels."""
+def fill_notches(mask: Array, radius: int) -> Bools:
+    """Fill the holes and notches of a mask narrower than 2 radius + 1 pixels (closing).
+
+    Parameters
+    ----------
+    mask : (h, w) bool
+        The mask.
+    radius : int
+        Pixels.
+
+    Returns
+    -------
+    (h, w) bool
+        The mask without them.
+    """
     return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _disc(radius)).astype(bool)
 
 
-def cut_spurs(mask, radius):
-    """A mask without spurs and islands narrower than 2 radius + 1 pixels."""
+def cut_spurs(mask: Array, radius: int) -> Bools:
+    """Remove the spurs and islands of a mask narrower than 2 radius + 1 pixels (opening).
+
+    Parameters
+    ----------
+    mask : (h, w) bool
+        The mask.
+    radius : int
+        Pixels.
+
+    Returns
+    -------
+    (h, w) bool
+        The mask without them.
+    """
     return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(radius)).astype(bool)
 
 
-def simplify_polygon(polygon, tolerance):
-    """The polygon (k, 2) with fewer corners, nowhere further than `tolerance` pixels from it (Douglas-
-    Peucker).
+def simplify_polygon(polygon: Array, tolerance: float) -> Floats:
+    """Simplify a polygon (Douglas-Peucker).
+
+    Parameters
+    ----------
+    polygon : (k, 2) array
+        Corners, pixels.
+    tolerance : float
+        How far the result may be from the polygon, pixels.
+
+    Returns
+    -------
+    (k1, 2) float64
+        A polygon with fewer corners.
     """
     return cv2.approxPolyDP(polygon.astype(np.float32), tolerance, True)[:, 0, :].astype(float)
 
 
-def convex_hull(xy):
-    """Corners (k, 2) of the convex hull of points (n, 2)."""
+def convex_hull(xy: Array) -> Floats:
+    """The convex hull of points.
+
+    Parameters
+    ----------
+    xy : (n, 2) array
+        The points.
+
+    Returns
+    -------
+    (k, 2) float64
+        Its corners.
+    """
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
 
 
-def dilate(mask, radius):
-    """A mask grown by `radius` pixels."""
+def dilate(mask: Array, radius: int) -> Bools:
+    """Grow a mask.
+
+    Parameters
+    ----------
+    mask : (h, w) bool
+        The mask.
+    radius : int
+        Pixels.
+
+    Returns
+    -------
+    (h, w) bool
+        The larger mask.
+    """
     return cv2.dilate(mask.astype(np.uint8), _disc(radius)).astype(bool)
 
 
-def mix_channels(rgb, mix, offset):
-    """(h, w, 3) uint8: each pixel p of a picture as mix p + offset, rounded; mix is (3, 3)."""
+def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
+    """Map the colours of a picture by an affine map.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    mix : (3, 3) array
+        Linear part of the map.
+    offset : float
+        Added to every channel.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        For each pixel p mix p + offset, rounded.
+    """
     return cv2.transform(rgb, np.column_stack([mix, np.full(3, offset)]).astype(np.float32))
 
 
-def blend(image, other, weight):
-    """(h, w, 3) uint8: `image`, with `weight` of the way to `other`."""
+def blend(image: Array, other: Array, weight: float) -> Array:
+    """Blend two pictures.
+
+    Parameters
+    ----------
+    image, other : (h, w, 3) uint8
+        The pictures.
+    weight : float
+        Share of the other picture, in [0, 1].
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The mixture.
+    """
     return cv2.addWeighted(image, 1 - weight, other, weight, 0)
 
 
-def draw_line(image, start, end, colour, thickness):
-    """Draw an antialiased line into (h, w, 3) uint8, in place; ends in pixels."""
-    cv2.line(image, *_subpixel(start, end), colour, thickness, cv2.LINE_AA, 4)
+def draw_line(image: Array, start: Point, end: Point, colour: Sequence[int], thickness: int) -> None:
+    """Draw an antialiased line into a picture, in place.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The picture.
+    start, end : (2,) array
+        Ends, pixels.
+    colour : sequence of int
+        RGB.
+    thickness : int
+        Pixels.
+    """
+    cv2.line(image, _subpixel(start), _subpixel(end), colour, thickness, cv2.LINE_AA, 4)
 
 
-def draw_polygon(image, polygon, colour, thickness):
-    """Draw a closed polygon (k, 2) into (h, w, 3) uint8, in place."""
+def draw_polygon(image: Array, polygon: Array, colour: Sequence[int], thickness: int) -> None:
+    """Draw a closed antialiased polygon into a picture, in place.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The picture.
+    polygon : (k, 2) array
+        Corners, pixels.
+    colour : sequence of int
+        RGB.
+    thickness : int
+        Of the line, pixels.
+    """
     points = np.rint(np.asarray(polygon) * 16).astype(np.int32)
     cv2.polylines(image, [points], True, colour, thickness, cv2.LINE_AA, 4)
 
 
-def draw_disc(image, centre, radius, colour):
-    """Draw a filled disc into (h, w, 3) uint8, in place."""
-    cv2.circle(image, *_subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
+def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colour: Sequence[int]) -> None:
+    """Draw a filled disc into a picture, in place.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The picture.
+    centre : (2,) array
+        Pixels.
+    radius : float
+        Pixels.
+    colour : sequence of int
+        RGB.
+    """
+    cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
 
-def label_size(text, scale):
-    """Width and height of the box that `draw_label` draws."""
+def label_size(text: str, scale: float) -> tuple[int, int]:
+    """The size of the box that `draw_label` draws.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    scale : float
+        Its size.
+
+    Returns
+    -------
+    tuple of int
+        Width and height, pixels.
+    """
     (width, height), pad, *_ = _measured(text, scale)
     return width + 2 * pad, height + 2 * pad
 
 
-def _measured(text, scale):
+def _measured(text: str, scale: float) -> tuple[Sequence[int], int, int, int]:
     """Size of a text, width of the rim around it, font, thickness."""
     font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
     size, _base = cv2.getTextSize(text, font, scale, thickness)
     return size, round(7 * scale), font, thickness
 
 
-def draw_label(image, text, centre, colour, ink, scale):
-    """Write text on a filled box, centred, in place."""
+def draw_label(
+    image: Array, text: str, centre: Point, colour: Sequence[int], ink: Sequence[int], scale: float
+) -> None:
+    """Write text on a filled box into a picture, in place.
+
+    Parameters
+    ----------
+    image : (h, w, 3) uint8
+        The picture.
+    text : str
+        ASCII.
+    centre : (2,) array
+        Centre of the text, pixels.
+    colour : sequence of int
+        RGB of the box.
+    ink : sequence of int
+        RGB of the text.
+    scale : float
+        Size of the text.
+    """
     (width, height), pad, font, thickness = _measured(text, scale)
     x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
     cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
     cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)
 
 
-def encode_png(rgb, *, overwrite=False):
-    """PNG file content of an (h, w, 3) uint8 RGB picture, which `overwrite` allows to change on the way."""
+def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
+    """Encode a picture as PNG.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    overwrite : bool
+        Allows to change the picture on the way, which saves a copy.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
+    """
     if overwrite:
         cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR, rgb)
     ok, data = cv2.imencode(".png", rgb if overwrite else rgb[:, :, ::-1])
@@ -296,9 +647,10 @@ def encode_png(rgb, *, overwrite=False):
     return data.tobytes()
 
 
-def _subpixel(*points):
-    return tuple(tuple(round(c * 16) for c in p) for p in points)
+def _subpixel(point: Point) -> tuple[int, int]:
+    x, y = point
+    return round(x * 16), round(y * 16)
 
 
-def _disc(radius):
+def _disc(radius: int) -> Array:
     return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))

@@ -1,13 +1,29 @@
 """Bad input, as opposed to a programming error."""
 
+from typing import Any
+
 
 class InputError(ValueError):
     """What the user gave can't be used; the message is one line that names it, the rule and the value."""
 
 
-def check_at_least(settings, **bounds):
-    """Raises InputError where an attribute of `settings` is below its bound, or nan.
+def check_at_least(settings: Any, **bounds: float) -> None:
+    """Check lower bounds of settings.
 
+    Parameters
+    ----------
+    settings : object
+        A record of settings.
+    **bounds : float
+        The least value of each attribute that is checked, by its name.
+
+    Raises
+    ------
+    InputError
+        Where an attribute is below its bound, or nan.
+
+    Examples
+    --------
     >>> from types import SimpleNamespace
     >>> check_at_least(SimpleNamespace(rounds=-1), rounds=0)
     Traceback (most recent call last):

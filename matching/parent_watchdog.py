@@ -1,21 +1,27 @@
-"""Worker processes that don't outlive the process that started them, even where that one is killed."""
+"""Parent watchdog: worker processes end with the process that started them, even where that one is killed."""
 
 import os
 import time
 from threading import Thread
 
-LOOK = 1.0  # seconds between looks
+CHECK_INTERVAL = 1.0  # seconds
 
 
-def end_with(parent):
-    """Let this process end soon after `parent`, the id of its parent; what a pool of processes calls in each
-    of its own before anything else (`initializer`). POSIX only: on Windows a process keeps the id of a parent
-    that has ended, so nothing happens there.
+def end_with(parent: int) -> None:
+    """Let this process end soon after its parent.
+
+    A pool of processes calls it in each worker before anything else (`initializer`). POSIX only: on Windows a
+    process keeps the id of a parent that has ended, so nothing happens there.
+
+    Parameters
+    ----------
+    parent : int
+        Process id of the parent.
     """
     Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent):
+def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK)
+        time.sleep(CHECK_INTERVAL)
     os._exit(1)

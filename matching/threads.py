@@ -2,30 +2,49 @@
 
 import os
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from matching import _opencv
 
-_most = None  # threads, where `limited_threads` says so
-_blas_lock, _blas_users, _blas_limits = threading.Lock(), 0, None
+_most: int | None = None  # threads, where `limited_threads` says so
+_blas_lock, _blas_users = threading.Lock(), 0
+_blas_limits: Any = None
 
 
-def default_threads():
-    """Processors that this process may use, or the number that `limited_threads` allows."""
+def default_threads() -> int:
+    """The number of threads that this process may use.
+
+    Returns
+    -------
+    int
+        The processors that are available to it, or the number that `limited_threads` allows.
+    """
     if _most is not None:
         return _most
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
-def limited_threads(n):
-    """Let this process compute with n threads only: own loops, OpenCV's and the BLAS's.
+def limited_threads(n: int) -> Iterator[None]:
+    """Let this process compute with a limited number of threads: own loops, OpenCV's and the BLAS's.
 
     For many processes side by side, which would otherwise each start a thread for every processor.
+
+    Parameters
+    ----------
+    n : int
+        The number of threads.
+
+    Yields
+    ------
+    None
+        The limit holds until the block ends.
     """
     global _most
     before, _most = _most, n
@@ -39,10 +58,16 @@ def limited_threads(n):
 
 
 @contextmanager
-def single_blas_thread():
-    """Let each call of the BLAS compute with one thread, where own threads call it: they would wait for its.
+def single_blas_thread() -> Iterator[None]:
+    """Let each call of the BLAS compute with one thread, for blocks in which own threads call it.
 
-    The limit holds for the process: the first of several threads sets it, the last takes it away.
+    Several own threads would wait for those of the BLAS. The limit holds for the process: the first of
+    several threads sets it, the last takes it away.
+
+    Yields
+    ------
+    None
+        The limit holds until the block ends.
     """
     global _blas_users, _blas_limits
     with _blas_lock:
@@ -59,14 +84,27 @@ def single_blas_thread():
 
 
 @cache
-def _libraries():
+def _libraries() -> ThreadpoolController:
     """The thread pools of the libraries that are loaded, which takes milliseconds to find out."""
     return ThreadpoolController()
 
 
-def in_ranges(function, n, n_threads, block):
-    """Call function(start, stop) over consecutive ranges that cover 0..n. Each writes its own rows, so the
-    number of threads changes nothing."""
+def in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
+    """Call a function over consecutive ranges that cover 0..n, on several threads.
+
+    Each call writes rows of its own, so the number of threads changes nothing but the time.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the start and the stop of each range.
+    n : int
+        End of the last range.
+    n_threads : int
+        Threads.
+    block : int
+        Length of a range.
+    """
     starts = range(0, n, block)
     if n_threads == 1 or len(starts) == 1:
         for start in starts:

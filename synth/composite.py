@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from synth.photographs import Photographs, Picture
+from synth._types import Array, Floats, Int16s, Ints, Picture
+from synth.photographs import Photographs
 from synth.poses import Posed, hard, plain
 from synth.warp import ThinPlateWarp, random_warp, render
 
@@ -25,27 +25,39 @@ TRUE_WITHIN = 3.0  # px, the paper's tolerance
 class CompositePair:
     """Two images, and everything that is needed to tell a true correspondence from a false one.
 
-    image0, image1: (size, size, 3) uint8 RGB.
-    warp:      G, from image 1 to the flat image, pixels.
-    affine:    (n, 2, 3) float64, instance -> map from image 0 to the flat image, pixels.
-    object_id: (n,) int64, the object that an instance shows (the same for all copies of one).
-    corner0:   (n, 2) float64, top-left pixel of the object's tile in image 0.
-    instance_map: (size, size) int16, the instance that the flat image shows at a pixel, -1 for none.
-    side:      tile side, pixels.
+    Parameters
+    ----------
+    image0, image1 : (size, size, 3) uint8
+        The pictures, RGB.
+    warp : ThinPlateWarp
+        G, from image 1 to the flat image, pixels.
+    affine : (n, 2, 3) float64
+        Of each instance, the map from image 0 to the flat image, pixels.
+    object_id : (n,) int64
+        The object that an instance shows, the same for all copies of one.
+    corner0 : (n, 2) float64
+        Top-left pixel of the object's tile in image 0.
+    instance_map : (size, size) int16
+        The instance that the flat image shows at a pixel, -1 for none.
+    side : int
+        Side of a tile, pixels.
+    settings : dict
+        The arguments that the pair was made with.
     """
 
     image0: Picture
     image1: Picture
     warp: ThinPlateWarp
-    affine: NDArray[np.float64]
-    object_id: NDArray[np.int64]
-    corner0: NDArray[np.float64]
-    instance_map: NDArray[np.int16]
+    affine: Floats
+    object_id: Ints
+    corner0: Floats
+    instance_map: Int16s
     side: int
-    settings: dict = field(default_factory=dict)
+    settings: dict[str, int | float | bool] = field(default_factory=dict)
 
     @property
     def n_instances(self) -> int:
+        """The number of instances."""
         return len(self.affine)
 
 
@@ -60,13 +72,39 @@ def composite_pair(
     hard_poses: bool = False,
     mirrored: bool = False,
 ) -> CompositePair:
-    """A pair of 3 x 3 composites with `n_common` (M) objects in both; same arguments, same pixels.
+    """A pair of 3 x 3 composites with `n_common` (M) objects in both.
 
-    sigma is the standard deviation (sigma_n, pixels) of each control point of the warp. In image 1 every
-    object stands `copies` times. With `hard_poses` the objects of image 1 are also rotated, scaled by 0.5 to
-    2, relit and partly covered. With `mirrored` they are turned over left to right. All other tiles are
-    different photographs. No two objects are neighbours in the same order in both images (`move_as_one`).
-    Raises ValueError where the photographs are too few or a number is out of its range.
+    The same arguments give the same pixels. All tiles that show no object are different photographs. No two
+    objects are neighbours in the same order in both images (`move_as_one`).
+
+    Parameters
+    ----------
+    photographs : Photographs
+        The pictures to choose from.
+    n_common : int
+        M, the number of objects that both images show.
+    sigma : float
+        sigma_n, the standard deviation of each control point of the warp, pixels.
+    seed : int
+        Seed of all random choices.
+    side : int
+        Side of a tile, pixels.
+    copies : int
+        How often each object stands in image 1.
+    hard_poses : bool
+        The objects of image 1 are also rotated, scaled by 0.5 to 2, relit and partly covered.
+    mirrored : bool
+        The objects of image 1 are turned over left to right.
+
+    Returns
+    -------
+    CompositePair
+        The images and their truth.
+
+    Raises
+    ------
+    ValueError
+        Where the photographs are too few or a number is out of its range.
     """
     _check(photographs, n_common, sigma, side, copies, hard_poses)
     tiling, posing, bending = np.random.default_rng(seed).spawn(3)
@@ -106,13 +144,25 @@ def composite_pair(
     )
 
 
-def true_instance(
-    pair: CompositePair, xy0: NDArray, xy1: NDArray, tolerance: float = TRUE_WITHIN
-) -> NDArray[np.int64]:
-    """(m,) int64: the instance on which a correspondence is true, -1 where it is false.
+def true_instance(pair: CompositePair, xy0: Array, xy1: Array, tolerance: float = TRUE_WITHIN) -> Ints:
+    """The instance on which each correspondence is true.
 
-    xy0, xy1 are (m, 2) pixels. The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the
-    instance's scale where that is above 1: a pixel of the coarser of the two pictures.
+    The error |A x0 - G(x1)| counts in pixels of the flat image, divided by the instance's scale where that is
+    above 1: a pixel of the coarser of the two pictures.
+
+    Parameters
+    ----------
+    pair : CompositePair
+        The images with their truth.
+    xy0, xy1 : (m, 2) array
+        Points of image 0 and of image 1, pixels.
+    tolerance : float
+        Errors below this count as true, pixels.
+
+    Returns
+    -------
+    (m,) int64
+        The instance, -1 where the correspondence is false.
     """
     xy0 = np.asarray(xy0, np.float64).reshape(-1, 2)
     seen = pair.warp(xy1)  # (m, 2) G(x1)
@@ -126,11 +176,23 @@ def true_instance(
     return instance
 
 
-def draw_places(owner: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """A random permutation of the tiles of each image, drawn again until no two objects move as one.
+def draw_places(owner: Ints, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw permutations of the tiles of both images until no two objects move as one.
 
-    owner: (n,) the object of each instance. About one draw in five is good for nine objects, the hardest
-    case, and more are for fewer: the test of this function counts them.
+    About one draw in five is good for nine objects, the hardest case, and more are for fewer: the test of
+    this function counts them.
+
+    Parameters
+    ----------
+    owner : (n,) int64
+        The object of each instance.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    tuple of (9,) int64
+        The place of each tile in image 0 and in image 1, row by row.
     """
     while True:
         places0, places1 = rng.permutation(GRID**2), rng.permutation(GRID**2)
@@ -138,11 +200,21 @@ def draw_places(owner: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDA
             return places0, places1
 
 
-def move_as_one(places0: NDArray[np.int64], places1: NDArray[np.int64]) -> bool:
+def move_as_one(places0: Ints, places1: Ints) -> bool:
     """Whether two instances are neighbours, by a side or a corner, in the same order in both images.
 
-    places0, places1: (n,) tile of each instance, row by row. Such a pair is one rigid thing as far as the
-    images tell, so that one object is as right an answer as two.
+    Such a pair is one rigid object as far as the images show, so that one object is as right an answer as
+    two.
+
+    Parameters
+    ----------
+    places0, places1 : (n,) int64
+        Tile of each instance in image 0 and in image 1, row by row.
+
+    Returns
+    -------
+    bool
+        Whether any two do.
     """
     apart0, apart1 = (
         at[:, None] - at[None] for at in (np.stack(np.divmod(p, GRID), axis=1) for p in (places0, places1))
@@ -152,13 +224,26 @@ def move_as_one(places0: NDArray[np.int64], places1: NDArray[np.int64]) -> bool:
 
 
 def fill_square(picture: Picture, side: int) -> Picture:
-    """(side, side, 3): the picture's middle square, resized (area-averaged where that makes it smaller)."""
+    """Resize the largest square in the middle of a picture.
+
+    Parameters
+    ----------
+    picture : (h, w, 3) uint8
+        Any picture.
+    side : int
+        Side of the square that comes out, pixels.
+
+    Returns
+    -------
+    (side, side, 3) uint8
+        The square, averaged over areas where that makes it smaller, bicubic where larger.
+    """
     h, w = picture.shape[:2]
     factor = side / min(h, w)
     size = max(side, round(w * factor)), max(side, round(h * factor))
     resized = cv2.resize(picture, size, interpolation=cv2.INTER_AREA if factor < 1 else cv2.INTER_CUBIC)
     y, x = (size[1] - side) // 2, (size[0] - side) // 2
-    return resized[y : y + side, x : x + side]
+    return np.asarray(resized[y : y + side, x : x + side], np.uint8)
 
 
 def _squares(pictures: Iterator[Picture], n: int, side: int) -> list[Picture]:
@@ -175,7 +260,7 @@ def _posed(
     return replace(posed, affine=posed.affine @ flip)
 
 
-def _upright(tile, others, rng, hard_poses):
+def _upright(tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool) -> Posed:
     if not hard_poses:
         return plain(tile)
     background = fill_square(next(others), len(tile))
@@ -183,11 +268,11 @@ def _upright(tile, others, rng, hard_poses):
     return hard(tile, background, np.rot90(background), rng)
 
 
-def _corners(places: NDArray, side: int) -> NDArray[np.float64]:
+def _corners(places: Array, side: int) -> Floats:
     return np.stack([places % GRID, places // GRID], axis=1) * float(side)
 
 
-def _tiled(tiles: list[NDArray], places: NDArray) -> NDArray:
+def _tiled(tiles: list[Array], places: Array) -> Array:
     side = len(tiles[0])
     image = np.empty((GRID * side, GRID * side, *tiles[0].shape[2:]), tiles[0].dtype)
     for tile, (x, y) in zip(tiles, _corners(places, side).astype(int), strict=True):
@@ -195,20 +280,20 @@ def _tiled(tiles: list[NDArray], places: NDArray) -> NDArray:
     return image
 
 
-def _instance_map(posed: list[Posed], places: NDArray, side: int) -> NDArray[np.int16]:
+def _instance_map(posed: list[Posed], places: Array, side: int) -> Int16s:
     shown = [np.where(p.visible, n, -1).astype(np.int16) for n, p in enumerate(posed)]
     empty = np.full((side, side), -1, np.int16)
     return _tiled(shown + [empty] * (GRID**2 - len(posed)), places)
 
 
-def _between_images(posed: list[Posed], corner0: NDArray, corner1: NDArray) -> NDArray[np.float64]:
+def _between_images(posed: list[Posed], corner0: Array, corner1: Array) -> Floats:
     """(n, 2, 3): tile to place, with the corners of both put in: A x0 = L (x0 - corner0) + t + corner1."""
     affine = np.stack([p.affine for p in posed])
     affine[:, :, 2] += corner1 - np.einsum("nij,nj->ni", affine[:, :, :2], corner0)
     return affine
 
 
-def _lookup(instance_map: NDArray[np.int16], xy: NDArray) -> NDArray[np.int16]:
+def _lookup(instance_map: Int16s, xy: Array) -> Int16s:
     """Values at (m, 2) positions, -1 outside the image."""
     size = len(instance_map)
     column, row = np.rint(xy).astype(int).T

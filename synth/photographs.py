@@ -10,9 +10,8 @@ import cv2
 import numpy as np
 import skimage.data
 import sklearn.datasets
-from numpy.typing import NDArray
 
-Picture = NDArray[np.uint8]
+from synth._types import Picture
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"})
 
@@ -52,9 +51,16 @@ _SHIPPED_TILES = (
 
 @dataclass(frozen=True, eq=False)
 class Photographs:
-    """Pictures for composites: `models` become common objects, `tiles` the places around them.
+    """Pictures for composites.
 
-    Both are tuples of (h, w, 3) uint8 RGB arrays; `name` tells where they come from.
+    Parameters
+    ----------
+    models : tuple of (h, w, 3) uint8
+        Pictures that become common objects, RGB.
+    tiles : tuple of (h, w, 3) uint8
+        Pictures for the places around them, RGB.
+    name : str
+        Where they come from.
     """
 
     models: tuple[Picture, ...]
@@ -63,16 +69,48 @@ class Photographs:
 
 
 def read_picture(path: str | Path) -> Picture:
-    """(h, w, 3) uint8 RGB of an image file, EXIF rotation applied. Raises ValueError where it is no image."""
+    """Read an image file, turned as its EXIF orientation says.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The picture, RGB.
+
+    Raises
+    ------
+    ValueError
+        Where the file is no image.
+    """
     data = np.fromfile(path, np.uint8)
     picture = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
     if picture is None:
         raise ValueError(f"{path} must be an image file, but it can't be read as one")
-    return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB)
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), np.uint8)
 
 
 def read_folder(folder: str | Path) -> tuple[Picture, ...]:
-    """Every image file of a folder, in the order of the file names. Raises ValueError where there is none."""
+    """Read every image file of a folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder; files of other kinds in it are passed over.
+
+    Returns
+    -------
+    tuple of (h, w, 3) uint8
+        The pictures, in the order of the file names.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such folder, or no image in it.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"{folder} must be a folder of images, but there is no such folder")
@@ -83,13 +121,32 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
 
 
 def from_folders(models: str | Path, tiles: str | Path) -> Photographs:
-    """Pictures from a folder of objects and a folder of other photographs."""
+    """Read a folder of objects and a folder of other photographs.
+
+    Parameters
+    ----------
+    models : str or Path
+        Folder of the objects.
+    tiles : str or Path
+        Folder of the other photographs.
+
+    Returns
+    -------
+    Photographs
+        The pictures of both, named after the folders.
+    """
     name = f"{Path(models).resolve().name}+{Path(tiles).resolve().name}"
     return Photographs(read_folder(models), read_folder(tiles), name)
 
 
 def shipped() -> Photographs:
-    """Square crops of the photographs that scikit-image and scikit-learn ship: 8 objects, 18 tiles."""
+    """Square crops of the photographs that scikit-image and scikit-learn ship.
+
+    Returns
+    -------
+    Photographs
+        8 objects and 18 tiles.
+    """
     return Photographs(tuple(map(_crop, _SHIPPED_MODELS)), tuple(map(_crop, _SHIPPED_TILES)), "shipped")
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from synth.photographs import Picture
+from synth._types import Array, Bools, Floats, Picture
 
 # The hard poses go beyond the paper; each is drawn uniformly (the scale on a logarithmic axis).
 SCALES = (0.5, 2.0)
@@ -22,21 +21,58 @@ COVERED = (0.1, 0.35)  # share of the object's visible area behind another thing
 
 @dataclass(frozen=True, eq=False)
 class Posed:
-    """A painted place: `picture` (side, side, 3) uint8, `affine` (2, 3) float64 from tile to place, `visible`
-    (side, side) bool."""
+    """A painted place.
+
+    Parameters
+    ----------
+    picture : (side, side, 3) uint8
+        The place as painted, RGB.
+    affine : (2, 3) float64
+        The map from pixels of the tile to pixels of the place.
+    visible : (side, side) bool
+        The pixels that show the object.
+    """
 
     picture: Picture
-    affine: NDArray[np.float64]
-    visible: NDArray[np.bool_]
+    affine: Floats
+    visible: Bools
 
 
 def plain(tile: Picture) -> Posed:
-    """The object as it is: the identity, everything visible."""
+    """The object as it is: the identity, everything visible.
+
+    Parameters
+    ----------
+    tile : (side, side, 3) uint8
+        The object's picture.
+
+    Returns
+    -------
+    Posed
+        The place.
+    """
     return Posed(tile, np.eye(2, 3), np.ones(tile.shape[:2], bool))
 
 
 def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Generator) -> Posed:
-    """The object turned by any angle, scaled by 0.5 to 2, relit and partly covered, before `background`."""
+    """The object turned by any angle, scaled by 0.5 to 2, relit and partly covered.
+
+    Parameters
+    ----------
+    tile : (side, side, 3) uint8
+        The object's picture.
+    background : (side, side, 3) uint8
+        What is behind the object.
+    cover : (side, side, 3) uint8
+        What is in front of it.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    Posed
+        The place.
+    """
     side = len(tile)
     scale = float(np.exp(rng.uniform(*np.log(SCALES))))
     resized, affine = _turned(tile, rng.uniform(0, 2 * np.pi), scale)
@@ -48,7 +84,7 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
     return Posed(picture, affine[0], visible & ~covered)
 
 
-def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[NDArray, NDArray]]:
+def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Array, Array]]:
     """The tile resized (area-averaged where smaller), and the maps to the place from the tile and from the
     resized tile."""
     side = len(tile)
@@ -61,7 +97,7 @@ def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[N
         np.c_[s * rotation, middle - s * rotation @ np.full(2, centre)]
         for s, centre in ((n / side, middle), (1.0, (n - 1) / 2))
     )
-    return resized, (from_tile, from_resized)
+    return np.asarray(resized, np.uint8), (from_tile, from_resized)
 
 
 def _relit(picture: Picture, rng: np.random.Generator) -> Picture:
@@ -71,13 +107,14 @@ def _relit(picture: Picture, rng: np.random.Generator) -> Picture:
     v, u = np.mgrid[-1 : 1 : len(picture) * 1j, -1 : 1 : len(picture) * 1j]
     slope = 1 + light * (u * np.cos(angle) + v * np.sin(angle))
     lit = 255 * gain * (picture / 255.0) ** gamma * slope[..., None]
-    return np.clip(np.rint(lit), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(lit), 0, 255), np.uint8)
 
 
-def _cover_mask(visible: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+def _cover_mask(visible: Bools, rng: np.random.Generator) -> Bools:
     """A half-plane with a random direction that hides a random share of the visible pixels, all of it inside
     the object's outline."""
     angle, share = rng.uniform(0, 2 * np.pi), rng.uniform(*COVERED)
     y, x = np.indices(visible.shape)
     along = x * np.cos(angle) + y * np.sin(angle)
-    return visible & (along > np.quantile(along[visible], 1 - share))
+    covered: Bools = visible & (along > np.quantile(along[visible], 1 - share))
+    return covered

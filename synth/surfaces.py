@@ -19,11 +19,12 @@ NEAREST = 2.0  # depth at which objects stand, in focal lengths; they are up to 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceMatches:
-    """n matches.
+    """Matches on surfaces, and outliers among them.
 
-    Attributes
+    Parameters
     ----------
     xy0, xy1 : (n, 2) float64
+        The points of each match in either picture.
     label : (n,) int64
         The object of each, 0, 1, ...; -1 for outliers.
     """
@@ -47,13 +48,14 @@ def moving_surfaces(
     relief: float = 0.1,
     bend: float = 0.01,
 ) -> SurfaceMatches:
-    """Matches on surfaces that moved.
+    """Make matches on surfaces that moved.
 
     Parameters
     ----------
     seed : int
         Same arguments, same matches.
     n_objects : int
+        Surfaces.
     matches : pair of int
         The least and the most of an object.
     outliers : float
@@ -71,6 +73,11 @@ def moving_surfaces(
         Depth of a surface, in widths of the object; half of all have a fold in it, as boxes have.
     bend : float
         Of an object's points in picture 1 beyond rigid motion, in widths of it.
+
+    Returns
+    -------
+    SurfaceMatches
+        The matches, in a random order.
     """
     if n_objects < 0 or not 0 <= outliers < 1 or matches[0] < 1 or matches[1] < matches[0]:
         raise ValueError(
@@ -78,11 +85,11 @@ def moving_surfaces(
             f"got {n_objects}, {outliers}, {matches}"
         )
     rng = np.random.default_rng(seed)
-    parts = [
-        _surface(rng, rng.integers(matches[0], matches[1] + 1), turn, tilt, zoom, relief, bend)
+    surfaces = [
+        _surface(rng, int(rng.integers(matches[0], matches[1] + 1)), turn, tilt, zoom, relief, bend)
         for _ in range(n_objects)
     ]
-    parts = [part for part in _seen(parts) if len(part[0]) >= matches[0]]
+    parts = [part for part in _seen(surfaces) if len(part[0]) >= matches[0]]
     n_true = sum(len(x0) for x0, _ in parts)
     n_false = round(n_true * outliers / (1 - outliers)) if parts else matches[1]
     false0, false1 = rng.uniform(0, 1, (2, n_false, 2))
@@ -99,7 +106,9 @@ def moving_surfaces(
     return SurfaceMatches(xy0[order], xy1[order], label[order])
 
 
-def _surface(rng, n, turn, tilt, zoom, relief, bend):
+def _surface(
+    rng: np.random.Generator, n: int, turn: float, tilt: float, zoom: float, relief: float, bend: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
     """n points (n, 2) of an object in picture 0, where they are in picture 1, and its depths in both."""
     width = rng.uniform(0.15, 0.45)
     shape = rng.uniform(0.6, 1.0, 2) * width
@@ -121,7 +130,9 @@ def _surface(rng, n, turn, tilt, zoom, relief, bend):
     return x0 + middle0, x1 + middle1, depth, there
 
 
-def _seen(parts):
+def _seen(
+    parts: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Points of the objects in either picture, without those that a nearer object hides in one of them."""
     seen = []
     for part in parts:
@@ -134,16 +145,18 @@ def _seen(parts):
     return seen
 
 
-def _waves(rng, u):
+def _waves(rng: np.random.Generator, u: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) a smooth random field over places (n, 2) in a window of 1 x 1, of standard deviation about 1."""
     waves, phase = rng.normal(0, 4.0, (FIELD, 2)), rng.uniform(0, 2 * np.pi, FIELD)
-    return np.sqrt(2 / FIELD) * np.cos(u @ waves.T + phase).sum(axis=1)
+    field: NDArray[np.float64] = np.sqrt(2 / FIELD) * np.cos(u @ waves.T + phase).sum(axis=1)
+    return field
 
 
-def _rotation(tilts, turn):
+def _rotation(tilts: NDArray[np.float64], turn: float) -> NDArray[np.float64]:
     """(3, 3) rotation by `turn` about the line of sight after tilts about the axes of the picture."""
     a, b, c = (np.array([np.cos(t), np.sin(t)]) for t in (*tilts, turn))
     about_x = np.array([[1, 0, 0], [0, a[0], -a[1]], [0, a[1], a[0]]])
     about_y = np.array([[b[0], 0, b[1]], [0, 1, 0], [-b[1], 0, b[0]]])
     about_z = np.array([[c[0], -c[1], 0], [c[1], c[0], 0], [0, 0, 1]])
-    return about_z @ about_y @ about_x
+    rotation: NDArray[np.float64] = about_z @ about_y @ about_x
+    return rotation

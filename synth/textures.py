@@ -10,35 +10,77 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from synth.photographs import Picture
+from synth._types import Floats, Picture
 
 PERIODS = (5.0, 16.0)  # pixels, drawn uniformly on a logarithmic axis
 DIGITS = "0123456789"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Size = tuple[int, int]  # height, width
-Pattern = NDArray[np.float64]
+Pattern = Floats
 
 
 @dataclass(frozen=True)
 class Screen:
-    """period: pixels; angle: radians from the x axis."""
+    """A square grid on which a pattern repeats.
+
+    Parameters
+    ----------
+    period : float
+        Pixels.
+    angle : float
+        Radians from the x axis.
+    """
 
     period: float
     angle: float
 
 
 def random_screen(rng: np.random.Generator) -> Screen:
-    """A screen of any angle, its period within PERIODS."""
+    """Draw a screen of any angle, its period within PERIODS.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    Screen
+        The screen.
+    """
     return Screen(float(np.exp(rng.uniform(*np.log(PERIODS)))), float(rng.uniform(0, np.pi / 2)))
 
 
 def texture(
     kind: str, size: Size, rng: np.random.Generator, screen: Screen, photograph: Picture | None = None
 ) -> Picture:
-    """A texture of one of KINDS; `photograph` is what "halftone" prints, and no other kind takes one."""
+    """Draw a texture.
+
+    Parameters
+    ----------
+    kind : str
+        One of KINDS.
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+    photograph : (h, w, 3) uint8, optional
+        What "halftone" prints; no other kind takes one.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The texture, RGB.
+
+    Raises
+    ------
+    ValueError
+        Where the kind is not known, or has no photograph to print.
+    """
     if kind == "halftone":
         if photograph is None:
             raise ValueError('kind "halftone" must have a photograph to print, got None')
@@ -52,7 +94,24 @@ def texture(
 
 
 def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """A photograph as printed: round dots on a turned grid, the larger the darker it is there."""
+    """A photograph as printed: round dots on a turned grid, the larger the darker it is there.
+
+    Parameters
+    ----------
+    photograph : (h, w, 3) uint8
+        What is printed, RGB.
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid of the dots.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     h, w = size
     grey = cv2.resize(cv2.cvtColor(photograph, cv2.COLOR_RGB2GRAY), (w, h), interpolation=cv2.INTER_CUBIC)
     u, v = _turned(size, rng, screen)
@@ -61,26 +120,86 @@ def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: 
 
 
 def dots(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Round dots of one size on a square grid."""
+    """Round dots of one size on a square grid.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     return _edge(np.cos(u) + np.cos(v) - rng.uniform(0, 1), 6 / screen.period)
 
 
 def hexagons(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Honeycomb: outlines where three waves at 60 degrees add up to little."""
+    """Honeycomb: outlines where three waves at 60 degrees add up to little.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     waves = sum(np.cos(u * np.cos(a) + v * np.sin(a)) for a in np.arange(3) * 2 * np.pi / 3)
     return _edge(waves + 0.9, 4 / screen.period)
 
 
 def mesh(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Thin lines in two directions."""
+    """Thin lines in two directions.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     return _edge(np.minimum(1 - np.cos(u), 1 - np.cos(v)) - rng.uniform(0.05, 0.3), 4 / screen.period)
 
 
 def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Tiles between joints, or bricks where every other row is shifted; each has a shade of its own."""
+    """Draw tiles between joints, or bricks where every other row is shifted; each has its own shade.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = (c / (2 * np.pi) for c in _turned(size, rng, screen))
     row = np.floor(v)
     u = u / rng.choice([1, 2]) + row * rng.choice([0.0, 0.5])
@@ -90,46 +209,151 @@ def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
 
 
 def checks(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """A chessboard."""
+    """A chessboard.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     return _edge(np.sin(u) * np.sin(v), 8 / screen.period)
 
 
 def moire(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Two gratings of nearly the same period and direction, one over the other."""
+    """Two gratings of nearly the same period and direction, one over the other.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     turn, stretch = rng.uniform(0.02, 0.15), rng.uniform(1.01, 1.1)
     return _edge(np.cos(u) * np.cos(stretch * (u * np.cos(turn) + v * np.sin(turn))), 8 / screen.period)
 
 
 def weave(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
-    """Threads that pass over and under each other in turn."""
+    """Draw threads that pass over and under each other in turn.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    screen : Screen
+        The grid on which it repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     u, v = _turned(size, rng, screen)
     over = (np.floor(u / np.pi) + np.floor(v / np.pi)) % 2 == 0
     return np.where(over, np.abs(np.sin(u)), 0.7 * np.abs(np.sin(v)))
 
 
 def noise(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """Gaussian noise, more or less smooth."""
+    """Gaussian noise, more or less smooth.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    _ : Screen
+        Not used: nothing repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     values = rng.normal(size=size)
     blur = rng.uniform(0.3, 2.0)
-    values = cv2.GaussianBlur(values, (0, 0), blur)
-    return np.clip(0.5 + 0.2 * values / values.std(), 0, 1)
+    values = np.asarray(cv2.GaussianBlur(values, (0, 0), blur), np.float64)
+    return np.asarray(np.clip(0.5 + 0.2 * values / values.std(), 0, 1))
 
 
 def text(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """Lines of random words."""
+    """Draw lines of random words.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    _ : Screen
+        Not used: nothing repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     return _written(size, rng, lambda: "".join(rng.choice(list(LETTERS), rng.integers(2, 10))), 8)
 
 
 def numbers(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """A sheet of numbers in columns."""
+    """A sheet of numbers in columns.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    _ : Screen
+        Not used: nothing repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     digits = int(rng.integers(2, 7))
     return _written(size, rng, lambda: "".join(rng.choice(list(DIGITS), digits)), 14)
 
 
 def barcodes(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
-    """Rows of bar codes, each with its number below."""
+    """Draw rows of bar codes, each with its number below.
+
+    Parameters
+    ----------
+    size : tuple of int
+        Height and width, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    _ : Screen
+        Not used: nothing repeats.
+
+    Returns
+    -------
+    (h, w) float64
+        The pattern, in [0, 1].
+    """
     page, unit = np.ones(size, np.uint8), int(rng.integers(2, 5))
     high, wide = 40 * unit, 110 * unit
     for top in range(10, size[0], high + 20 * unit):
@@ -141,7 +365,7 @@ def barcodes(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
     return page.astype(float)
 
 
-def _written(size, rng, word: Callable[[], str], gap):
+def _written(size: Size, rng: np.random.Generator, word: Callable[[], str], gap: int) -> Pattern:
     page, scale = np.ones(size, np.uint8), rng.uniform(0.35, 0.8)
     for y in range(round(30 * scale), size[0], round(34 * scale)):
         x = round(10 * scale)
@@ -150,14 +374,14 @@ def _written(size, rng, word: Callable[[], str], gap):
     return page.astype(float)
 
 
-def _write(page, words, x, y, scale):
+def _write(page: Picture, words: str, x: int, y: int, scale: float) -> int:
     """Write in black from (x, y) on; where it ends."""
     font = cv2.FONT_HERSHEY_SIMPLEX
     cv2.putText(page, words, (x, y), font, scale, 0, max(round(1.6 * scale), 1))
     return x + cv2.getTextSize(words, font, scale, 1)[0][0]
 
 
-def _turned(size, rng, screen):
+def _turned(size: Size, rng: np.random.Generator, screen: Screen) -> tuple[Floats, Floats]:
     """Coordinates of the pixels on the screen's axes, from a random origin; 2 pi is a period."""
     phase, step = rng.uniform(0, 2 * np.pi, 2), 2 * np.pi / screen.period
     y, x = np.ogrid[: size[0], : size[1]]
@@ -165,7 +389,7 @@ def _turned(size, rng, screen):
     return c * x + s * y + phase[0], c * y - s * x + phase[1]
 
 
-def _edge(value, slope):
+def _edge(value: Floats, slope: float) -> Pattern:
     """0 where a function is negative, 1 where it is positive; `slope`: its change over a pixel."""
     return np.clip(0.5 + value / slope, 0, 1)
 

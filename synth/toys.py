@@ -3,17 +3,26 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from synth._types import Array, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class PointSet:
-    """`points` (n, 2) float64 and `labels` (n,) int64: 0, 1, ... the cluster. No unit."""
+    """Points in the plane with their clusters.
 
-    points: NDArray[np.float64]
-    labels: NDArray[np.int64]
+    Parameters
+    ----------
+    points : (n, 2) float64
+        The points, of no unit.
+    labels : (n,) int64
+        The cluster of each: 0, 1, ...
+    """
 
-    def __getitem__(self, mask) -> "PointSet":
+    points: Floats
+    labels: Ints
+
+    def __getitem__(self, mask: Array) -> "PointSet":
         return PointSet(self.points[mask], self.labels[mask])
 
     def __len__(self) -> int:
@@ -21,11 +30,28 @@ class PointSet:
 
 
 def crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
-    """Three clusters as in the paper's multiscale figure, without noise and only `gap` apart: wider than the
-    spacing of each, but narrower than the neighbourhood of a point in the sparse one.
+    """Three clusters as in the paper's multiscale figure, without noise and close to each other.
 
-    A dense disc (250 points), a half ring around it of about a sixth of its density (180), and below both a
-    long bar (400). Raises ValueError where `gap` is not above 0 and finite.
+    They are only `gap` apart: wider than the spacing of each, but narrower than the neighbourhood of a
+    point in the sparse one. A dense disc (250 points), a half ring around it of about a sixth of its
+    density (180), and below both a long bar (400).
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the points.
+    gap : float
+        Distance between the clusters.
+
+    Returns
+    -------
+    PointSet
+        The points and their clusters.
+
+    Raises
+    ------
+    ValueError
+        Where `gap` is not above 0 and finite.
     """
     if not 0 < gap < np.inf:
         raise ValueError(f"gap must be above 0 and finite, got {gap}")
@@ -40,14 +66,17 @@ def crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     return PointSet(np.concatenate(parts), labels)
 
 
-def _disc(n: int, centre: tuple[float, float], radius: float, rng: np.random.Generator) -> NDArray:
+def _disc(n: int, centre: tuple[float, float], radius: float, rng: np.random.Generator) -> Floats:
     return _polar(centre, radius * np.sqrt(rng.uniform(0, 1, n)), rng.uniform(0, 2 * np.pi, n))
 
 
-def _half_ring(n: int, centre, radii: tuple[float, float], rng: np.random.Generator) -> NDArray:
+def _half_ring(
+    n: int, centre: tuple[float, float], radii: tuple[float, float], rng: np.random.Generator
+) -> Floats:
     # uniform over the area: the square of the radius is uniform
     return _polar(centre, np.sqrt(rng.uniform(radii[0] ** 2, radii[1] ** 2, n)), rng.uniform(0, np.pi, n))
 
 
-def _polar(centre, radius: NDArray, angle: NDArray) -> NDArray:
-    return np.asarray(centre) + radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+def _polar(centre: tuple[float, float], radius: Array, angle: Array) -> Floats:
+    moved: Floats = np.asarray(centre) + radius[:, None] * np.c_[np.cos(angle), np.sin(angle)]
+    return moved

@@ -9,25 +9,33 @@ from functools import cached_property
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import RBFInterpolator, RectBivariateSpline
+
+from synth._types import Array, Float32s, Floats, Picture
 
 _NODES = 240  # exact values a side that a rendered warp interpolates: 24 between two control points
 
 
 @dataclass(frozen=True, eq=False)
 class ThinPlateWarp:
-    """G, the thin-plate spline with G(controls[i]) = sources[i] (both (k, 2) float64, pixels).
+    """G, the thin-plate spline with G(controls[i]) = sources[i].
 
     Calling it takes (n, 2) positions in the warped image to (n, 2) float64 positions in the source image.
+
+    Parameters
+    ----------
+    controls : (k, 2) float64
+        Control points in the warped image, pixels.
+    sources : (k, 2) float64
+        Where these are in the source image, pixels.
     """
 
-    controls: NDArray[np.float64]
-    sources: NDArray[np.float64]
+    controls: Floats
+    sources: Floats
 
-    def __call__(self, xy: NDArray) -> NDArray[np.float64]:
+    def __call__(self, xy: Array) -> Floats:
         xy = np.asarray(xy, np.float64).reshape(-1, 2)
-        return self._spline(xy) if len(xy) else np.empty((0, 2))
+        return np.asarray(self._spline(xy) if len(xy) else np.empty((0, 2)))
 
     @cached_property
     def _spline(self) -> RBFInterpolator:
@@ -35,20 +43,48 @@ class ThinPlateWarp:
 
 
 def random_warp(size: int, sigma: float, rng: np.random.Generator, n_cells: int = 10) -> ThinPlateWarp:
-    """The paper's deformation of a size x size image (Sec. 4.2).
+    """The paper's deformation of a square image (Sec. 4.2).
 
-    The inner crossing points of a mesh of n_cells x n_cells cells (9 x 9 for 10) are each moved by
+    The inner crossing points of a mesh of n_cells x n_cells squares (9 x 9 for 10) are each moved by
     N(0, sigma^2) pixels in x and in y.
+
+    Parameters
+    ----------
+    size : int
+        Side of the image, pixels.
+    sigma : float
+        Standard deviation of the displacements, pixels.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n_cells : int
+        Squares of the mesh along a side.
+
+    Returns
+    -------
+    ThinPlateWarp
+        The deformation.
     """
     lines = np.linspace(0, size, n_cells + 1)[1:-1]
     controls = np.stack(np.meshgrid(lines, lines), axis=-1).reshape(-1, 2)  # (81, 2)
     return ThinPlateWarp(controls, controls + rng.normal(0, sigma, controls.shape))
 
 
-def warp_map(warp: ThinPlateWarp, size: int) -> NDArray[np.float32]:
-    """(size, size, 2) float32: G at every pixel, a cubic spline through exact values on a grid.
+def warp_map(warp: ThinPlateWarp, size: int) -> Float32s:
+    """G at every pixel of a square image, a cubic spline through exact values on a grid.
 
     Within 0.03 px of the exact map for sigma <= 50 px on 960 px.
+
+    Parameters
+    ----------
+    warp : ThinPlateWarp
+        G.
+    size : int
+        Side of the image, pixels.
+
+    Returns
+    -------
+    (size, size, 2) float32
+        Positions in the source image, pixels.
     """
     step = max(1, size // _NODES)
     nodes = np.arange(0, size + step, step, dtype=np.float64)
@@ -59,7 +95,21 @@ def warp_map(warp: ThinPlateWarp, size: int) -> NDArray[np.float32]:
     return np.stack([spline(pixels, pixels) for spline in splines], axis=-1).astype(np.float32)
 
 
-def render(image: NDArray[np.uint8], warp: ThinPlateWarp) -> NDArray[np.uint8]:
-    """The warped image, as large as the square `image`: bicubic, mirrored beyond the edges."""
+def render(image: Picture, warp: ThinPlateWarp) -> Picture:
+    """Warp a square image, bicubic, mirrored beyond the edges.
+
+    Parameters
+    ----------
+    image : (size, size, 3) uint8
+        The source image.
+    warp : ThinPlateWarp
+        G, from the warped image to this one.
+
+    Returns
+    -------
+    (size, size, 3) uint8
+        The warped image.
+    """
     g = warp_map(warp, len(image))
-    return cv2.remap(image, g[..., 0], g[..., 1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT_101)
+    warped = cv2.remap(image, g[..., 0], g[..., 1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT_101)
+    return np.asarray(warped, np.uint8)

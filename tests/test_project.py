@@ -23,7 +23,8 @@ MAY_IMPORT = {
 MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
 LAYERS = {  # a folder or module imports from those before it
     "matching": (
-        "_version errors _lazy _opencv parent_watchdog",
+        "_types _version errors _lazy parent_watchdog",
+        "_opencv",
         "threads",
         "pictures",
         "features",

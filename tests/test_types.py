@@ -7,7 +7,52 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gdl_core",)  # others follow once they are annotated
+PACKAGES = ("gdl_core", "synth")  # others follow once they are annotated
+
+PARTS = (  # of a package that is not annotated throughout yet
+    "matching._lazy",
+    "matching._opencv",
+    "matching.collection.addresses",
+    "matching.collection.cache",
+    "matching.collection.export",
+    "matching.collection.groups",
+    "matching.collection.html_groups",
+    "matching.collection.plan",
+    "matching.collection.query_results",
+    "matching.collection.records",
+    "matching.collection.relations",
+    "matching.collection.retrieval.codes",
+    "matching.collection.retrieval.search",
+    "matching.collection.retrieval.segments",
+    "matching.collection.room",
+    "matching.collection.run",
+    "matching.collection.settings",
+    "matching.collection.store",
+    "matching.collection.work",
+    "matching.correspondences.candidates",
+    "matching.correspondences.correspondences",
+    "matching.correspondences.distances",
+    "matching.errors",
+    "matching.features.extraction",
+    "matching.features.keypoints",
+    "matching.features.thinning",
+    "matching.grouping._kernels",
+    "matching.grouping._vote_kernels",
+    "matching.grouping.clustering",
+    "matching.grouping.graph",
+    "matching.grouping.local_maps",
+    "matching.grouping.paper",
+    "matching.grouping.smooth_map",
+    "matching.grouping.suppression",
+    "matching.interchange",
+    "matching.objects.deformation",
+    "matching.output.exchange",
+    "matching.output.folders",
+    "matching.output.provenance",
+    "matching.parent_watchdog",
+    "matching.pictures",
+    "matching.threads",
+)
 
 FIT = """
 from gdl_core import GraphDegreeLinkage
@@ -28,6 +73,14 @@ def mypy(*arguments):
 def test_annotations(package):
     assert (ROOT / package / "py.typed").exists()
     result = mypy("-p", package)
+    assert result.returncode == 0, result.stdout
+
+
+def test_annotations_of_parts():
+    chosen = [
+        word for part in PARTS for word in ("-p" if (ROOT / part.replace(".", "/")).is_dir() else "-m", part)
+    ]
+    result = mypy("--follow-imports=silent", "--allow-untyped-calls", *chosen)  # of what is not finished
     assert result.returncode == 0, result.stdout
 
 

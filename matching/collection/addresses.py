@@ -6,5 +6,16 @@ _ADDRESS = re.compile(r"([a-z]+://)?[^/\s]+:\d{1,5}")
 
 
 def is_address(text: str) -> bool:
-    """Whether a text has the form of a scheduler's address: host:port, or protocol://host:port."""
+    """Whether a text has the form of a scheduler's address: host:port, or protocol://host:port.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    bool
+        Whether it has.
+    """
     return _ADDRESS.fullmatch(text) is not None

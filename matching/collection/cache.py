@@ -15,14 +15,18 @@ import os
 import time
 import zipfile
 import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
+from matching._types import Array
 from matching.collection import room
+from matching.config import MatchConfig
 from matching.features.extraction import Features
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
@@ -38,8 +42,12 @@ DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZip
 class CachedPicture:
     """What is kept of a picture.
 
+    Parameters
+    ----------
     described : DescribedPicture
-    width, height : pixels of the picture as displayed
+        The features.
+    width, height : int
+        Pixels of the picture as displayed.
     """
 
     described: DescribedPicture
@@ -47,9 +55,18 @@ class CachedPicture:
     height: int
 
 
-def content_digest(path):
-    """SHA-256 of a file's bytes, as 64 hexadecimal digits; None if it can't be read, or is a pipe or a
-    device, which may have no end.
+def content_digest(path: str | Path) -> str | None:
+    """The SHA-256 of a file's bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    str or None
+        64 hexadecimal digits; None if it can't be read, or is a pipe or a device, which may have no end.
     """
     if not is_file(path):
         return None
@@ -60,9 +77,20 @@ def content_digest(path):
         return None
 
 
-def entry_key(content, config):
-    """The key of the features of a file with this `content_digest` under a MatchConfig, of this process's
-    programs on this kind of processor.
+def entry_key(content: str, config: MatchConfig) -> str:
+    """The key of the features of a file, of this process's programs on this kind of processor.
+
+    Parameters
+    ----------
+    content : str
+        The `content_digest` of the file.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
     """
     described_by = (content, config.features, config.max_pixels, as_text(programs()), machine())
     return hashlib.sha256(repr(described_by).encode()).hexdigest()
@@ -72,15 +100,30 @@ def entry_key(content, config):
 class FeatureCache:
     """Entries in the files of a folder that exists.
 
-    folder : of the entries
-    limit : bytes that they may take together
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    limit : int
+        Bytes that the entries may take together.
     """
 
     folder: Path
     limit: int
 
-    def get(self, key):
-        """The CachedPicture of a key, None if there is none."""
+    def get(self, key: str) -> CachedPicture | None:
+        """Read an entry.
+
+        Parameters
+        ----------
+        key : str
+            Its `entry_key`.
+
+        Returns
+        -------
+        CachedPicture or None
+            The entry; None if there is none.
+        """
         path = self._path(key)
         try:
             entry = _read(path, key)
@@ -94,8 +137,16 @@ class FeatureCache:
             os.utime(path)  # used now
         return entry
 
-    def put(self, key, entry):
-        """Keep a CachedPicture; without an error where the disk is full or can't be written."""
+    def put(self, key: str, entry: CachedPicture) -> None:
+        """Keep an entry; without an error where the disk is full or can't be written.
+
+        Parameters
+        ----------
+        key : str
+            Its `entry_key`.
+        entry : CachedPicture
+            What is kept.
+        """
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # it is described again when needed
@@ -104,7 +155,8 @@ class FeatureCache:
             try:
                 with part.open("xb") as file:  # tempfile's would be for this user alone
                     arrays = _arrays(entry)
-                    np.savez(file, **arrays, checksum=_checksum(key, arrays))
+                    columns: dict[str, Any] = {**arrays, "checksum": _checksum(key, arrays)}
+                    np.savez(file, **columns)
                 if (size := part.stat().st_size) > self.limit:
                     return
                 part.replace(path)
@@ -116,17 +168,17 @@ class FeatureCache:
                 self._make_room()
 
     @property
-    def _unfinished(self):
+    def _unfinished(self) -> Path:
         return self.folder / "unfinished"
 
     @property
-    def _ledger(self):
+    def _ledger(self) -> Path:
         return self.folder / "room"
 
-    def _path(self, key):
+    def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}{SUFFIX}"
 
-    def _make_room(self):
+    def _make_room(self) -> None:
         """Count the entries; those used least recently go where they take too much room."""
         begun = room.begin_count(self._ledger)
         entries = sorted(self._entries(), key=lambda entry: entry[0])  # used least recently first
@@ -139,21 +191,21 @@ class FeatureCache:
                 taken -= size
         room.end_count(self._ledger, taken, begun)
 
-    def _entries(self):
+    def _entries(self) -> Iterator[tuple[int, int, Path]]:
         """(time of last use, bytes, path) of each entry."""
         for path in self.folder.glob(f"??/*{SUFFIX}"):
             with suppress(OSError):  # another process made room, or it is another user's
                 status = path.stat()
                 yield status.st_mtime_ns, status.st_size, path
 
-    def _remove_abandoned(self):
+    def _remove_abandoned(self) -> None:
         for path in self._unfinished.glob("*.part"):
             with suppress(OSError):
                 if path.stat().st_mtime < time.time() - ABANDONED:
                     path.unlink(missing_ok=True)
 
 
-def _arrays(entry):
+def _arrays(entry: CachedPicture) -> dict[str, Array]:
     features = {f.name: getattr(entry.described.features, f.name) for f in fields(Features)}
     # whole numbers up to DESCRIPTOR_NORM: half the room of float32, and the same values
     features["descriptors"] = features["descriptors"].astype(np.uint16)
@@ -166,16 +218,16 @@ def _arrays(entry):
     }
 
 
-def _checksum(key, arrays):
+def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
     """(32,) uint8: SHA-256 over a key and all of the arrays, their names, types and shapes."""
     digest = hashlib.sha256(key.encode())
     for name, array in sorted(arrays.items()):
         digest.update(repr((name, array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array))
+        digest.update(np.ascontiguousarray(array).data)
     return np.frombuffer(digest.digest(), np.uint8)
 
 
-def _read(path, key):
+def _read(path: Path, key: str) -> CachedPicture:
     # opened here: np.load leaves a file open that it finds damaged
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
@@ -186,4 +238,5 @@ def _read(path, key):
     described = DescribedPicture(
         Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"]
     )
-    return CachedPicture(described, *(int(n) for n in arrays["size"]))
+    width, height = (int(n) for n in arrays["size"])
+    return CachedPicture(described, width, height)

@@ -8,6 +8,7 @@ from contextlib import closing
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from matching.collection.store import open_store
 from matching.errors import InputError
@@ -27,14 +28,33 @@ TYPES = {  # Parquet: of columns that may be empty throughout, so that their val
 }
 
 
-def require_parquet():
-    """Raise InputError where the library that writes Parquet is not installed."""
+def require_parquet() -> None:
+    """Check that the library that writes Parquet is installed.
+
+    Raises
+    ------
+    InputError
+        Where it is not.
+    """
     if find_spec("pyarrow") is None:
         raise InputError("--parquet needs pyarrow: pip install 'gdl-match[parquet]'")
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
-    """Raise InputError where a file is in the way of an export that is none: it has other columns."""
+    """Check that files in the way of an export are exports.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the export goes.
+    kind : str
+        "csv" or "parquet".
+
+    Raises
+    ------
+    InputError
+        Where one has other columns.
+    """
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
         if path.exists() and _columns_in(path, kind) != columns:
@@ -44,13 +64,27 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
-    """Write images, pairs, objects and matches into a folder, a file each, all of them or none; returns their
-    paths.
+    """Write images, pairs, objects and matches into a folder, a file each, all of them or none.
 
-    kind : "csv" or "parquet" (with pyarrow). Numbers keep all their digits; NULL is an empty field in a CSV.
+    Parameters
+    ----------
+    db : Path
+        The database.
+    folder : Path
+        The folder.
+    kind : str
+        "csv" or "parquet" (with pyarrow). Numbers keep all their digits; NULL is an empty field in a CSV.
 
-    Raises InputError where the database can't be read, the folder can't be written, or a file is in the way
-    that is no export.
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        Where the database can't be read, the folder can't be written, or a file is in the way that is no
+        export.
     """
     if kind == "parquet":
         require_parquet()
@@ -90,19 +124,20 @@ def _columns_in(path: Path, kind: str) -> list[str] | None:
                 return next(csv.reader(file), None)
         from pyarrow import parquet
 
-        return parquet.read_schema(path).names
+        names: list[str] = parquet.read_schema(path).names
+        return names
     except (OSError, ValueError, csv.Error):  # pyarrow's errors are ValueErrors
         return None
 
 
-def _write_csv(path, cursor):
+def _write_csv(path: Path, cursor: sqlite3.Cursor) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(name for name, *_ in cursor.description)
         writer.writerows(cursor)
 
 
-def _write_parquet(path, cursor):
+def _write_parquet(path: Path, cursor: sqlite3.Cursor) -> None:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -114,7 +149,7 @@ def _write_parquet(path, cursor):
             writer.write_table(pa.table(list(arrays), schema=schema))
 
 
-def _type(pa, name):
+def _type(pa: Any, name: str) -> Any:
     if name in TYPES["text"] or name.startswith("outline"):
         return pa.string()
     return pa.float64() if name in TYPES["real"] else pa.int64()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -35,10 +36,16 @@ COLUMNS = (
 class Link:
     """Two pictures with objects in common.
 
-    image0, image1 : their numbers in the database
-    relation : Relation of the first to the second
-    score : of the best object
-    n_matches : of all objects
+    Parameters
+    ----------
+    image0, image1 : int
+        Their numbers in the database.
+    relation : Relation
+        Of the first to the second.
+    score : float
+        Of the best object.
+    n_matches : int
+        Of all objects.
     """
 
     image0: int
@@ -52,11 +59,18 @@ class Link:
 class Member:
     """A picture of a group.
 
-    picture : path
-    role : what it is to `of`, in words; "" of the group's first
-    of : path of the picture of the group that it is told by, None of the first
-    link : between the two, None of the first
-    is_first : whether the picture is image0 of the link
+    Parameters
+    ----------
+    picture : str
+        Its path.
+    role : str
+        What it is to `of`, in words; empty for the group's first.
+    of : str, optional
+        Path of the picture of the group that it is compared with; None for the first.
+    link : Link, optional
+        Between the two; None for the first.
+    is_first : bool
+        Whether the picture is image0 of the link.
     """
 
     picture: str
@@ -67,8 +81,20 @@ class Member:
 
 
 def groups_of(store: Store) -> list[tuple[Member, ...]]:
-    """The groups of a collection, the largest first. A group begins with its picture of most pixels; each of
-    the others is told by the picture before it to which it stands closest.
+    """Find the groups of a collection: the connected components of the pairs with objects in common.
+
+    A group begins with its picture of most pixels; each of the others is compared with the picture before it
+    to which it stands closest.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+
+    Returns
+    -------
+    list of tuple of Member
+        The groups, the largest first.
     """
     links = list(links_of(store))
     images = {k: (p, w, h) for k, p, w, h in store.rows("SELECT id, path, width, height FROM images")}
@@ -81,13 +107,35 @@ def groups_of(store: Store) -> list[tuple[Member, ...]]:
 
 
 def groups_in(db: Path) -> list[tuple[Member, ...]]:
-    """The groups of a database, see `groups_of`."""
+    """Find the groups of a database, see `groups_of`.
+
+    Parameters
+    ----------
+    db : Path
+        The database.
+
+    Returns
+    -------
+    list of tuple of Member
+        The groups, the largest first.
+    """
     with open_store(db) as store:
         return groups_of(store)
 
 
 def check_groups_replaceable(folder: Path) -> None:
-    """Raise InputError where a file is in the way of groups.csv that is none: it has other columns."""
+    """Check that a file in the way of groups.csv is a table of groups.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of groups.csv.
+
+    Raises
+    ------
+    InputError
+        Where it has other columns.
+    """
     path = Path(folder) / "groups.csv"
     if not path.exists():
         return
@@ -102,8 +150,19 @@ def check_groups_replaceable(folder: Path) -> None:
         )
 
 
-def group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple]:
-    """Rows of COLUMNS: the groups' pictures, numbered from 0."""
+def group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Make the rows of the table of groups.
+
+    Parameters
+    ----------
+    groups : iterable of tuple of Member
+        The groups, numbered from 0.
+
+    Yields
+    ------
+    tuple
+        The values of COLUMNS of a picture.
+    """
     for number, members in enumerate(groups):
         for m in members:
             if m.link is None:
@@ -117,7 +176,18 @@ def group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple]:
 
 
 def groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
-    """The groups as a CSV file."""
+    """Write the groups as a CSV file.
+
+    Parameters
+    ----------
+    groups : iterable of tuple of Member
+        The groups.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -126,7 +196,18 @@ def groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
 
 
 def links_of(store: Store) -> Iterator[Link]:
-    """The pairs of pictures with objects in common."""
+    """Find the pairs of pictures with objects in common.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+
+    Yields
+    ------
+    Link
+        A pair and what both are to each other.
+    """
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.width, a.height, b.width, b.height FROM pairs"
         " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
@@ -140,7 +221,7 @@ def links_of(store: Store) -> Iterator[Link]:
         yield Link(image0, image1, told, score, n)
 
 
-def _components(links):
+def _components(links: Sequence[Link]) -> list[list[int]]:
     """The numbers of the pictures of each group."""
     numbers = np.unique([(link.image0, link.image1) for link in links])
     if not len(numbers):
@@ -151,10 +232,12 @@ def _components(links):
     return [numbers[labels == k].tolist() for k in range(n)]
 
 
-def _members(numbers, links, images):
+def _members(
+    numbers: Sequence[int], links: Sequence[Link], images: Mapping[int, tuple[str, int, int]]
+) -> Iterator[Member]:
     """The pictures of a group, each reached from one before it by the best link (Prim's order)."""
 
-    def pixels(number):
+    def pixels(number: int) -> int:
         return images[number][1] * images[number][2]
 
     first = min(numbers, key=lambda k: (-pixels(k), images[k][0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,17 @@ MOST = 2000  # pictures on the page, about 20 MB
 def write_groups_report(db: Path, path: Path) -> None:
     """Write a page about the groups of a database to a file, which is complete or not there at all.
 
-    Raises InputError where the database can't be read or the file can't be written.
+    Parameters
+    ----------
+    db : Path
+        The database.
+    path : Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        Where the database can't be read or the file can't be written.
     """
     with open_store(db) as store:
         groups = groups_of(store)
@@ -47,7 +57,18 @@ def write_groups_report(db: Path, path: Path) -> None:
 
 
 def facts_of(member: Member) -> str:
-    """What the numbers of a picture's link say, in words."""
+    """Write what a picture's link is, in words.
+
+    Parameters
+    ----------
+    member : Member
+        A picture of a group.
+
+    Returns
+    -------
+    str
+        Its share, scale, turn and matches; empty for the first of a group.
+    """
     link = member.link
     if link is None:
         return ""
@@ -60,7 +81,18 @@ def facts_of(member: Member) -> str:
 
 
 def table_of(groups: Sequence[Sequence[Member]]) -> str:
-    """The groups, a picture a line."""
+    """Write the groups as text, a picture a line.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of Member
+        The groups.
+
+    Returns
+    -------
+    str
+        The lines.
+    """
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"
@@ -74,7 +106,7 @@ def table_of(groups: Sequence[Sequence[Member]]) -> str:
     return "\n".join(lines)
 
 
-def _shown(member, names):
+def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
     try:
         src = embedded(read_picture(member.picture).rgb, LONGEST)
     except InputError:
@@ -83,6 +115,6 @@ def _shown(member, names):
         "src": src,
         "name": names[member.picture],
         "role": member.role,
-        "of": names.get(member.of, ""),
+        "of": "" if member.of is None else names.get(member.of, ""),
         "facts": facts_of(member),
     }

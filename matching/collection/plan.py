@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import shlex
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -26,11 +27,17 @@ BAD_NAME = "\\udc"  # in a name with bytes that are not UTF-8, as a plan has it
 class Plan:
     """Pictures, and which of them to match: pairs, or every query with every picture of a gallery.
 
-    paths : absolute paths of the pictures, each once
-    listed : (i, j) rows of `paths`, each pair once
-    queries, gallery : rows of `paths`; empty where the pairs are listed
-    is_mutual : whether queries and gallery are the same pictures, and each pair is wanted once, the picture
-        of the smaller row first
+    Parameters
+    ----------
+    paths : tuple of str
+        Absolute paths of the pictures, each once.
+    listed : tuple of (int, int)
+        Rows of `paths`, each pair once.
+    queries, gallery : tuple of int
+        Rows of `paths`; empty where the pairs are listed.
+    is_mutual : bool
+        Whether queries and gallery are the same pictures, and each pair is wanted once, the picture of the
+        smaller row first.
     """
 
     paths: tuple[str, ...]
@@ -39,8 +46,14 @@ class Plan:
     gallery: tuple[int, ...] = ()
     is_mutual: bool = False
 
-    def pairs(self):
-        """All pairs (i, j), one by one: a large folder has more than fit a list."""
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Go through all pairs one by one: a large folder has more than fit a list.
+
+        Yields
+        ------
+        tuple of int
+            Rows of `paths`.
+        """
         yield from self.listed
         if self.is_mutual:
             yield from combinations(self.queries, 2)
@@ -48,12 +61,27 @@ class Plan:
             yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
 
 
-def plan_of_list(path):
-    """The pairs of a list: two paths a line, with a tab, a comma or blanks between them.
+def plan_of_list(path: str | Path) -> Plan:
+    """Read the pairs of a list: two paths a line, with a tab, a comma or blanks between them.
 
     Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
     where they are found there, else from the current folder. Empty lines and lines that begin with # are
     passed over.
+
+    Parameters
+    ----------
+    path : str or Path
+        The list, UTF-8 text.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+
+    Raises
+    ------
+    InputError
+        Where the list can't be read, has no pairs, or a line names no two pictures.
     """
     path = Path(path)
     try:
@@ -68,14 +96,32 @@ def plan_of_list(path):
             names = _names(line)
             if len(names) != 2:
                 raise InputError(f"{path}: line {number} must name two pictures, has {len(names)}")
-            named.append(tuple(_located(name, path.parent) for name in names))
+            named.append((_located(names[0], path.parent), _located(names[1], path.parent)))
     if not named:
         raise InputError(f"{path}: the list has no pairs")
     return _plan(named)
 
 
-def plan_of_folder(folder, recursive=False):
-    """All pairs of the pictures in a folder, in the order of their names."""
+def plan_of_folder(folder: str | Path, recursive: bool = False) -> Plan:
+    """Plan all pairs of the pictures in a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder.
+    recursive : bool
+        Whether pictures in folders inside it count.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+
+    Raises
+    ------
+    InputError
+        Where the folder can't be read or has fewer than two pictures.
+    """
     paths = pictures_in(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
@@ -83,19 +129,54 @@ def plan_of_folder(folder, recursive=False):
     return Plan(tuple(paths), (), rows, rows, is_mutual=True)
 
 
-def plan_of_gallery(queries, gallery, recursive=False):
-    """Every picture of a folder with every picture of another one; a picture is not matched with itself."""
+def plan_of_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
+    """Plan every picture of a folder with every picture of another one; a picture is not matched with itself.
+
+    Parameters
+    ----------
+    queries, gallery : str or Path
+        The two folders.
+    recursive : bool
+        Whether pictures in folders inside them count.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+
+    Raises
+    ------
+    InputError
+        Where a folder can't be read, or there is no pair.
+    """
     sides = [pictures_in(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
-    plan = Plan(tuple(rows), (), *(tuple(rows[path] for path in side) for side in sides))
+    asked, searched = (tuple(rows[path] for path in side) for side in sides)
+    plan = Plan(tuple(rows), (), asked, searched)
     if len(rows) < 2:
         raise InputError("--query and --gallery: there is no pair of different pictures")
     return plan
 
 
-def pictures_in(folder, recursive=False):
-    """Absolute paths of the files in a folder with the suffix of a picture, sorted; hidden ones are passed
-    over. A file's path gives that file.
+def pictures_in(folder: str | Path, recursive: bool = False) -> list[str]:
+    """List the files in a folder with the suffix of a picture; hidden ones are passed over.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder; the path of a file gives that file.
+    recursive : bool
+        Whether files in folders inside it count.
+
+    Returns
+    -------
+    list of str
+        Absolute paths, sorted.
+
+    Raises
+    ------
+    InputError
+        Where the folder can't be read or has no pictures.
     """
     folder = Path(folder)
     if is_file(folder):
@@ -113,16 +194,22 @@ def pictures_in(folder, recursive=False):
 
 
 @cache
-def picture_suffixes():
-    """Suffixes of files that can be read as pictures, lower case, with the dot; HEIC's also where its package
-    is missing, so that the file is told of, not passed over.
+def picture_suffixes() -> frozenset[str]:
+    """The suffixes of files that can be read as pictures.
+
+    HEIC's are among them also where its package is missing, so that such a file gives an error.
+
+    Returns
+    -------
+    frozenset of str
+        Lower case, with the dot.
     """
     kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
     known = Image.registered_extensions().items()
     return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)
 
 
-def _names(line):
+def _names(line: str) -> list[str]:
     if "\t" in line:
         return [name.strip(BLANKS) for name in line.split("\t") if name.strip(BLANKS)]
     if "," in line:
@@ -141,18 +228,19 @@ def _names(line):
         return [name for name in re.split(f"[{BLANKS}]", line) if name]
 
 
-def _located(name, folder):
+def _located(name: str, folder: Path) -> str:
     beside = folder / name
     return _absolute(beside if exists(beside) or not exists(name) else name)
 
 
-def _absolute(path):
+def _absolute(path: str | Path) -> str:
     return absolute(path).encode("utf-8", "backslashreplace").decode()  # what a database can hold
 
 
-def _plan(named):
+def _plan(named: Iterable[tuple[str, str]]) -> Plan:
     """The plan of pairs of paths, rows numbered as the paths come first."""
-    rows, pairs = {}, {}
-    for pair in named:
-        pairs[tuple(rows.setdefault(path, len(rows)) for path in pair)] = None
+    rows: dict[str, int] = {}
+    pairs: dict[tuple[int, int], None] = {}
+    for path0, path1 in named:
+        pairs[rows.setdefault(path0, len(rows)), rows.setdefault(path1, len(rows))] = None
     return Plan(tuple(rows), tuple(pairs))

@@ -11,13 +11,25 @@ import numpy as np
 
 from matching.collection.kept_index import Candidate
 from matching.collection.relations import frame_of
-from matching.collection.store import open_store
+from matching.collection.store import Store, open_store
 
 
 def results_of(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """For each query its pictures with objects in common, by falling score; candidates without are left out.
+    """Collect the results of queries.
 
-    db : a collection's database in which all candidates are matched
+    Parameters
+    ----------
+    db : Path
+        A collection's database in which all candidates are matched.
+    queries : sequence of str
+        Paths of the queries.
+    candidates : sequence of Candidate
+        Pictures that may have objects in common with them.
+
+    Returns
+    -------
+    list of dict
+        For each query its pictures with objects in common, by falling score; candidates without are left out.
     """
     with open_store(db) as store:
         by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
@@ -49,7 +61,7 @@ def results_of(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]
     ]
 
 
-def _objects(store, pair, size):
+def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, Any]]:
     query = (
         "SELECT object, n_matches, score, transform, transform_kind, transform_error, outline0, outline1"
         " FROM objects WHERE pair = ? ORDER BY object"

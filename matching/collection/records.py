@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matching._types import Array
 from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin
+
+if TYPE_CHECKING:
+    from matching.result import MatchResult
 
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
     """A picture, described or failed.
 
-    id : its number in the database
-    content : SHA-256 of the file, 64 hexadecimal digits, None if it can't be read
-    width, height : pixels as displayed, None where failed
-    n_features : None where failed
-    error : why it failed, None where it did not
-    origin : Origin of the process that worked on it
+    Parameters
+    ----------
+    id : int
+        Its number in the database.
+    content : str or None
+        SHA-256 of the file, 64 hexadecimal digits; None if it can't be read.
+    width, height : int, optional
+        Pixels as displayed; None where failed.
+    n_features : int, optional
+        Number of features; None where failed.
+    error : str, optional
+        Why it failed; None where it did not.
+    origin : Origin, optional
+        The programs and the machine that worked on it.
     """
 
     id: int
@@ -35,35 +48,63 @@ class ImageRecord:
 class PairRecord:
     """A pair, matched or failed.
 
-    id : its number in the database
-    contents : SHA-256 of the two files that were matched
-    n_candidates : candidate correspondences
-    objects : one MatchedObject for each object
-    candidate : (n,) int64, the kept ones among the candidates, rising
-    cluster : (n,) int64, the object of each
+    Parameters
+    ----------
+    id : int
+        Its number in the database.
+    contents : pair of str
+        SHA-256 of the two files that were matched.
+    n_candidates : int
+        Number of candidate correspondences.
+    objects : tuple of MatchedObject
+        The objects.
+    candidate : (n,) int64
+        The kept ones among the candidates, rising.
+    cluster : (n,) int64
+        The object of each.
     xy0, xy1 : (n, 2) float64
-    score : (n,) float64 descriptor distance
-    timings : seconds of each stage
-    error : why it failed, None where it did not
-    origin : Origin of the process that worked on it
+        Their points in either picture, pixels.
+    score : (n,) float64
+        Distance of the descriptors.
+    timings : dict of str to float
+        Seconds of each stage.
+    error : str, optional
+        Why it failed; None where it did not.
+    origin : Origin, optional
+        The programs and the machine that worked on it.
     """
 
     id: int
-    contents: tuple[str, str]
+    contents: tuple[str | None, str | None]
     n_candidates: int = 0
     objects: tuple[MatchedObject, ...] = ()
-    candidate: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    cluster: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    xy0: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
-    xy1: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
-    score: np.ndarray = field(default_factory=lambda: np.empty(0))
+    candidate: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    cluster: Array = field(default_factory=lambda: np.empty(0, np.int64))
+    xy0: Array = field(default_factory=lambda: np.empty((0, 2)))
+    xy1: Array = field(default_factory=lambda: np.empty((0, 2)))
+    score: Array = field(default_factory=lambda: np.empty(0))
     timings: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     origin: Origin | None = None
 
 
-def pair_record(number, contents, result):
-    """The PairRecord of a MatchResult: its objects and the matches that were kept."""
+def pair_record(number: int, contents: tuple[str | None, str | None], result: MatchResult) -> PairRecord:
+    """Keep the objects of a result and the matches in them.
+
+    Parameters
+    ----------
+    number : int
+        Number of the pair in the database.
+    contents : pair of str
+        SHA-256 of the two files.
+    result : MatchResult
+        The result.
+
+    Returns
+    -------
+    PairRecord
+        The record.
+    """
     kept = np.flatnonzero(result.cluster >= 0)
     return PairRecord(
         number,

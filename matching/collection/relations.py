@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from matching import _opencv
+from matching._types import Array, Floats
 from matching.objects.description import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
@@ -30,12 +32,20 @@ ROUNDS = 5  # of fitting
 class Relation:
     """What two pictures are to each other.
 
-    kind : "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
-    derived : 0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds
-    share0, share1 : parts of either picture that the other one shows, if one motion holds for all of it
-    turn : degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]
-    scale : of picture 0 in picture 1
-    mirrored : whether it is mirrored there
+    Parameters
+    ----------
+    kind : str
+        "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing".
+    derived : int or None
+        0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds.
+    share0, share1 : float
+        Parts of either picture that the other one shows, if one motion holds for all of it.
+    turn : float
+        Degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180].
+    scale : float
+        Of picture 0 in picture 1.
+    mirrored : bool
+        Whether it is mirrored there.
     """
 
     kind: str
@@ -47,8 +57,20 @@ class Relation:
     mirrored: bool
 
     def role(self, picture: int) -> str:
-        """What picture 0 or 1 is to the other one, in words.
+        """What a picture is to the other one, in words.
 
+        Parameters
+        ----------
+        picture : int
+            0 or 1.
+
+        Returns
+        -------
+        str
+            The words that stand before the name of the other picture.
+
+        Examples
+        --------
         >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
         >>> crop.role(0), crop.role(1)
         ('crop of', 'shows more than')
@@ -60,29 +82,52 @@ class Relation:
         return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
 
 
-def frame_of(transform: np.ndarray, size: tuple[int, int]) -> np.ndarray | None:
-    """(4, 2): where the corners of a picture lie in the other one, its top-left first, clockwise; None where
-    the transform takes a part of the picture beyond the horizon.
+def frame_of(transform: Array, size: tuple[int, int]) -> Array | None:
+    """Where the corners of a picture lie in the other one.
+
+    Parameters
+    ----------
+    transform : (3, 3) array
+        The map from the picture to the other one.
+    size : tuple of int
+        Width and height of the picture.
+
+    Returns
+    -------
+    (4, 2) float64 or None
+        The top-left corner first, clockwise; None where the transform takes a part of the picture beyond the
+        horizon.
     """
     corners = _corners(size)
     w = np.column_stack([corners, np.ones(4)]) @ transform[2]
     if not ((w > 0).all() or (w < 0).all()):
         return None
-    return apply_transform(transform, corners)
+    frame: Floats = apply_transform(transform, corners)
+    return frame
 
 
 def relation_of_matches(
-    xy0: np.ndarray,
-    xy1: np.ndarray,
-    transform: np.ndarray,
+    xy0: Array,
+    xy1: Array,
+    transform: Array,
     size0: tuple[int, int],
     size1: tuple[int, int],
 ) -> Relation:
-    """The Relation of two pictures by all of their matches.
+    """Find the relation of two pictures by all of their matches.
 
-    xy0, xy1 : (n, 2) matched points
-    transform : (3, 3) of the object with most of them, where the fit begins
-    size0, size1 : (width, height)
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Matched points.
+    transform : (3, 3) array
+        The transform of the object with most of them, where the fit begins.
+    size0, size1 : tuple of int
+        Width and height of either picture.
+
+    Returns
+    -------
+    Relation
+        Their relation.
     """
     frame = frame_of(transform, size0)
     if frame is None:
@@ -104,11 +149,20 @@ def relation_of_matches(
     return found
 
 
-def relation(transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
-    """The Relation of two pictures if a similarity holds for all that both show.
+def relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
+    """Find the relation of two pictures if a similarity holds for all that both show.
 
-    transform : (3, 3) similarity, mirrored or not, that takes picture 0 to picture 1
-    size0, size1 : (width, height)
+    Parameters
+    ----------
+    transform : (3, 3) array
+        A similarity, mirrored or not, that takes picture 0 to picture 1.
+    size0, size1 : tuple of int
+        Width and height of either picture.
+
+    Returns
+    -------
+    Relation
+        Their relation.
     """
     frame = frame_of(transform, size0)
     if frame is None:
@@ -124,20 +178,32 @@ def relation(transform: np.ndarray, size0: tuple[int, int], size1: tuple[int, in
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
 
 
-def similarity(xy0: np.ndarray, xy1: np.ndarray) -> np.ndarray:
-    """(3, 3): the similarity, mirrored or not, that fits points (n, 2) best."""
+def similarity(xy0: Array, xy1: Array) -> Array:
+    """Fit a similarity, mirrored or not, by least squares.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Matched points.
+
+    Returns
+    -------
+    (3, 3) float64
+        The map from xy0 to xy1.
+    """
     mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
     z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
-    best = None
+    best: tuple[Any, Array] | None = None
     for z, flip in ((z0, 1), (z0.conj(), -1)):
         factor = np.vdot(z, z1) / max(np.vdot(z, z).real, 1e-9)
         error = np.linalg.norm(z1 - factor * z)
         if best is None or error < best[0]:
             best = error, np.array([[factor.real, -flip * factor.imag], [factor.imag, flip * factor.real]])
+    assert best is not None
     return np.vstack([np.column_stack([best[1], mean1 - best[1] @ mean0]), [0.0, 0.0, 1.0]])
 
 
-def _kind(share0, share1, turn, scale, mirrored):
+def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: bool) -> tuple[str, int | None]:
     off_straight = abs((turn + 45) % 90 - 45)
     if min(share0, share1) >= WHOLE:
         if mirrored:
@@ -155,12 +221,12 @@ def _kind(share0, share1, turn, scale, mirrored):
     return "same thing", None
 
 
-def _corners(size):
+def _corners(size: tuple[int, int]) -> Floats:
     width, height = size
     return np.array([[0, 0], [width, 0], [width, height], [0, height]], float) - 0.5
 
 
-def _clipped(polygon, size):
+def _clipped(polygon: Array, size: tuple[int, int]) -> Floats:
     """A convex polygon (k, 2) inside the picture: Sutherland and Hodgman's way, side by side."""
     corners = _corners(size)
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -177,7 +243,7 @@ def _clipped(polygon, size):
     return polygon
 
 
-def _area(polygon):
+def _area(polygon: Array) -> float:
     if len(polygon) < 3:
         return 0.0
     x, y = polygon.T

@@ -15,17 +15,32 @@ from uuid import uuid4
 
 import numpy as np
 
+from matching._types import Array
+
 RECORD = np.dtype([("size", "<i8"), ("count", "<i8")])
 LONGEST = 1024  # records: 16 kB, which each new entry reads
 
 
 def add(path: Path, size: int) -> int | None:
-    """Note an entry of `size` bytes; returns the bytes of all, None where they have to be counted."""
+    """Note a new entry.
+
+    Parameters
+    ----------
+    path : Path
+        The ledger.
+    size : int
+        Bytes of the entry.
+
+    Returns
+    -------
+    int or None
+        Bytes of all entries; None where they have to be counted.
+    """
     try:
         _append(path, size, 0)
         records = _records(path)
         total = None if records is None else _total(records)
-        if total is not None and len(records) > LONGEST:
+        if records is not None and total is not None and len(records) > LONGEST:
             _replace(path, total)
     except OSError:
         return None
@@ -33,7 +48,18 @@ def add(path: Path, size: int) -> int | None:
 
 
 def begin_count(path: Path) -> int:
-    """What `end_count` needs to know from before the entries were counted."""
+    """Begin to count the entries.
+
+    Parameters
+    ----------
+    path : Path
+        The ledger.
+
+    Returns
+    -------
+    int
+        What `end_count` needs.
+    """
     with suppress(OSError):
         records = _records(path)
         return -1 if records is None else len(records)
@@ -41,7 +67,17 @@ def begin_count(path: Path) -> int:
 
 
 def end_count(path: Path, total: int, begun: int) -> None:
-    """Note that the entries take `total` bytes, and what `begin_count` gave."""
+    """Note what was counted.
+
+    Parameters
+    ----------
+    path : Path
+        The ledger.
+    total : int
+        Bytes of all entries.
+    begun : int
+        What `begin_count` returned.
+    """
     with suppress(OSError):  # counted again next time
         if 0 <= begun <= LONGEST:
             _append(path, total, 1 + begun)
@@ -49,12 +85,12 @@ def end_count(path: Path, total: int, begun: int) -> None:
             _replace(path, total)
 
 
-def _records(path):
+def _records(path: Path) -> Array | None:
     data = path.read_bytes() if path.exists() else b""
     return np.frombuffer(data, RECORD) if len(data) % RECORD.itemsize == 0 else None
 
 
-def _total(records):
+def _total(records: Array) -> int | None:
     counts = np.flatnonzero(records["count"])
     if not len(counts):
         return None
@@ -62,10 +98,10 @@ def _total(records):
     later = records[known - 1 :]
     added = later["size"][later["count"] == 0]
     is_sound = 1 <= known <= 1 + counts[-1] and size >= 0 and (added > 0).all()
-    return size + int(added.sum()) if is_sound else None
+    return int(size) + int(added.sum()) if is_sound else None
 
 
-def _append(path, *record):
+def _append(path: Path, *record: int) -> None:
     is_new = not path.exists()
     with path.open("ab", buffering=0) as file:
         file.write(np.array([record], RECORD).tobytes())
@@ -73,7 +109,7 @@ def _append(path, *record):
         _share(path)
 
 
-def _replace(path, total):
+def _replace(path: Path, total: int) -> None:
     part = path.with_name(f"{uuid4().hex}.part")
     try:
         part.write_bytes(np.array([(total, 1)], RECORD).tobytes())
@@ -83,6 +119,6 @@ def _replace(path, total):
         part.unlink(missing_ok=True)
 
 
-def _share(path):
+def _share(path: Path) -> None:
     """Whoever may add entries to the folder may write the ledger."""
     os.chmod(path, path.parent.stat().st_mode & 0o666)  # noqa: PTH101

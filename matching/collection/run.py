@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from matching.collection.backends import Lost, dask_backend, local_backend
-from matching.collection.cache import content_digest
+from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.shortlist import fingerprint
 from matching.collection.shortlist import shortlist as choose_pairs
-from matching.collection.store import open_store
+from matching.collection.store import Store, open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
 from matching.threads import default_threads
 
+Progress = Callable[..., Iterable[Any]]  # like tqdm
+Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterable[Any]]  # of a backend
+
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of a finished database; `done` of the work of this run.
+    """Counts of a finished database, and of what this run did.
 
-    images, failed_images, pairs, failed_pairs, pairs_with_objects, objects : rows
-    described, matched : pictures and pairs that this run worked on
-    internal_errors : pictures and pairs that failed through an error of the program
-    machines : kinds of processors and builds of OpenCV that results come from; other ones find other features
+    Parameters
+    ----------
+    images, failed_images : int
+        Pictures in the database, and those of them that failed.
+    pairs, failed_pairs : int
+        Pairs in the database, and those of them that failed.
+    pairs_with_objects, objects : int
+        Pairs that have objects in common, and all of these objects.
+    described, matched : int
+        Pictures and pairs that this run worked on.
+    internal_errors : int
+        Pictures and pairs that failed through an error of the program.
+    machines : tuple of str
+        Kinds of processors and builds of OpenCV that results come from; other ones find other features.
     """
 
     images: int
@@ -41,44 +58,55 @@ class Summary:
 
 
 def match_collection(
-    plan,
-    db,
-    config=MatchConfig(),
+    plan: Plan,
+    db: str | Path,
+    config: MatchConfig = MatchConfig(),
     *,
-    cache,
-    jobs=None,
-    scheduler=None,
-    shortlist=None,
-    retry=False,
-    restart=False,
-    progress=None,
-):
-    """Match all pairs of a Plan into a database; what it holds already is not done again.
+    cache: FeatureCache,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    shortlist: int | None = None,
+    retry: bool = False,
+    restart: bool = False,
+    progress: Progress | None = None,
+) -> Summary:
+    """Match all pairs of a plan into a database; what it holds already is not done again.
 
     Parameters
     ----------
     plan : Plan
-    db : path of the database, made if missing
-    config : MatchConfig, the same for all runs on one database
+        The pictures and pairs.
+    db : str or Path
+        The database, made if missing.
+    config : MatchConfig
+        The settings, the same for all runs on one database.
     cache : FeatureCache
-    jobs : processes on this machine; None: one a processor
-    scheduler : address of a Dask scheduler whose workers see the same files, instead of `jobs`
-    shortlist : pictures of the gallery that are matched with each query, of a folder those that are matched
-        with each one; None: all
-    retry : whether pictures and pairs that failed in an earlier run are tried again
-    restart : whether the database is begun anew, whatever it holds and was made with
-    progress : callable(iterable, total=n, desc=text) -> iterable, as tqdm
+        Where features are kept.
+    jobs : int, optional
+        Processes on this machine; by default one a processor.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers see the same files, instead of `jobs`.
+    shortlist : int, optional
+        Pictures of the gallery that are matched with each query, of a folder those that are matched with each
+        one; by default all.
+    retry : bool
+        Whether pictures and pairs that failed in an earlier run are tried again.
+    restart : bool
+        Whether the database is begun anew, whatever it holds and was made with.
+    progress : callable, optional
+        Called as tqdm: progress(iterable, total=n, desc=text) gives an iterable.
 
     Returns
     -------
     Summary
+        Counts of the database.
 
     Raises
     ------
     InputError
-        The database has other settings or was made with other programs, or the cluster can't be reached, or
-        a worker has other programs. A picture that can't be used never
-        raises: it is recorded with its reason, and so are its pairs.
+        The database has other settings or was made with other programs, or the cluster can't be reached, or a
+        worker has other programs. A picture that can't be used never raises: it is recorded with its reason,
+        and so are its pairs.
     """
     check_config(config)
     progress = progress or (lambda items, **_: items)
@@ -99,7 +127,7 @@ def match_collection(
         return _summary(store, n_described, n_matched)
 
 
-def _contents(store, progress):
+def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
     """Picture number -> content of its file now, for pictures that an earlier run has dealt with."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
@@ -108,7 +136,7 @@ def _contents(store, progress):
         return {number: content for (number, _), content in zip(rows, told, strict=True)}
 
 
-def _describe(store, run, settings, progress):
+def _describe(store: Store, run: Run, settings: Settings, progress: Progress) -> int:
     rows = store.rows("SELECT id, path FROM images WHERE status = 'pending' ORDER BY id")
     path_of = dict(rows)
     tasks = ((number, path, settings) for number, path in rows)
@@ -122,7 +150,7 @@ def _describe(store, run, settings, progress):
     return len(rows)
 
 
-def _match(store, run, settings, progress):
+def _match(store: Store, run: Run, settings: Settings, progress: Progress) -> int:
     sources = _sources(store)  # shared: there may be millions of pairs
     # another run may have found just now that a picture has changed: its pairs are that run's
     rows = (row for row in store.pending_pairs() if row[1] in sources and row[2] in sources)
@@ -131,7 +159,8 @@ def _match(store, run, settings, progress):
     for record in progress(run(match_files, tasks), total=store.n_pending_pairs(), desc="pairs"):
         if isinstance(record, Lost):
             (pair,) = store.rows("SELECT image0, image1 FROM pairs WHERE id = ?", (record.id,))
-            record = PairRecord(record.id, tuple(sources[k].content for k in pair), error=record.error)
+            contents = sources[pair[0]].content, sources[pair[1]].content
+            record = PairRecord(record.id, contents, error=record.error)
         else:
             check_origin(record)
         store.record_pair(record)
@@ -139,8 +168,19 @@ def _match(store, run, settings, progress):
     return n
 
 
-def check_origin(record):
-    """Raise InputError where a record comes from a process with other programs: its result may be another."""
+def check_origin(record: Any) -> None:
+    """Check that a record comes from a process with the same programs: else its result may be another.
+
+    Parameters
+    ----------
+    record : ImageRecord or PairRecord
+        The record.
+
+    Raises
+    ------
+    InputError
+        Where it doesn't.
+    """
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
         told = differences(made_with, programs())
@@ -150,18 +190,20 @@ def check_origin(record):
         )
 
 
-def _sources(store):
+def _sources(store: Store) -> dict[int, Source]:
     """Picture number -> Source, of the pictures that could be described."""
     rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     return {number: Source(path, content) for number, path, content in rows}
 
 
-def _add_shortlist(store, plan, numbers, n, run, settings, progress):
+def _add_shortlist(
+    store: Store, plan: Plan, numbers: Sequence[int], n: int, run: Run, settings: Settings, progress: Progress
+) -> None:
     sources = _sources(store)
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
-    contents = ([sources[k].content for k in side] for side in (queries, gallery))
-    known_as = fingerprint(n, *contents, as_text(programs()))
+    asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
+    known_as = fingerprint(n, asked, searched, as_text(programs()))
     if not store.has_shortlist(known_as):
         found = choose_pairs(
             *(queries, gallery, sources, n),
@@ -170,11 +212,11 @@ def _add_shortlist(store, plan, numbers, n, run, settings, progress):
             progress=progress,
             check=check_origin,
         )
-        pairs = dict.fromkeys(tuple(sorted(p)) for p in found.pairs) if plan.is_mutual else found.pairs
+        pairs = dict.fromkeys((min(p), max(p)) for p in found.pairs) if plan.is_mutual else found.pairs
         store.add_pairs(pairs, None if found.lost else known_as)
 
 
-def _summary(store, described, matched):
+def _summary(store: Store, described: int, matched: int) -> Summary:
     counts = store.rows(
         "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
         " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
@@ -184,5 +226,6 @@ def _summary(store, described, matched):
         store.value(f"SELECT count(*) FROM {table} WHERE substr(error, 1, ?) = ?", (len(INTERNAL), INTERNAL))
         for table in ("images", "pairs")
     )
-    numbers = (int(n) for row in counts for n in row)
-    return Summary(*numbers, described, matched, internal, store.machines())
+    numbers: list[int] = [int(n) for row in counts for n in row]
+    values: Any = *numbers, described, matched, internal, store.machines()
+    return Summary(*values)

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import matching
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
 
+if TYPE_CHECKING:
+    from matching.collection.store import Store
+
 SCHEMA = "2"
 REMEDY = "give another --db, or --restart to begin it anew"
 
 
-def settings_of(config):
-    """The rows of the table settings for a MatchConfig: name -> value."""
+def settings_of(config: MatchConfig) -> dict[str, str]:
+    """The rows of the table of settings.
+
+    Parameters
+    ----------
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    dict of str to str
+        The values by their names.
+    """
     return {
         "schema": SCHEMA,
         "version": matching.__version__,
@@ -24,11 +41,22 @@ def settings_of(config):
     }
 
 
-def check_settings(made_with, config, path):
-    """Raise InputError where a database was made with other settings or programs.
+def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
+    """Check that a database was made with the same settings and programs.
 
-    made_with : its settings, name -> value
-    config : MatchConfig wanted, None for any
+    Parameters
+    ----------
+    made_with : mapping of str to str
+        The settings of the database.
+    config : MatchConfig or None
+        What is wanted; None for any.
+    path : Path
+        The database, for messages.
+
+    Raises
+    ------
+    InputError
+        Where it was made with others.
     """
     if made_with.get("schema") != SCHEMA:
         raise InputError(
@@ -51,13 +79,25 @@ def check_settings(made_with, config, path):
         raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
-def config_of_store(store):
-    """The MatchConfig that a database was made with."""
+def config_of_store(store: Store) -> MatchConfig:
+    """Read the settings that a database was made with.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+
+    Returns
+    -------
+    MatchConfig
+        The settings.
+    """
     made_with = json.loads(store.value("SELECT value FROM settings WHERE name = 'config'"))
-    return _with_values(MatchConfig(), made_with)
+    config: MatchConfig = _with_values(MatchConfig(), made_with)
+    return config
 
 
-def _with_values(record, values):
+def _with_values(record: Any, values: Mapping[str, Any]) -> Any:
     """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
     another version that the record doesn't know are passed over.
     """
@@ -73,7 +113,7 @@ def _with_values(record, values):
     return replace(record, **kept)
 
 
-def _first_difference(made, wanted, prefix=""):
+def _first_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
     for name in sorted({*made, *wanted}):
         a, b = made.get(name), wanted.get(name)
         if a != b:
@@ -83,7 +123,18 @@ def _first_difference(made, wanted, prefix=""):
     return "equal"
 
 
-def has_same_programs(store):
-    """Whether a database was made with the programs of this process."""
+def has_same_programs(store: Store) -> bool:
+    """Whether a database was made with the programs of this process.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+
+    Returns
+    -------
+    bool
+        Whether it was.
+    """
     made_with = store.rows("SELECT value FROM settings WHERE name = 'programs'")
-    return made_with == [(as_text(programs()),)]
+    return bool(made_with == [(as_text(programs()),)])

@@ -10,14 +10,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from matching._types import Floats
+from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.settings import check_settings, settings_of
+from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.output.provenance import Origin
 from matching.pictures.names import is_file
 
 PAGE = 1000  # pairs read at a time
@@ -31,13 +37,27 @@ TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # non
 
 
 @contextmanager
-def open_store(path, config=None, restart=False):
-    """The Store of a file, made if it is missing and a config is given.
+def open_store(path: str | Path, config: MatchConfig | None = None, restart: bool = False) -> Iterator[Store]:
+    """Open a database; it is made if it is missing and a config is given.
 
-    restart : whether to remove all that it holds, whatever it was made with
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    config : MatchConfig, optional
+        The settings that the database has to be made with.
+    restart : bool
+        Whether to remove all that it holds, whatever it was made with.
 
-    Raises InputError where the file is no such database, or, with a config, was made with other settings or
-    programs.
+    Yields
+    ------
+    Store
+        The open database.
+
+    Raises
+    ------
+    InputError
+        Where the file is no such database, or, with a config, was made with other settings or programs.
     """
     path = Path(path)
     if config is None and not is_file(path):
@@ -60,7 +80,7 @@ def open_store(path, config=None, restart=False):
         connection.close()
 
 
-def _prepare(connection, path, config, restart):
+def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
     connection.execute("BEGIN IMMEDIATE" if config else "BEGIN")  # two first runs at once make one schema
     try:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
@@ -86,13 +106,19 @@ def _prepare(connection, path, config, restart):
 
 
 class Store:
-    """Reads and writes the tables of an open database."""
+    """An open database, whose tables it reads and writes.
 
-    def __init__(self, connection):
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        The database.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
 
     @contextmanager
-    def _transaction(self):
+    def _transaction(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -101,20 +127,70 @@ class Store:
             self._db.rollback()
             raise
 
-    def rows(self, query, parameters=()):
-        """All rows of a query."""
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Read all rows of a query.
+
+        Parameters
+        ----------
+        query : str
+            SQL.
+        parameters : sequence
+            Values of its placeholders.
+
+        Returns
+        -------
+        list of tuple
+            The rows.
+        """
         return self._db.execute(query, parameters).fetchall()
 
-    def value(self, query, parameters=()):
-        """The first value of a query's first row."""
+    def value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
+        """Read the first value of a query's first row.
+
+        Parameters
+        ----------
+        query : str
+            SQL.
+        parameters : sequence
+            Values of its placeholders.
+
+        Returns
+        -------
+        object
+            The value.
+        """
         return self._db.execute(query, parameters).fetchone()[0]
 
-    def cursor(self, query, parameters=()):
-        """A cursor over a query: columns in `description`, rows one by one."""
+    def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Make a cursor over a query: columns in `description`, rows one by one.
+
+        Parameters
+        ----------
+        query : str
+            SQL.
+        parameters : sequence
+            Values of its placeholders.
+
+        Returns
+        -------
+        sqlite3.Cursor
+            The cursor.
+        """
         return self._db.execute(query, parameters)
 
-    def add_images(self, paths):
-        """Make sure that all paths are there; returns their numbers."""
+    def add_images(self, paths: Iterable[str]) -> list[int]:
+        """Make sure that pictures are there.
+
+        Parameters
+        ----------
+        paths : iterable of str
+            Their paths.
+
+        Returns
+        -------
+        list of int
+            Their numbers.
+        """
         with self._transaction():
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
@@ -122,10 +198,15 @@ class Store:
             self._db.executemany("INSERT INTO images (id, path) VALUES (?, ?)", ((known[p], p) for p in new))
         return [known[path] for path in paths]
 
-    def add_pairs(self, pairs, shortlist=None):
-        """Make sure that all pairs (image0, image1) of picture numbers are there; they are taken one by one.
+    def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
+        """Make sure that pairs are there.
 
-        shortlist : what they were chosen by, remembered with them
+        Parameters
+        ----------
+        pairs : iterable of (int, int)
+            Numbers of their pictures; taken one by one.
+        shortlist : str, optional
+            What they were chosen by, remembered with them.
         """
         with self._transaction():
             self._db.execute(
@@ -146,9 +227,15 @@ class Store:
                 )
             self._db.execute("DROP TABLE wanted")
 
-    def pending_pairs(self):
-        """(id, image0, image1) of the pairs to match whose pictures are described, a page at a time, so that
-        they can be recorded meanwhile.
+    def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
+        """Read the pairs to match whose pictures are described.
+
+        They are read a page at a time, so that they can be recorded meanwhile.
+
+        Yields
+        ------
+        tuple of int
+            Number of the pair and of its two pictures.
         """
         last = -1
         while rows := self.rows(
@@ -158,19 +245,44 @@ class Store:
             yield from rows
             last = rows[-1][0]
 
-    def n_pending_pairs(self):
-        """How many pairs are to be matched now."""
-        return self.value(f"SELECT count(*) FROM {MATCHABLE}")
+    def n_pending_pairs(self) -> int:
+        """Count the pairs that are to be matched now.
 
-    def has_shortlist(self, shortlist):
-        """Whether the pairs of this shortlist are there."""
+        Returns
+        -------
+        int
+            Their number.
+        """
+        return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
+
+    def has_shortlist(self, shortlist: str) -> bool:
+        """Whether the pairs of a shortlist are there.
+
+        Parameters
+        ----------
+        shortlist : str
+            What they were chosen by.
+
+        Returns
+        -------
+        bool
+            Whether they are.
+        """
         query = "SELECT count(*) FROM settings WHERE name = ?"
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
-    def forget_changed(self, contents):
-        """Make pictures pending again whose file is another one than it was, with all their pairs.
+    def forget_changed(self, contents: Mapping[int, str | None]) -> int:
+        """Make pictures pending again whose file has changed, with all their pairs.
 
-        contents : picture number -> SHA-256 of the file as it is, None if it can't be read
+        Parameters
+        ----------
+        contents : mapping of int to str or None
+            SHA-256 of the files as they are by numbers of pictures; None if one can't be read.
+
+        Returns
+        -------
+        int
+            How many have changed.
         """
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
@@ -190,7 +302,7 @@ class Store:
             )
         return len(changed)
 
-    def forget_failed(self):
+    def forget_failed(self) -> None:
         """Make pictures and pairs pending again that failed."""
         with self._transaction():
             for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
@@ -198,19 +310,31 @@ class Store:
                     f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
                 )
 
-    def machines(self):
-        """The kinds of processors that results come from, each as a line."""
+    def machines(self) -> tuple[str, ...]:
+        """The kinds of processors that results come from.
+
+        Returns
+        -------
+        tuple of str
+            A line each.
+        """
         query = "SELECT value FROM settings WHERE substr(name, 1, ?) = ? ORDER BY value"
         return tuple(value for (value,) in self.rows(query, (len(KEY_OF_MACHINE), KEY_OF_MACHINE)))
 
-    def _record_machine(self, origin):
+    def _record_machine(self, origin: Origin | None) -> None:
         if origin is not None:
             number = hashlib.sha256(origin.machine.encode()).hexdigest()[:12]
             row = KEY_OF_MACHINE + number, origin.machine
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
 
-    def record_image(self, record):
-        """Write what is known of a picture, unless another process has."""
+    def record_image(self, record: ImageRecord) -> None:
+        """Write what is known of a picture, unless another process has.
+
+        Parameters
+        ----------
+        record : ImageRecord
+            What is known.
+        """
         with self._transaction():
             self._record_machine(record.origin)
             self._db.execute(
@@ -229,8 +353,14 @@ class Store:
                 ),
             )
 
-    def record_pair(self, record):
-        """Write what is known of a pair, unless another process has, or has found that a picture changed."""
+    def record_pair(self, record: PairRecord) -> None:
+        """Write what is known of a pair, unless another process has, or has found that a picture changed.
+
+        Parameters
+        ----------
+        record : PairRecord
+            What is known.
+        """
         with self._transaction():
             self._record_machine(record.origin)
             if record.error is not None:
@@ -246,7 +376,7 @@ class Store:
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
 
-    def _end_pair(self, record, *columns):
+    def _end_pair(self, record: PairRecord, *columns: Any) -> bool:
         ended = self._db.execute(
             "UPDATE pairs SET status = ?, n_candidates = ?, n_matches = ?, n_objects = ?, score = ?,"
             " rank = ?, error = ? WHERE id = ? AND status = 'pending'"
@@ -256,8 +386,8 @@ class Store:
         )
         return ended.rowcount == 1
 
-    def fail_pairs_of_failed_images(self):
-        """Pairs that can't be matched because a picture failed, failed with its reason (the first one's)."""
+    def fail_pairs_of_failed_images(self) -> None:
+        """Let pairs fail that have a failed picture, with its reason (the first one's)."""
         with self._transaction():
             for column in ("image0", "image1"):
                 self._db.execute(
@@ -267,20 +397,33 @@ class Store:
                 )
 
 
-def transform_of_pair(store: Store, pair: int) -> np.ndarray:
-    """(3, 3): the transform of the object of a pair that has most matches."""
+def transform_of_pair(store: Store, pair: int) -> Floats:
+    """The transform of the object of a pair that has most matches.
+
+    Parameters
+    ----------
+    store : Store
+        The database.
+    pair : int
+        Number of the pair.
+
+    Returns
+    -------
+    (3, 3) float64
+        The map from the first picture to the second.
+    """
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
 
 
-def _object_rows(record):
+def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     for o in record.objects:
         shape = (json.dumps(a.tolist()) for a in (o.outline0, o.outline1))
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
         yield record.id, o.id, o.n_matches, o.score, *transform, *shape
 
 
-def _match_rows(record):
+def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     columns = record.candidate, record.cluster, *record.xy0.T, *record.xy1.T, record.score
     for row in zip(*(column.tolist() for column in columns), strict=True):
         yield record.id, *row

@@ -16,6 +16,7 @@ from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
@@ -31,8 +32,12 @@ VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at
 class Settings:
     """What all work of a collection shares.
 
+    Parameters
+    ----------
     config : MatchConfig
+        The settings of the matching.
     cache : FeatureCache
+        Where features are kept.
     """
 
     config: MatchConfig
@@ -41,22 +46,41 @@ class Settings:
 
 @dataclass(frozen=True)
 class Source:
-    """A picture's file.
+    """The file of a picture.
 
-    path : where it is
-    content : its `content_digest` when it was described
+    Parameters
+    ----------
+    path : str
+        Where it is.
+    content : str or None
+        Its `content_digest` when it was described.
     """
 
     path: str
-    content: str
+    content: str | None
 
 
-def describe_file(number, path, settings):
-    """The ImageRecord of a picture; its features are in the cache afterwards."""
+def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
+    """Describe a picture; its features are in the cache afterwards.
+
+    Parameters
+    ----------
+    number : int
+        Number of the picture in the database.
+    path : str
+        Its file.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    ImageRecord
+        What was found out, or why it failed.
+    """
     return replace(_describe_file(number, path, settings), origin=origin())
 
 
-def _describe_file(number, path, settings):
+def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     content = None
     try:
         content = content_digest(path)
@@ -69,19 +93,34 @@ def _describe_file(number, path, settings):
     return ImageRecord(number, content, entry.width, entry.height, len(entry.described.features))
 
 
-def match_files(number, source0, source1, settings):
-    """The PairRecord of two pictures."""
+def match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
+    """Match two pictures.
+
+    Parameters
+    ----------
+    number : int
+        Number of the pair in the database.
+    source0, source1 : Source
+        The two pictures.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    PairRecord
+        What was found, or why it failed.
+    """
     return replace(_match_files(number, source0, source1, settings), origin=origin())
 
 
-def _match_files(number, source0, source1, settings):
+def _match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
     contents = source0.content, source1.content
     try:
         with limited_threads(1):
             sources = source0, source1
-            entries = [described(source, settings).described for source in sources]
+            first, second = (described(source, settings).described for source in sources)
             views = [partial(_viewed, source, settings.config) for source in sources]
-            result = match_described(*entries, settings.config, views=views)
+            result = match_described(first, second, settings.config, views=views)
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
@@ -89,16 +128,31 @@ def _match_files(number, source0, source1, settings):
     return pair_record(number, contents, result)
 
 
-def described(source, settings):
-    """The CachedPicture of a Source: from memory, from the cache, or described now and kept in both.
+def described(source: Source, settings: Settings) -> CachedPicture:
+    """Take a described picture from memory or from the cache, or describe it now and keep it in both.
 
-    Raises InputError where the file can't be used or is another one than it was.
+    Parameters
+    ----------
+    source : Source
+        The picture.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    CachedPicture
+        The described picture.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be used or is another one than it was.
     """
     return _described(source, settings.config, settings.cache)
 
 
 @lru_cache(maxsize=KEPT_IN_MEMORY)
-def _described(source, config, cache):
+def _described(source: Source, config: MatchConfig, cache: FeatureCache) -> CachedPicture:
     if source.content is None:
         raise InputError(_why_unreadable(source.path))
     key = entry_key(source.content, config)
@@ -112,15 +166,15 @@ def _described(source, config, cache):
 
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
-def _viewed(source, config):
+def _viewed(source: Source, config: MatchConfig) -> ViewedPicture:
     """The ViewedPicture of a Source. Raises InputError where the file is another one than it was."""
-    viewed = viewed_picture(read_picture(Path(source.path)), config)
+    viewed: ViewedPicture = viewed_picture(read_picture(Path(source.path)), config)
     if content_digest(source.path) != source.content:
         raise InputError(f"{source.path}: the file changed during the run")
     return viewed
 
 
-def _why_unreadable(path):
+def _why_unreadable(path: str) -> str:
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:
@@ -132,10 +186,10 @@ def _why_unreadable(path):
     return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"
 
 
-def _describe(path, config):
+def _describe(path: Path, config: MatchConfig) -> CachedPicture:
     picture = read_picture(path)
     return CachedPicture(describe_picture(picture, config), picture.width, picture.height)
 
 
-def _one_line(error):
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())

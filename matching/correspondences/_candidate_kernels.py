@@ -5,10 +5,13 @@ import math
 import numpy as np
 
 from gdl_core._jit import njit
+from matching._types import Array, Bools, Scalar
 
 
 @njit
-def best_in_row(similarity, norm1, first, width, found, score):
+def best_in_row(
+    similarity: Array, norm1: Array, first: Scalar, width: Scalar, found: Array, score: Array
+) -> None:
     """Of each row of `similarity` (b, n1): the `width` columns of least norm1 - 2 similarity, into found,
     score.
     """
@@ -31,7 +34,9 @@ def best_in_row(similarity, norm1, first, width, found, score):
 
 
 @njit
-def pass_over_near(similarity, xy0, clearance0, xy1, clearance1, first):
+def pass_over_near(
+    similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array, first: Scalar
+) -> None:
     """-inf into `similarity` (b, n1) of rows first, first + 1, ... where two points are nearer than either
     clearance.
     """
@@ -44,13 +49,13 @@ def pass_over_near(similarity, xy0, clearance0, xy1, clearance1, first):
 
 
 @njit
-def drop_near_duplicates(xy0, xy1, radius, most):
+def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -> Bools:
     """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before,
     at most `most`.
     """
     keep = np.zeros(len(xy0), np.bool_)
-    cells = 65536
-    head = np.full(cells, -1, np.int64)
+    buckets = 65536  # of squares as wide as the radius
+    head = np.full(buckets, -1, np.int64)
     after = np.empty(len(xy0), np.int64)
     r2 = radius * radius
     kept = 0
@@ -59,7 +64,7 @@ def drop_near_duplicates(xy0, xy1, radius, most):
         free = True
         for cy in range(gy - 1, gy + 2):
             for cx in range(gx - 1, gx + 2):
-                q = head[(cx * 73856093 ^ cy * 19349663) & (cells - 1)]
+                q = head[(cx * 73856093 ^ cy * 19349663) & (buckets - 1)]
                 while q >= 0 and free:
                     a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
                     b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
@@ -67,9 +72,9 @@ def drop_near_duplicates(xy0, xy1, radius, most):
                     q = after[q]
         if free:
             keep[p] = True
-            cell = (gx * 73856093 ^ gy * 19349663) & (cells - 1)
-            after[p] = head[cell]
-            head[cell] = p
+            bucket = (gx * 73856093 ^ gy * 19349663) & (buckets - 1)
+            after[p] = head[bucket]
+            head[bucket] = p
             kept += 1
             if kept == most:
                 break

@@ -5,10 +5,20 @@ import math
 import numpy as np
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 
 
 @njit
-def acc_nearest(table, part, slope, k, start, stop, nearest, distance):
+def acc_nearest(
+    table: Array,
+    part: Array,
+    slope: Scalar,
+    k: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    nearest: Array,
+    distance: Array,
+) -> None:
     """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to correspondences of
     another part: nearest (m, k), distance (m, k), by (distance, index).
 
@@ -66,7 +76,7 @@ def _acc_row(table, i, slope, row):
 
 
 @inner
-def _smallest(row, k, index, value):
+def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """The k smallest of `row` and where they stand, by (value, index)."""
     for t in range(k):
         value[t] = np.inf
@@ -84,7 +94,7 @@ def _smallest(row, k, index, value):
 
 
 @njit
-def acc_of_pairs(x0, x1, forth, back, i, j, out):
+def acc_of_pairs(x0: Array, x1: Array, forth: Array, back: Array, i: Array, j: Array, out: Array) -> None:
     """out (p,): d_ij of the pairs i, j; x0, x1 (m, 2) points, forth, back (m, 2, 2) maps and inverse maps."""
     for n in range(len(i)):
         a, b = i[n], j[n]
@@ -102,12 +112,12 @@ def acc_of_pairs(x0, x1, forth, back, i, j, out):
 
 
 @inner
-def length(x, y):
+def length(x: Scalar, y: Scalar) -> Scalar:
     return math.sqrt(x * x + y * y)
 
 
 @njit
-def gap_of_pairs(x0, x1, i, j, out):
+def gap_of_pairs(x0: Array, x1: Array, i: Array, j: Array, out: Array) -> None:
     """out (p,): how far apart i and j are, in the image where it is more."""
     for n in range(len(i)):
         a, b = i[n], j[n]

@@ -6,75 +6,128 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.errors import check_at_least
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, mirrored_features
+from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
 from matching.threads import in_ranges, single_blas_thread
+
+Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 
 
 @dataclass(frozen=True)
 class CandidateConfig:
-    """Which pairs of features become candidates."""
+    """Which pairs of features become candidates.
+
+    Parameters
+    ----------
+    max_matches : int
+        Number of candidates that are clustered.
+    reserve : float
+        Share of `max_matches`: the next best, which only guided matching looks at.
+    per_feature : int
+        Nearest descriptors of a feature that are considered.
+    max_distance : float
+        Largest distance of unit descriptors.
+    duplicate_radius : float
+        A pair this near to a better one at both ends is dropped, pixels; 0: none is.
+    per_polarity : bool
+        Bright regions are matched with bright ones only, dark ones with dark ones.
+    """
 
     max_matches: int = 3000
-    reserve: float = 1.0  # of max_matches: the next best, which only guided matching looks at
-    per_feature: int = 10  # nearest descriptors of a feature that are considered
-    max_distance: float = 1.0  # between unit descriptors
-    duplicate_radius: float = 3.0  # pixels; a pair this near to a better one at both ends is dropped; 0: none
-    per_polarity: bool = True  # bright regions are matched with bright ones, dark ones with dark ones
+    reserve: float = 1.0
+    per_feature: int = 10
+    max_distance: float = 1.0
+    duplicate_radius: float = 3.0
+    per_polarity: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """m candidate correspondences, aligned arrays, by rising score in each kind of region.
+    """Candidate correspondences, aligned arrays, by rising score in each kind of region.
 
-    xy0, xy1 : (m, 2) float64 centres in image 0 and 1, pixels
-    frames0, frames1 : (m, 2, 2) float64 frames: unit circle to region
-    score : (m,) float64 descriptor distance, smaller is better
-    kind : (m,) int8, index into KINDS
-    row0, row1 : (m,) int64, of the features of image 0 and 1
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        Centres in image 0 and in image 1, pixels.
+    frames0, frames1 : (m, 2, 2) float64
+        Frames in image 0 and in image 1, from the unit circle to the region.
+    score : (m,) float64
+        Distance of the descriptors, smaller is better.
+    kind : (m,) int8
+        Index into KINDS.
+    row0, row1 : (m,) int64
+        Rows of the features of image 0 and of image 1.
     """
 
-    xy0: np.ndarray
-    xy1: np.ndarray
-    frames0: np.ndarray
-    frames1: np.ndarray
-    score: np.ndarray
-    kind: np.ndarray
-    row0: np.ndarray
-    row1: np.ndarray
+    xy0: Array
+    xy1: Array
+    frames0: Array
+    frames1: Array
+    score: Array
+    kind: Array
+    row0: Array
+    row1: Array
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.score)
 
     @cached_property
-    def maps(self):
+    def maps(self) -> Floats:
         """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
-        return self.frames1 @ np.linalg.inv(self.frames0)
+        maps: Floats = self.frames1 @ np.linalg.inv(self.frames0)
+        return maps
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Candidates:
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=512, apart=None):
-    """The `width` nearest rows of descriptors1 for each row of descriptors0.
+def nearest_descriptors(
+    descriptors0: Array,
+    descriptors1: Array,
+    width: int,
+    n_threads: int = 1,
+    block: int = 512,
+    apart: Apart | None = None,
+) -> tuple[Ints, Float32s]:
+    """Find the nearest rows of one set of descriptors for each row of another.
 
-    apart : (xy0, clearance0), (xy1, clearance1) of the rows: those nearer in place than either clearance are
-        passed over
+    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
+    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
 
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32
-    holds it exactly, whatever the order of summation: the answer doesn't depend on the BLAS or on its
-    threads.
+    Parameters
+    ----------
+    descriptors0 : (n0, d) float32
+        The descriptors to find neighbours for.
+    descriptors1 : (n1, d) float32
+        The descriptors to search.
+    width : int
+        Neighbours of each.
+    n_threads : int
+        Threads; the result is the same for any number.
+    block : int
+        Rows that are compared at a time.
+    apart : pair of ((n, 2) float64, (n,) float64), optional
+        Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
+        over.
 
-    Returns indices (n0, width) int64, -1 where there are fewer, and squared distances (n0, width) float32.
+    Returns
+    -------
+    indices : (n0, width) int64
+        Rows of `descriptors1`, the nearest first, -1 where there are fewer.
+    squared : (n0, width) float32
+        Their squared distances.
     """
     n0 = len(descriptors0)
     found = np.empty((n0, width), np.int64)
@@ -82,7 +135,7 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
 
-    def search(start, stop):
+    def search(start: int, stop: int) -> None:
         similarity = descriptors0[start:stop] @ descriptors1.T
         if apart is not None:
             (xy0, clearance0), (xy1, clearance1) = apart
@@ -94,23 +147,82 @@ def nearest_descriptors(descriptors0, descriptors1, width, n_threads=1, block=51
     return found, score + norm0[:, None]
 
 
-def match_features(features0, features1, config=CandidateConfig(), n_threads=1):
-    """The best candidates between two images, an equal share for each kind of region that has so many."""
+def match_features(
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+) -> Candidates:
+    """Match the features of two images.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        The features of either image.
+    config : CandidateConfig
+        Which pairs become candidates; `reserve` is not used.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Candidates
+        The best candidates, an equal share for each kind of region that has so many.
+    """
     return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
 
 
-def match_with_reserve(features0, features1, config=CandidateConfig(), n_threads=1):
-    """The candidates of `match_features`, and the next best of each kind of region."""
+def match_with_reserve(
+    features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
+) -> tuple[Candidates, Candidates]:
+    """Match the features of two images, and keep the next best pairs too.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        The features of either image.
+    config : CandidateConfig
+        Which pairs become candidates.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    best : Candidates
+        The candidates of `match_features`.
+    reserve : Candidates
+        The next best of each kind of region.
+    """
     most = int(config.max_matches * (1 + config.reserve))
     parts = [_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
     return _shared_out(parts, config)
 
 
-def match_within(features, clearance, config=CandidateConfig(), n_threads=1, mirrored=False):
-    """The candidates between the features of one picture, each pair once, and the next best of each kind.
+def match_within(
+    features: Features,
+    clearance: Floats,
+    config: CandidateConfig = CandidateConfig(),
+    n_threads: int = 1,
+    mirrored: bool = False,
+) -> tuple[Candidates, Candidates]:
+    """Match the features of one picture with each other, each pair once, and keep the next best pairs too.
 
-    clearance : (n,) pixels from a feature, within which others are its surroundings and no match of it
-    mirrored : whether to match features with mirrored ones
+    Parameters
+    ----------
+    features : Features
+        The features.
+    clearance : (n,) float64
+        Pixels from a feature, within which others are its surroundings and no match of it.
+    config : CandidateConfig
+        Which pairs become candidates.
+    n_threads : int
+        Threads; the result is the same for any number.
+    mirrored : bool
+        Whether to match features with mirrored ones.
+
+    Returns
+    -------
+    best : Candidates
+        The best candidates, an equal share for each kind of region that has so many.
+    reserve : Candidates
+        The next best of each kind of region.
     """
     most = int(config.max_matches * (1 + config.reserve))
     both = features, mirrored_features(features) if mirrored else features
@@ -118,12 +230,23 @@ def match_within(features, clearance, config=CandidateConfig(), n_threads=1, mir
     return _shared_out(parts, config)
 
 
-def join_candidates(parts):
-    """Several Candidates as one, in this order."""
+def join_candidates(parts: Sequence[Candidates]) -> Candidates:
+    """Concatenate several records of candidates.
+
+    Parameters
+    ----------
+    parts : sequence of Candidates
+        The records.
+
+    Returns
+    -------
+    Candidates
+        All of them, in this order.
+    """
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
-def _shared_out(parts, config):
+def _shared_out(parts: Sequence[Candidates], config: CandidateConfig) -> tuple[Candidates, Candidates]:
     """Equal shares of the best of each kind, and the next best."""
     shares = equal_shares([len(part) for part in parts], config.max_matches)
     ends = [int(share * (1 + config.reserve)) for share in shares]
@@ -132,8 +255,21 @@ def _shared_out(parts, config):
     return join_candidates(best), join_candidates(reserve)
 
 
-def equal_shares(available, total):
-    """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
+def equal_shares(available: Sequence[int], total: int) -> Ints:
+    """Share a number out equally among kinds; what one kind lacks goes to the others.
+
+    Parameters
+    ----------
+    available : sequence of int
+        How many there are of each kind.
+    total : int
+        The number.
+
+    Returns
+    -------
+    array of int
+        How many to take of each kind.
+    """
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
         open_ = np.flatnonzero(shares < available)
@@ -143,7 +279,9 @@ def equal_shares(available, total):
     return shares
 
 
-def _best(features0, features1, kind, most, config, n_threads):
+def _best(
+    features0: Features, features1: Features, kind: int, most: int, config: CandidateConfig, n_threads: int
+) -> Candidates:
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
         for rows in _comparable(features0, features1, kind, config.per_polarity)
@@ -152,7 +290,15 @@ def _best(features0, features1, kind, most, config, n_threads):
     return _chosen(features0, features1, i, j, squared, most, config)
 
 
-def _best_within(features, others, clearance, kind, most, config, n_threads):
+def _best_within(
+    features: Features,
+    others: Features,
+    clearance: Floats,
+    kind: int,
+    most: int,
+    config: CandidateConfig,
+    n_threads: int,
+) -> Candidates:
     """others : the features themselves, or mirrored"""
     pairs = [
         _near_pairs(features, others, *rows, config, n_threads, clearance)
@@ -167,7 +313,15 @@ def _best_within(features, others, clearance, kind, most, config, n_threads):
     return _chosen(features, others, i[once], j[once], squared[once], most, config)
 
 
-def _chosen(features0, features1, i, j, squared, most, config):
+def _chosen(
+    features0: Features,
+    features1: Features,
+    i: Ints,
+    j: Ints,
+    squared: Array,
+    most: int,
+    config: CandidateConfig,
+) -> Candidates:
     """The best Candidates of pairs i, j of features, near duplicates left out."""
     order = np.argsort(squared, kind="stable")
     if config.duplicate_radius:
@@ -181,21 +335,33 @@ def _chosen(features0, features1, i, j, squared, most, config):
     )  # fmt: skip
 
 
-def _comparable(features0, features1, kind, per_polarity):
+def _comparable(
+    features0: Features, features1: Features, kind: int, per_polarity: bool
+) -> list[tuple[Ints, Ints]]:
     """Rows of either image's features that are compared with each other: dark and bright ones of a kind, or
     all of it.
     """
     own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
-        return [[np.flatnonzero(rows) for rows in own]]
-    features = features0, features1
+        return [(np.flatnonzero(own[0]), np.flatnonzero(own[1]))]
     return [
-        [np.flatnonzero(rows & (f.bright == bright)) for f, rows in zip(features, own, strict=True)]
+        (
+            np.flatnonzero(own[0] & (features0.bright == bright)),
+            np.flatnonzero(own[1] & (features1.bright == bright)),
+        )
         for bright in (False, True)
     ]
 
 
-def _near_pairs(features0, features1, rows0, rows1, config, n_threads, clearance=None):
+def _near_pairs(
+    features0: Features,
+    features1: Features,
+    rows0: Ints,
+    rows1: Ints,
+    config: CandidateConfig,
+    n_threads: int,
+    clearance: Floats | None = None,
+) -> tuple[Ints, Ints, Array]:
     """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
 
     clearance : (n,) of features0 = features1, which are then farther apart than that of either

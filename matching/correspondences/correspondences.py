@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+
+from matching._types import Array, Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Correspondences:
-    """m correspondences, aligned arrays.
+    """Correspondences of two images, aligned arrays.
 
-    Attributes
+    Parameters
     ----------
     xy0, xy1 : (m, 2) float64
         Points of image 0 and image 1, pixels.
@@ -20,29 +23,40 @@ class Correspondences:
         The linear part of the affine map that each predicts around itself, from image 0 to image 1.
     """
 
-    xy0: np.ndarray
-    xy1: np.ndarray
-    maps: np.ndarray
+    xy0: Array
+    xy1: Array
+    maps: Array
 
     def __len__(self) -> int:
         return len(self.xy0)
 
-    def __getitem__(self, index) -> Correspondences:
+    def __getitem__(self, index: Any) -> Correspondences:
         return Correspondences(*(getattr(self, f.name)[index] for f in fields(self)))
 
     @cached_property
-    def inverse_maps(self) -> np.ndarray:
+    def inverse_maps(self) -> Floats:
         """(m, 2, 2) float64: the maps from image 1 to image 0."""
-        return np.linalg.inv(self.maps)
+        return np.asarray(np.linalg.inv(self.maps))
 
     @cached_property
-    def growth(self) -> np.ndarray:
+    def growth(self) -> Floats:
         """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the maps' determinant."""
-        return np.sqrt(np.abs(np.linalg.det(self.maps)))
+        return np.asarray(np.sqrt(np.abs(np.linalg.det(self.maps))))
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:
-    """How many pixels of image 0 and of image 1 a pixel of the image is in which the object is smaller."""
+    """How much larger an object is in each image than in the one where it is smaller.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        Matches of the object.
+
+    Returns
+    -------
+    tuple of float
+        Pixels of image 0, and of image 1, a pixel of the image in which the object is smaller.
+    """
     if len(correspondences) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth))

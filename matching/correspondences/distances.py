@@ -8,56 +8,138 @@ predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy.spatial import cKDTree
 
 from gdl_core import KnnGraph
+from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences import _distance_kernels as _kernels
+from matching.correspondences.correspondences import Correspondences
 from matching.threads import in_ranges
 
 
-def acc_distances(correspondences):
-    """d_ij as defined, all of it: (m, m) float64. Slow and large; the referee of `acc_neighbors`."""
+def acc_distances(correspondences: Correspondences) -> Floats:
+    """The full matrix of ACC distances as defined; slow and large, the reference for `acc_neighbors`.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The m correspondences.
+
+    Returns
+    -------
+    (m, m) float64
+        The distances d_ij, pixels.
+    """
     x0, x1 = correspondences.xy0, correspondences.xy1
     forth, back = correspondences.maps, correspondences.inverse_maps
     u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i
     there = np.linalg.norm(v - np.einsum("iab,ijb->ija", forth, u), axis=2)
     home = np.linalg.norm(u - np.einsum("iab,ijb->ija", back, v), axis=2)
     directed = (there + home) / 2  # d(j|i) at [i, j]
-    return (directed + directed.T) / 2
+    distances: Floats = (directed + directed.T) / 2
+    return distances
 
 
-def acc_of_pairs(correspondences, i, j):
-    """d_ij of the pairs i (p,), j (p,): (p,) float64."""
+def acc_of_pairs(correspondences: Correspondences, i: Array, j: Array) -> Floats:
+    """The ACC distances of pairs of correspondences.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    i, j : (p,) array of int
+        The pairs.
+
+    Returns
+    -------
+    (p,) float64
+        The distances d_ij, pixels.
+    """
     maps = correspondences.maps, correspondences.inverse_maps
     return _of_pairs(_kernels.acc_of_pairs, (correspondences.xy0, correspondences.xy1, *maps), i, j)
 
 
-def gap_of_pairs(correspondences, i, j):
-    """Pixels between the correspondences of the pairs i (p,), j (p,), in the image where they are farther
-    apart: (p,) float64.
+def gap_of_pairs(correspondences: Correspondences, i: Array, j: Array) -> Floats:
+    """The separation of pairs of correspondences in the image where they are farther apart.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    i, j : (p,) array of int
+        The pairs.
+
+    Returns
+    -------
+    (p,) float64
+        Pixels.
     """
     return _of_pairs(_kernels.gap_of_pairs, (correspondences.xy0, correspondences.xy1), i, j)
 
 
-def _of_pairs(kernel, arrays, i, j):
+def _of_pairs(kernel: Callable[..., Any], arrays: tuple[Array, ...], i: Array, j: Array) -> Floats:
     out = np.empty(len(i))
     kernel(*map(np.ascontiguousarray, arrays), *(np.ascontiguousarray(k, np.int64) for k in (i, j)), out)
     return out
 
 
-def within_reach(points, others, reach):
-    """(n,) bool: which of the points (n, 2) have one of the others (k, 2) nearer than reach."""
-    return np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0])
+def within_reach(points: Array, others: Array, reach: float) -> Bools:
+    """Test which points have others nearby.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others.
+    reach : float
+        Distances below this are near.
+
+    Returns
+    -------
+    (n,) bool
+        Whether one of the others is near.
+    """
+    return np.asarray(np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0]))
 
 
-def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0, parts=None, among=None):
-    """The n_neighbors nearest correspondences of each, by ACC distance: a gdl_core.KnnGraph.
+def acc_neighbors(
+    correspondences: Correspondences,
+    n_neighbors: int,
+    n_threads: int = 2,
+    nearness: float = 0.0,
+    parts: Array | None = None,
+    among: Array | None = None,
+) -> KnnGraph:
+    """Find the nearest correspondences of each by ACC distance.
 
-    Single precision on coordinates relative to the correspondence; no m x m matrix. Ties: the smaller index
-    first. With nearness, distances are d_ij + nearness (|x0_i - x0_j| + |x1_i - x1_j|) / 2. With parts (m,),
-    integers, neighbours are of other parts. With among (m, c), integers, neighbours of i are of row i, which
-    may be filled up with -1; so are the neighbours then, at an infinite distance.
+    In single precision on coordinates relative to the correspondence, without an m x m matrix. Of equal
+    distances the smaller index comes first.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The m correspondences.
+    n_neighbors : int
+        Neighbours of each.
+    n_threads : int
+        Threads; the result is the same for any number.
+    nearness : float
+        Added to a distance for each pixel that the two are apart, on average of both images.
+    parts : (m,) array of int, optional
+        Neighbours are of other parts only.
+    among : (m, c) array of int, optional
+        Neighbours of i are of row i, which may be filled up with -1; so are the neighbours then, at an
+        infinite distance.
+
+    Returns
+    -------
+    KnnGraph
+        The neighbours and their distances, pixels.
     """
     m = len(correspondences)
     parts = np.arange(m) if parts is None else parts
@@ -68,31 +150,79 @@ def acc_neighbors(correspondences, n_neighbors, n_threads=2, nearness=0.0, parts
     distance = np.empty((m, n_neighbors), np.float32)
     shared = table, parts, nearness, n_neighbors
     in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
-    return KnnGraph(nearest, distance)
+    return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
-def agree(correspondences, i, j, scale, slope):
-    """(p,) bool: whether the pairs i (p,), j (p,) are nearer than sigma_ij, sigma_ij^2 = scale^2 +
-    (slope gap_ij)^2, all in pixels of the image in which the object is smaller.
+def agree(correspondences: Correspondences, i: Array, j: Array, scale: float, slope: float) -> Bools:
+    """Test which pairs of correspondences agree, given how accurate they are.
+
+    A pair agrees where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image
+    in which the object is smaller.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    i, j : (p,) array of int
+        The pairs.
+    scale : float
+        Pixels.
+    slope : float
+        Pixels a pixel of separation.
+
+    Returns
+    -------
+    (p,) bool
+        Whether a pair agrees.
     """
     unit = np.sqrt(correspondences.growth[i] * correspondences.growth[j])
     unit = np.maximum(unit, 1 / unit)
     distance = acc_of_pairs(correspondences, i, j) / ((1 + unit) / 2)
     gap = gap_of_pairs(correspondences, i, j) / unit
-    return distance**2 < scale**2 + (slope * gap) ** 2
+    return np.less(distance**2, scale**2 + (slope * gap) ** 2)
 
 
-def nearest_in_both(correspondences, k, n_threads=1):
-    """(m, k) int64: the k others nearest to each, by |x0_i - x0_j|^2 + |x1_i - x1_j|^2; m - 1 where that is
-    less. True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
+def nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
+    """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2.
+
+    True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The m correspondences.
+    k : int
+        Neighbours of each; m - 1 where that is less.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (m, k) int64
+        The neighbours, the nearest first.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     return nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
 
 
-def nearest_in_other_parts(correspondences, parts, k, reach):
-    """(m, k) int64: the k nearest in both images that are of other parts and within reach in both; -1 where
-    there are fewer.
+def nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: int, reach: float) -> Ints:
+    """Find the correspondences of other parts that are nearest to each in both images.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The m correspondences.
+    parts : (m,) array of int
+        The part of each.
+    k : int
+        Neighbours of each.
+    reach : float
+        Largest distance in either image, pixels.
+
+    Returns
+    -------
+    (m, k) int64
+        The neighbours, the nearest first; -1 where there are fewer.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     rows = [np.flatnonzero(parts == p) for p in range(parts.max() + 1)]
@@ -123,18 +253,54 @@ def nearest_in_other_parts(correspondences, parts, k, reach):
     return nearest
 
 
-def nearest_among(x, rows, k, n_threads=1):
-    """(n, k) the k nearest others of each point that are among the rows; k < len(rows)."""
+def nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
+    """Find the nearest other points of each point among some of them.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        The points.
+    rows : (r,) array of int
+        Those among which neighbours are found.
+    k : int
+        Neighbours of each, fewer than r.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (n, k) int64
+        Rows of `x`, the nearest first.
+    """
     near = rows[cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
     own = near == np.arange(len(x))[:, None]
     own[~own.any(axis=1), -1] = True
-    return near[~own].reshape(len(x), k)
+    nearest: Ints = near[~own].reshape(len(x), k)
+    return nearest
 
 
-def nearest_others(x, k, rows=slice(None), n_threads=1):
-    """(n, k) the k nearest others of each point, or of some rows of them; k < n."""
+def nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
+    """Find the nearest other points of each point.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        The points.
+    k : int
+        Neighbours of each, fewer than n.
+    rows : slice or array
+        The points to find neighbours for; all by default.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (r, k) int64
+        Rows of `x`, the nearest first.
+    """
     near = cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
     own = near == np.arange(len(x))[rows, None]
     own[~own.any(axis=1), -1] = True
-    return near[~own].reshape(len(near), k)
+    nearest: Ints = near[~own].reshape(len(near), k)
+    return nearest

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 
 PATCH = 20
 SIDE = PATCH + 2  # of the samples whose differences are the gradients; all in one row, for the vector unit
@@ -15,7 +16,7 @@ ATAN = tuple(
 
 
 @njit
-def region_moments(points, out):
+def region_moments(points: Array, out: Array) -> None:
     """out (5,): mean x, mean y, and the central second moments xx, xy, yy of points (n, 2) int32."""
     n = len(points)
     x0, y0 = points[0, 0], points[0, 1]
@@ -35,7 +36,16 @@ def region_moments(points, out):
 
 
 @inner
-def _sample_patch(pixels, level, xy, window, grid, patch, index, part):
+def _sample_patch(
+    pixels: Array,
+    level: Array,
+    xy: Array,
+    window: Array,
+    grid: Array,
+    patch: Array,
+    index: Array,
+    part: Array,
+) -> None:
     """Fill `patch` (SIDE * SIDE,) by bilinear samples of one pyramid level on the grid A u + centre, u in
     [-1, 1]^2 and one sample wider on each side; the border goes on outside.
 
@@ -60,7 +70,7 @@ def _sample_patch(pixels, level, xy, window, grid, patch, index, part):
 
 
 @inner
-def _gradients(patch, weight, magnitude, direction):
+def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
     """Gradients (PATCH * SIDE,) of a patch: magnitudes times the weight, and directions in eighths of a turn,
     [-4, 4], to 3e-6 of an eighth. Without the last two of a row, which lie across its end.
     """
@@ -80,7 +90,18 @@ def _gradients(patch, weight, magnitude, direction):
 
 
 @njit
-def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start, stop, angles):
+def dominant_orientations(
+    pixels: Array,
+    levels: Array,
+    xy: Array,
+    windows: Array,
+    level: Array,
+    most: Scalar,
+    ratio: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    angles: Array,
+) -> None:
     """For features start..stop: up to `most` peaks of the gradient-orientation histogram, into angles (n,
     most).
     """
@@ -95,7 +116,7 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
         turns[:] = 0.0
         for t in range(PATCH * SIDE):
             turn = (direction[t] + np.float32(4)) * np.float32(BINS / 8)
-            b = np.int32(turn)
+            b: Scalar = np.int32(turn)
             high = magnitude[t] * (turn - np.float32(b))
             turns[t & 1, b] += magnitude[t] - high
             turns[t & 1, b + 1] += high
@@ -110,7 +131,7 @@ def dominant_orientations(pixels, levels, xy, windows, level, most, ratio, start
 
 
 @inner
-def _peaks(histogram, most, ratio, angles):
+def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None:
     """Radians of the highest peaks of a circular histogram, those of at least `ratio` times the top; then
     nan.
     """
@@ -135,54 +156,64 @@ def _peaks(histogram, most, ratio, angles):
 
 
 @njit
-def describe(pixels, levels, xy, windows, level, root, start, stop, out):
+def describe(
+    pixels: Array,
+    levels: Array,
+    xy: Array,
+    windows: Array,
+    level: Array,
+    root: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    out: Array,
+) -> None:
     """SIFT, or RootSIFT, of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean
     norm about 2048.
     """
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.8)
-    # A sample's share in the 4 x 4 cells never changes: two neighbouring cells along each axis, of six, the
-    # outer ones beyond the window.
-    cell, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
+    # A sample's share in the 4 x 4 spatial bins never changes: two neighbouring bins along each axis, of six,
+    # the outer ones beyond the window.
+    place, share = np.empty(PATCH, np.int64), np.empty((PATCH, 2), np.float32)
     for i in range(PATCH):
         v = (i + 0.5) * 5 / PATCH
-        cell[i] = math.floor(v)
-        share[i, 0], share[i, 1] = 1 - (v - cell[i]), v - cell[i]
-    row, cells = np.empty((6, 8), np.float32), np.empty((6, 4, 8), np.float32)
+        place[i] = math.floor(v)
+        share[i, 0], share[i, 1] = 1 - (v - place[i]), v - place[i]
+    row, bins = np.empty((6, 8), np.float32), np.empty((6, 4, 8), np.float32)
     h = np.empty(128)
     for f in range(start, stop):
         _sample_patch(pixels, levels[level[f]], xy[f], windows[f], grid, patch, index, part)
         _gradients(patch, weight, magnitude, direction)
-        cells[:] = 0.0
+        bins[:] = 0.0
         for i in range(PATCH):
             row[:] = 0.0
             for j in range(PATCH):
                 t = i * SIDE + j
-                _add_direction(row, cell[j], share[j], magnitude[t], direction[t])
+                _add_direction(row, place[j], share[j], magnitude[t], direction[t])
             for x in range(4):
                 for o in range(8):
-                    cells[cell[i], x, o] += share[i, 0] * row[x + 1, o]
-                    cells[cell[i] + 1, x, o] += share[i, 1] * row[x + 1, o]
-        h[:] = cells[1:5].copy().reshape(128)
+                    bins[place[i], x, o] += share[i, 0] * row[x + 1, o]
+                    bins[place[i] + 1, x, o] += share[i, 1] * row[x + 1, o]
+        h[:] = bins[1:5].copy().reshape(128)
         _normalise(h, root, out[f])
 
 
 @inner
-def _add_direction(row, cell, share, magnitude, direction):
-    """Spread a gradient over the two cells of a row and the two directions that it lies between."""
+def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, direction: Scalar) -> None:
+    """Spread a gradient over the two spatial bins of a row and the two directions that it lies between."""
     turn = direction + np.float32(4)
     o = np.int32(turn)
     high = magnitude * (turn - np.float32(o))
     low = magnitude - high
     o0, o1 = (o + 4) & 7, (o + 5) & 7
-    row[cell, o0] += low * share[0]
-    row[cell, o1] += high * share[0]
-    row[cell + 1, o0] += low * share[1]
-    row[cell + 1, o1] += high * share[1]
+    row[place, o0] += low * share[0]
+    row[place, o1] += high * share[0]
+    row[place + 1, o0] += low * share[1]
+    row[place + 1, o1] += high * share[1]
 
 
 @inner
-def _normalise(h, root, out):
+def _normalise(h: Array, root: Scalar, out: Array) -> None:
     """Clip at a fifth of the norm and normalise to 2048: the histogram itself, or its roots; an empty one
     stays zero.
     """
@@ -207,7 +238,7 @@ def _normalise(h, root, out):
 
 
 @inner
-def _patch_buffers():
+def _patch_buffers() -> tuple[Array, Array, Array, Array]:
     """The grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, x and y, row after row, and what
     `_sample_patch` fills.
     """
@@ -219,7 +250,7 @@ def _patch_buffers():
 
 
 @inner
-def _gradient_buffers(sigma):
+def _gradient_buffers(sigma: Scalar) -> tuple[Array, Array, Array]:
     """Weights of the gradients, Gaussian in the window [-1, 1]^2, none for the last two of a row, and what
     `_gradients` fills.
     """

@@ -6,6 +6,7 @@ Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a laye
 import numpy as np
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 
 TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, between two pixels
 MARGIN = 4  # pixels at the border, where none is looked for: as far as the taps of a key point's own reach
@@ -13,7 +14,7 @@ STEPS = 8  # half pixels or layers, from the extremum among pixels to the one am
 
 
 @njit
-def layer_extrema(dog, layer, least, slack):
+def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Array:
     """(n, 2) int64: y, x of the layer's pixels whose absolute value is above `least`, no less than that of
     their eight neighbours, and with `slack`, a factor, than that of the nine in the layer below and above.
     """
@@ -33,7 +34,7 @@ def layer_extrema(dog, layer, least, slack):
 
 
 @inner
-def _is_extremum(dog, layer, y, x, value, slack):
+def _is_extremum(dog: Array, layer: Scalar, y: Scalar, x: Scalar, value: Scalar, slack: Scalar) -> Scalar:
     sign = np.float32(1) if value > 0 else np.float32(-1)
     high = value * sign
     for b in (0, -1, 1):
@@ -49,7 +50,9 @@ def _is_extremum(dog, layer, y, x, value, slack):
 
 
 @njit
-def refine(dog, layer, at, least, edge, places, peaks):
+def refine(
+    dog: Array, layer: Scalar, at: Array, least: Scalar, edge: Scalar, places: Array, peaks: Array
+) -> int:
     """From pixels at (n, 2) of a layer to extrema among the half pixels, and to the vertex of a quadric.
 
     Fills places (n, 3), the layer and the half pixels y, x, and peaks (n, 4), the vertex's x, y, layer and
@@ -84,7 +87,7 @@ def refine(dog, layer, at, least, edge, places, peaks):
 
 
 @inner
-def _highest(dog, s, y, x, sign, cube):
+def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Array) -> tuple[int, int, int]:
     """The steps in layer, y and x to the highest of a half pixel's neighbours, none where it is that itself.
     Fills the cube (3, 3, 3).
     """
@@ -101,7 +104,7 @@ def _highest(dog, s, y, x, sign, cube):
 
 
 @inner
-def _half_pixel(image, y, x):
+def _half_pixel(image: Array, y: Scalar, x: Scalar) -> Scalar:
     """The image at (y / 2, x / 2)."""
     i, j = y >> 1, x >> 1
     if y & 1 == 0:
@@ -114,7 +117,7 @@ def _half_pixel(image, y, x):
 
 
 @inner
-def _between(image, i, j):
+def _between(image: Array, i: Scalar, j: Scalar) -> Scalar:
     """The image halfway from pixel (i, j) to (i, j + 1)."""
     value = np.float32(0)
     for k in range(6):
@@ -123,7 +126,7 @@ def _between(image, i, j):
 
 
 @inner
-def _vertex(cube, edge, peak):
+def _vertex(cube: Array, edge: Scalar, peak: Array) -> Scalar:
     """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: its vertex's x, y, layer, in steps from
     the middle, and value. Whether it is near, and no edge: curvatures of the same sign in the layer, neither
     `edge` times the other.

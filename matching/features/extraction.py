@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from matching import _opencv
+from matching._types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
 from matching.features import _feature_kernels
 from matching.features.keypoints import dog_keypoints
@@ -23,6 +25,7 @@ KINDS = ("mser", "sift")
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
 DESCRIBED = 0.8  # of a window that descriptors are of
+Detected = tuple[Floats, Floats, Bools, Floats, float]  # what the functions of a detector return
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
 
@@ -30,25 +33,53 @@ DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products a
 class FeatureConfig:
     """Settings of the detectors and of the descriptor.
 
-    max_features : of each kind in a picture. The photographs that this was tried on have up to 17,000, fine
-        textures such as printed dots 100,000, and matching takes time and memory with its square.
+    Parameters
+    ----------
+    regions : tuple of str
+        Kinds of features, "mser" or "sift" or both.
+    max_features : int
+        Of each kind in a picture. The photographs that this was tried on have up to 17,000, fine textures
+        such as printed dots 100,000, and matching takes time and memory with its square.
+    mser_delta : int
+        Grey levels over which a region must be stable.
+    mser_min_area : int
+        Least area of a region, pixels.
+    mser_max_area : float
+        Largest area of a region, as a share of the image.
+    mser_max_variation : float
+        Largest relative growth of a region's area over `mser_delta` grey levels.
+    mser_window : float
+        Half side of the described window over the radius of the region's ellipse.
+    mser_orientations : int
+        Largest number of dominant orientations of a region; each makes a feature.
+    mser_cell : float
+        Side of a spatial bin over the radius: nested regions of similar size with centres in one bin count
+        once; 0: all count.
+    sift_contrast : float
+        Least response of a key point, as a share of the grey levels.
+    sift_orientations : int
+        Largest number of dominant orientations of a key point; each makes a feature.
+    sift_window : float
+        Half side of the described window over the key point's sigma.
+    descriptor : str
+        "rootsift" or "sift".
     """
 
     regions: tuple[str, ...] = KINDS
     max_features: int = 20_000
     mser_delta: int = 3
-    mser_min_area: int = 30  # pixels
-    mser_max_area: float = 0.1  # share of the image
+    mser_min_area: int = 30
+    mser_max_area: float = 0.1
     mser_max_variation: float = 0.4
-    mser_window: float = 3.0  # half side of the described window over the ellipse's radius
+    mser_window: float = 3.0
     mser_orientations: int = 2
-    mser_cell: float = 0.2  # nested regions this alike count once (centres apart over the radius); 0: all
+    mser_cell: float = 0.2
     sift_contrast: float = 0.04
     sift_orientations: int = 2
-    sift_window: float = 7.5  # half side of the described window over the key point's sigma
-    descriptor: str = "rootsift"  # or "sift"
+    sift_window: float = 7.5
+    descriptor: str = "rootsift"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         regions = tuple(self.regions) if not isinstance(self.regions, str) else ()
         if not regions or not set(regions) <= set(KINDS) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
@@ -63,35 +94,56 @@ class FeatureConfig:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """n features of one image, aligned arrays.
+    """Features of one image, aligned arrays.
 
-    xy : (n, 2) float64 centres, pixels
-    frames : (n, 2, 2) float64, takes the unit circle to the region, first column along the dominant
-        orientation
-    descriptors : (n, 128) float32 whole numbers, Euclidean norm about DESCRIPTOR_NORM
-    kind : (n,) int8, index into KINDS
-    bright : (n,) bool, brighter than what is around it, or darker; only like is matched with like
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Centres, pixels.
+    frames : (n, 2, 2) float64
+        Each takes the unit circle to the region, its first column along the dominant orientation.
+    descriptors : (n, 128) float32
+        Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
+    kind : (n,) int8
+        Index into KINDS.
+    bright : (n,) bool
+        Brighter than its surroundings, or darker; only features of equal polarity are matched.
     """
 
-    xy: np.ndarray
-    frames: np.ndarray
-    descriptors: np.ndarray
-    kind: np.ndarray
-    bright: np.ndarray
+    xy: Array
+    frames: Array
+    descriptors: Array
+    kind: Array
+    bright: Array
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.xy)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Features:
         return Features(*(getattr(self, f.name)[index] for f in fields(self)))
 
 
-def mser_ellipses(grey, config, bright):
-    """Centres (n, 2) and upright frames (n, 2, 2) of the bright or the dark MSER regions: ellipses of the
-    regions' second moments.
+def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
+    """The ellipses of the second moments of the bright or the dark MSER regions.
 
-    A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the
-    root of the moment matrix.
+    A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the root
+    of the moment matrix.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The image.
+    config : FeatureConfig
+        Settings of the detector.
+    bright : bool
+        The bright regions, or the dark ones.
+
+    Returns
+    -------
+    xy : (n, 2) float64
+        Centres, pixels.
+    frames : (n, 2, 2) float64
+        Upright frames.
     """
     regions = _opencv.mser_regions(
         grey,
@@ -116,7 +168,7 @@ def mser_ellipses(grey, config, bright):
     return xy[first], frames[first]
 
 
-def _distinct(xy, frames, cell):
+def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
     """Rows of the first region in each cell of size and, relative to it, position: nested ones are alike."""
     if len(xy) == 0:
         return np.empty(0, np.int64)
@@ -128,8 +180,19 @@ def _distinct(xy, frames, cell):
     return np.sort(np.unique(keys, return_index=True)[1])
 
 
-def rotation(angle):
-    """(n, 2, 2) rotations by `angle` (n,) radians, from the x axis towards the y axis."""
+def rotation(angle: Array) -> Floats:
+    """The rotations from the x axis towards the y axis.
+
+    Parameters
+    ----------
+    angle : (n,) array
+        Radians.
+
+    Returns
+    -------
+    (n, 2, 2) float64
+        The matrices.
+    """
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
 
@@ -138,19 +201,40 @@ def rotation(angle):
 class Pyramid:
     """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops.
 
+    Parameters
+    ----------
     pixels : (p,) float32
-    levels : (l, 4) float64: offset into pixels, height, width, image pixels a level pixel
-    blur : (l,) float64, pixels of the image
+        The pixels of all levels.
+    levels : (l, 4) float64
+        Offset into `pixels`, height, width, image pixels a level pixel.
+    blur : (l,) float64
+        Standard deviation of each level's blur, pixels of the image.
     """
 
-    pixels: np.ndarray
-    levels: np.ndarray
-    blur: np.ndarray
+    pixels: Array
+    levels: Array
+    blur: Array
 
 
-def build_pyramid(grey, first_blur=0.8, camera_blur=0.5):
-    """Levels of blur 0.8, 1.13, 1.6, ... image pixels; every second one at half the resolution."""
-    images, levels, blur = [], [], []
+def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
+    """Smooth an image to levels of blur 0.8, 1.13, 1.6, ... pixels; every second one at half the resolution.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The image.
+    first_blur : float
+        Blur of the first level, pixels.
+    camera_blur : float
+        Blur that the image comes with, pixels.
+
+    Returns
+    -------
+    Pyramid
+        The levels.
+    """
+    images: list[Array] = []
+    levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
     image = _opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
     while min(image.shape) >= 4 or not images:
@@ -166,16 +250,34 @@ def build_pyramid(grey, first_blur=0.8, camera_blur=0.5):
     return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 
 
-def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
-    """The features of a grey image (h, w) uint8 whose centre is where `mask` (h, w) bool is true.
+def extract_features(
+    grey: Array, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None, n_threads: int = 1
+) -> Features:
+    """Extract the features of a grey image.
 
     Of each kind at most `max_features`: the strongest of every part of the image (`strongest_everywhere`), by
     the response of key points and by the size of MSER regions.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The image.
+    config : FeatureConfig
+        Settings of the detectors and of the descriptor.
+    mask : (h, w) bool, optional
+        Where the centres of features may lie.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Features
+        The features, kind by kind.
     """
     pyramid = build_pyramid(grey)
     detectors = {"mser": _mser_frames, "sift": _sift_frames}
 
-    def of_kind(kind):
+    def of_kind(kind: str) -> tuple[Array, ...]:
         xy, frames, bright, strength, window = detectors[kind](grey, pyramid, config, n_threads)
         if mask is not None:
             on = _on(mask, xy)
@@ -194,7 +296,7 @@ def extract_features(grey, config=FeatureConfig(), mask=None, n_threads=1):
     return Features(*columns)
 
 
-def _mser_frames(grey, pyramid, config, n_threads):
+def _mser_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads: int) -> Detected:
     """Centres, frames turned to the dominant orientations, whether bright, strength, and the window a frame
     is described in.
     """
@@ -207,7 +309,7 @@ def _mser_frames(grey, pyramid, config, n_threads):
     return xy[which], turned, bright[which], np.linalg.det(frames)[which], config.mser_window
 
 
-def _sift_frames(grey, pyramid, config, n_threads):
+def _sift_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads: int) -> Detected:
     found = dog_keypoints(grey, config.sift_contrast, n_threads)
     upright = found.sigma[:, None, None] * np.eye(2)
     windows = upright * ORIENTATION_WINDOW
@@ -218,12 +320,29 @@ def _sift_frames(grey, pyramid, config, n_threads):
     return found.xy[which], turned, response < 0, np.abs(response), config.sift_window
 
 
-def orientations(pyramid, xy, windows, most, n_threads=1):
-    """(n, most) float64 radians: directions in which the gradients in a window point most, nan where there
-    are fewer.
+def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
+    """The directions in which the gradients in a window point most.
 
-    Peaks of at least 0.8 times the highest one in a 36-bin histogram, in the coordinates of the window: (n,
-    2, 2), takes the square [-1, 1]^2 to the window.
+    They are the peaks of at least 0.8 times the highest one in a 36-bin histogram, in the coordinates of the
+    window.
+
+    Parameters
+    ----------
+    pyramid : Pyramid
+        The image.
+    xy : (n, 2) float64
+        Centres of the windows, pixels.
+    windows : (n, 2, 2) float64
+        Each takes the square [-1, 1]^2 to the window.
+    most : int
+        The largest number of directions.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (n, most) float64
+        Radians, nan where there are fewer.
     """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
@@ -234,12 +353,32 @@ def orientations(pyramid, xy, windows, most, n_threads=1):
     return angles
 
 
-def describe(pyramid, xy, windows, n_threads=1, descriptor="rootsift"):
-    """(n, 128) float32 descriptors of windows (n, 2, 2): whole numbers, Euclidean norm about DESCRIPTOR_NORM.
+def describe(
+    pyramid: Pyramid, xy: Floats, windows: Floats, n_threads: int = 1, descriptor: str = "rootsift"
+) -> Float32s:
+    """Describe windows by SIFT or RootSIFT.
 
-    4 x 4 cells of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the window. For
-    "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the square roots
-    of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
+    4 x 4 spatial bins of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the
+    window. For "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the
+    square roots of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
+
+    Parameters
+    ----------
+    pyramid : Pyramid
+        The image.
+    xy : (n, 2) float64
+        Centres of the windows, pixels.
+    windows : (n, 2, 2) float64
+        Each takes the square [-1, 1]^2 to the window.
+    n_threads : int
+        Threads; the result is the same for any number.
+    descriptor : str
+        "rootsift" or "sift".
+
+    Returns
+    -------
+    (n, 128) float32
+        Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
     """
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
@@ -252,20 +391,31 @@ def mirrored_features(features: Features) -> Features:
     """The features of the picture turned over, at their places in the picture as it is.
 
     Their frames have negative determinants, and their descriptors are those of the same windows with the axis
-    across the dominant orientation turned round: rows of cells and directions in reverse.
+    across the dominant orientation turned round: rows of spatial bins and directions in reverse.
+
+    Parameters
+    ----------
+    features : Features
+        The features of the picture.
+
+    Returns
+    -------
+    Features
+        The mirrored ones.
     """
-    cells = features.descriptors.reshape(-1, 4, 4, 8)
-    descriptors = cells[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
+    bins = features.descriptors.reshape(-1, 4, 4, 8)
+    descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
-def _level(pyramid, windows):
+def _level(pyramid: Pyramid, windows: Floats) -> Ints:
     """(n,) int64: the pyramid level whose blur is nearest to 1/24 of the window's side."""
     wanted = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24
-    return np.abs(np.log(wanted)[:, None] - np.log(pyramid.blur)).argmin(axis=1)
+    return np.asarray(np.abs(np.log(wanted)[:, None] - np.log(pyramid.blur)).argmin(axis=1))
 
 
-def _on(mask, xy):
+def _on(mask: Bools, xy: Floats) -> Bools:
     """(n,) bool: whether the pixel below a point is in the mask."""
     x, y = np.rint(xy).astype(int).T
-    return mask[np.clip(y, 0, mask.shape[0] - 1), np.clip(x, 0, mask.shape[1] - 1)]
+    on: Bools = mask[np.clip(y, 0, mask.shape[0] - 1), np.clip(x, 0, mask.shape[1] - 1)]
+    return on

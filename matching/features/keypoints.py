@@ -7,12 +7,15 @@ surroundings of such an extremum are doubled, by interpolation: the same stabili
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from matching import _opencv
+from matching._types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
 LAYERS = 3  # an octave
@@ -26,26 +29,42 @@ LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """n key points, octave by octave, aligned arrays.
+    """Key points of one image, octave by octave, aligned arrays.
 
-    xy : (n, 2) float64, pixels, (0, 0) the centre of the top-left one
-    sigma : (n,) float64, the scale, pixels
-    response : (n,) float64, the difference of Gaussians there, grey levels; negative where it is brighter
-        than what is around it
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Pixels, (0, 0) the centre of the top-left one.
+    sigma : (n,) float64
+        The scale, pixels.
+    response : (n,) float64
+        The difference of Gaussians there, grey levels; negative where it is brighter than its surroundings.
     """
 
-    xy: np.ndarray
-    sigma: np.ndarray
-    response: np.ndarray
+    xy: Array
+    sigma: Array
+    response: Array
 
 
-def dog_keypoints(grey, contrast=0.04, n_threads=1):
-    """Extrema of the differences of Gaussians of a grey image (h, w) uint8, over place and scale.
+def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Keypoints:
+    """Find extrema of the differences of Gaussians of a grey image, over place and scale.
 
-    contrast : least response, as a share of the grey levels and for all layers of an octave together, as
-        Lowe and OpenCV count it
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The image.
+    contrast : float
+        Least response, as a share of the grey levels and for all layers of an octave together, as Lowe and
+        OpenCV count it.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Keypoints
+        The extrema.
     """
-    least = np.float32(contrast * 255 / LAYERS)
+    least: Any = np.float32(contrast * 255 / LAYERS)
     image = _opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
     with ThreadPoolExecutor(min(n_threads, LAYERS)) as pool:
@@ -59,7 +78,7 @@ def dog_keypoints(grey, contrast=0.04, n_threads=1):
     return Keypoints(np.stack([x, y], axis=1), sigma, response)
 
 
-def _differences(image):
+def _differences(image: Array) -> tuple[Float32s, Array]:
     """(LAYERS + 2, h, w) float32: of an octave's images, each blurred 2^(1 / LAYERS) times as wide as the one
     before it, and the image blurred twice as wide as the first.
     """
@@ -74,22 +93,36 @@ def _differences(image):
     return dog, doubled
 
 
-def octave_extrema(dog, least, apply=map):
-    """(n, 4) float64: x, y, layer and value of the extrema of differences dog (l, h, w) float32, l > 2, that
-    are no edges and at least `least`, by layers. apply : like `map`, may call from several threads
+def octave_extrema(dog: Float32s, least: float, apply: Callable[..., Iterable[Any]] = map) -> Floats:
+    """Find the extrema of the differences of Gaussians of one octave.
 
-    The extrema are those among half pixels, between the pixels by Lagrange's formula for six; x, y, layer and
+    The extrema are those among half pixels, between the pixels by Lagrange's formula for six; their place and
     value are the vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
+
+    Parameters
+    ----------
+    dog : (l, h, w) float32
+        The differences, l > 2.
+    least : float
+        Least absolute value.
+    apply : callable
+        Like `map`; may call from several threads.
+
+    Returns
+    -------
+    (n, 4) float64
+        The x, y, layer and value of the extrema that do not lie on edges, layer by layer.
     """
 
-    def of_layer(layer):
+    def of_layer(layer: int) -> tuple[Ints, Floats]:
         at = _keypoint_kernels.layer_extrema(dog, layer, LEAST_SHARE * least, SLACK)
         places, peaks = np.empty((len(at), 3), np.int64), np.empty((len(at), 4))
         n = _keypoint_kernels.refine(dog, layer, at, least, EDGE, places, peaks)
         return places[:n], peaks[:n]
 
-    places, peaks = zip(*apply(of_layer, range(1, len(dog) - 1)), strict=True)
-    places, peaks = np.concatenate(places), np.concatenate(peaks)
+    layers = zip(*apply(of_layer, range(1, len(dog) - 1)), strict=True)
+    places, peaks = (np.concatenate(arrays) for arrays in layers)
     grid = len(dog), 2 * dog.shape[1], 2 * dog.shape[2]
-    once = np.unique(np.ravel_multi_index(places.T, grid), return_index=True)[1]
-    return peaks[once]  # several pixels may lead to one
+    numbers = np.asarray(np.ravel_multi_index(tuple(places.T), grid))
+    distinct: Floats = peaks[np.unique(numbers, return_index=True)[1]]  # several pixels may lead to one
+    return distinct

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from matching._types import Array, Ints
+
 BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
-def strongest_everywhere(xy: np.ndarray, strength: np.ndarray, most: int) -> np.ndarray:
+def strongest_everywhere(xy: Array, strength: Array, most: int) -> Ints:
     """Choose the strongest points of every part of a picture.
 
     The picture is cut into squares of `BLOCK` pixels. First the strongest point of each square is taken, then
@@ -19,7 +21,9 @@ def strongest_everywhere(xy: np.ndarray, strength: np.ndarray, most: int) -> np.
     xy : (n, 2) float64
         Points, pixels.
     strength : (n,) float64
+        What they are sorted by, the strongest first.
     most : int
+        The largest number of points to choose.
 
     Returns
     -------

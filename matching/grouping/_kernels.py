@@ -5,11 +5,22 @@ import math
 import numpy as np
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 from matching.correspondences._distance_kernels import length
 
 
 @njit
-def edge_weights(x0, x1, growth, indices, distances, scale, slope, reach, out):
+def edge_weights(
+    x0: Array,
+    x1: Array,
+    growth: Array,
+    indices: Array,
+    distances: Array,
+    scale: Scalar,
+    slope: Scalar,
+    reach: Scalar,
+    out: Array,
+) -> None:
     """out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance distances[i, k]."""
     for i in range(len(indices)):
         for k in range(indices.shape[1]):
@@ -28,7 +39,18 @@ def edge_weights(x0, x1, growth, indices, distances, scale, slope, reach, out):
 
 
 @njit
-def local_maps(x0, x1, maps, growth, near, weights, ridge, scale, rounds, out):
+def local_maps(
+    x0: Array,
+    x1: Array,
+    maps: Array,
+    growth: Array,
+    near: Array,
+    weights: Array,
+    ridge: Scalar,
+    scale: Scalar,
+    rounds: Scalar,
+    out: Array,
+) -> None:
     """out (m, 2, 2): the linear part of an affine map fitted to the displacements of the neighbours near
     (m, K), with weights (m, K), from maps (m, 2, 2).
     """
@@ -60,7 +82,9 @@ def local_maps(x0, x1, maps, growth, near, weights, ridge, scale, rounds, out):
 
 
 @inner
-def _normal_equations(u, v, weight, robust, ridge, normal, right):
+def _normal_equations(
+    u: Array, v: Array, weight: Array, robust: Array, ridge: Scalar, normal: Array, right: Array
+) -> None:
     """D^T W D + diag(ridge, ridge, 1) and D^T W v of the design D = [u | 1], W = diag(weight robust)."""
     normal[:] = 0.0
     right[:] = 0.0
@@ -81,7 +105,7 @@ def _normal_equations(u, v, weight, robust, ridge, normal, right):
 
 
 @inner
-def _offsets(points, rows, origin, out):
+def _offsets(points: Array, rows: Array, origin: Array, out: Array) -> Scalar:
     """out (k, 2): those rows of the points as seen from the origin (2,); the sum of their squares."""
     total = 0.0
     for n in range(len(rows)):
@@ -92,7 +116,7 @@ def _offsets(points, rows, origin, out):
 
 
 @inner
-def _solve_symmetric(m, right, out):
+def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
     """out (3, 2) of m out = right, m (3, 3) positive definite, its upper triangle given: m = L L^T."""
     l00 = math.sqrt(m[0, 0])
     l10, l20 = m[0, 1] / l00, m[0, 2] / l00
@@ -109,7 +133,16 @@ def _solve_symmetric(m, right, out):
 
 
 @njit
-def spline_residuals(x, y, near, from_, to, smoothing, residual, deviation):
+def spline_residuals(
+    x: Array,
+    y: Array,
+    near: Array,
+    from_: Array,
+    to: Array,
+    smoothing: Scalar,
+    residual: Array,
+    deviation: Array,
+) -> None:
     """residual (q,): how far from to[r] the smoothing thin-plate spline takes from_[r] that is fitted to
     x[near[r]], y[near[r]]; deviation (q,): the standard deviation of that.
     """
@@ -134,7 +167,7 @@ def spline_residuals(x, y, near, from_, to, smoothing, residual, deviation):
 
 
 @inner
-def _spline_equations(u, smoothing, matrix, right):
+def _spline_equations(u: Array, smoothing: Scalar, matrix: Array, right: Array) -> None:
     """The equations [[K + smoothing I, P], [P^T, -ridge]] of the shares that the values at u (k, 2) have in
     the value at 0, K_ij = |u_i - u_j|^2 log |u_i - u_j|, P = [1 | u].
     """
@@ -154,13 +187,13 @@ def _spline_equations(u, smoothing, matrix, right):
 
 
 @inner
-def _bend(a, b):
+def _bend(a: Scalar, b: Scalar) -> Scalar:
     square = a * a + b * b
     return 0.5 * square * math.log(square) if square > 0.0 else 0.0
 
 
 @inner
-def _solve_in_place(matrix, b):
+def _solve_in_place(matrix: Array, b: Array) -> None:
     """b becomes the solution of matrix b' = b, by elimination with row pivots; the matrix is used up."""
     size = len(b)
     for p in range(size):

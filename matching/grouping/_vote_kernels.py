@@ -1,10 +1,13 @@
 """Compiled loop that lets the neighbours of a match vote for a similarity map around it."""
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 
 
 @njit
-def voted_similarities(x0, x1, near, scale, slope, rounds, out):
+def voted_similarities(
+    x0: Array, x1: Array, near: Array, scale: Scalar, slope: Scalar, rounds: Scalar, out: Array
+) -> None:
     """out (m, 2, 2): the similarity, among those that take a match and one of its neighbours near (m, k) in
     picture 0 to picture 1, that explains most of the neighbours, fitted to these; where none stands apart
     from its neighbours in both pictures, the identity.
@@ -43,7 +46,9 @@ def voted_similarities(x0, x1, near, scale, slope, rounds, out):
 
 
 @inner
-def _vote(x0, x1, i, j, a, b, scale, slope):
+def _vote(
+    x0: Array, x1: Array, i: Scalar, j: Scalar, a: Scalar, b: Scalar, scale: Scalar, slope: Scalar
+) -> tuple[Scalar, Scalar]:
     """How well the map [[a, -b], [b, a]] around match i explains match j, 1 / (1 + r^2 / sigma^2), and
     sigma^2 = scale^2 + (slope gap)^2.
     """

@@ -11,6 +11,7 @@ import numpy as np
 
 import gdl_core
 from gdl_core import AffinityGraph, KnnGraph
+from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError, check_at_least
 
@@ -21,39 +22,43 @@ METHODS = ("agdl", "gdl-u", "gdl")
 class ClusteringConfig:
     """The paper's parameters (Sec. 4.2), and when clusters and their members count.
 
-    Attributes
+    Parameters
     ----------
     method : str
         "agdl", "gdl-u" (exact, the same clusters) or "gdl" (Algorithm 1 as written, slow).
     n_clusters : int or None
         n_T, the number of clusters at which merging stops; None: it stops where affinity does.
-    n_neighbors, n_initial_neighbors, n_neighbor_clusters : int
-        K, K0, Kc.
+    n_neighbors : int
+        K, the neighbours of each correspondence in the graph.
+    n_initial_neighbors : int
+        K0, the neighbours that initial clusters are made of.
     bandwidth : float
         a of Eq. 1; only the paper's own graph has it.
+    n_neighbor_clusters : int
+        Kc, the clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
         Share of K^2: merging stops below this affinity (Eq. 4). Two halves of an object of n matches each
         meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 1.1e-6
         K^2 for the largest object that 3,000 candidates can hold, and less than a tenth of that where less
         than a tenth of the seam agrees.
     min_degree : float
-        Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is
-        smaller is an outlier.
+        Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
+        is an outlier.
     min_score : float
         Least score of the best cluster: below it, there is nothing in common.
     """
 
     method: str = "agdl"
-    n_clusters: int | None = None  # n_T
-    n_neighbors: int = 35  # K
-    n_initial_neighbors: int = 2  # K0
-    bandwidth: float = 10.0  # a
-    n_neighbor_clusters: int = 10  # Kc
+    n_clusters: int | None = None
+    n_neighbors: int = 35
+    n_initial_neighbors: int = 2
+    bandwidth: float = 10.0
+    n_neighbor_clusters: int = 10
     min_affinity: float = 8e-8
     min_degree: float = 0.115
     min_score: float = 0.18
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
         check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_score=0)
         if self.n_clusters is not None:
@@ -64,13 +69,36 @@ def cluster_graph(
     correspondences: Correspondences,
     knn: KnnGraph,
     graph: AffinityGraph,
-    initial: np.ndarray | None,
+    initial: Array | None,
     config: ClusteringConfig,
-) -> np.ndarray:
-    """Cluster labels (m,) int64 of the vertices, merged by graph degree linkage while there is affinity.
+) -> Ints:
+    """Cluster the vertices of a graph by graph degree linkage, merging while there is affinity.
 
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The vertices; graph degree linkage looks at the graph alone.
+    knn : KnnGraph
+        The nearest neighbours of each vertex.
+    graph : AffinityGraph
+        The weights of the edges to them.
+    initial : (m,) array of int or None
+        Labels of the initial clusters.
+    config : ClusteringConfig
+        The method and its parameters.
+
+    Returns
+    -------
+    (m,) int64
+        Labels of the clusters.
+
+    Raises
+    ------
+    InputError
+        Where the method is not known.
     """
     if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
@@ -86,17 +114,23 @@ def cluster_graph(
     return tree.cut(n_clusters, min_affinity=config.min_affinity * knn.n_neighbors**2)
 
 
-def drop_outliers(graph: AffinityGraph, labels: np.ndarray, min_degree: float) -> np.ndarray:
-    """The labels (m,), -1 for members of small degree in their own cluster.
+def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:
+    """Take members of small degree out of their clusters.
 
     Parameters
     ----------
     graph : AffinityGraph
+        The graph.
     labels : (m,) array of int
         Clusters, -1 for none.
     min_degree : float
         Least geometric mean of a member's indegree and outdegree, sums of weights over its cluster. Members
         leave until all that are left have it: a k-core of weighted edges.
+
+    Returns
+    -------
+    (m,) int64
+        The labels, -1 for members that left.
     """
     labels = np.array(labels, np.int64)
     source, target = np.repeat(np.arange(len(labels)), np.diff(graph.indptr)), graph.indices
@@ -112,11 +146,25 @@ def drop_outliers(graph: AffinityGraph, labels: np.ndarray, min_degree: float) -
         labels[small] = -1
 
 
-def cluster_scores(graph: AffinityGraph, clusters: list[np.ndarray], n_neighbors: int) -> np.ndarray:
-    """(n_clusters,) float64 scores in [0, 1] of clusters, each an array of vertices.
+def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:
+    """Score clusters by their connectivity.
 
     The connectivity score of the paper's supplement over 2 K, the most that it can be: how much of the K
     edges of a member, in and out, stays inside the cluster, on average.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        The graph.
+    clusters : list of arrays of int
+        The vertices of each cluster.
+    n_neighbors : int
+        K.
+
+    Returns
+    -------
+    (n_clusters,) float64
+        The scores, in [0, 1].
     """
     labels = np.full(graph.n_samples, -1, np.int64)
     for k, members in enumerate(clusters):
@@ -127,11 +175,22 @@ def cluster_scores(graph: AffinityGraph, clusters: list[np.ndarray], n_neighbors
     return scores
 
 
-def above_largest_gap(scores: np.ndarray, min_score: float = 0.0) -> np.ndarray:
-    """(n_clusters,) bool: the clusters above the largest gap between consecutive scores.
+def above_largest_gap(scores: Array, min_score: float = 0.0) -> Bools:
+    """Find the clusters above the largest gap between consecutive scores.
 
-    The gap below the lowest score, down to 0, counts as well. None are where even the highest is below
-    min_score.
+    The gap below the lowest score, down to 0, counts as well.
+
+    Parameters
+    ----------
+    scores : (n_clusters,) float64
+        Scores in any order.
+    min_score : float
+        Where even the highest score is below this, no cluster is above the gap.
+
+    Returns
+    -------
+    (n_clusters,) bool
+        Whether a cluster is above it.
     """
     if len(scores) == 0 or scores.max() < min_score:
         return np.zeros(len(scores), bool)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
+from matching._types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors, nearest_in_both, nearest_in_other_parts
 from matching.errors import check_at_least
@@ -32,24 +33,24 @@ LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted 
 class GraphConfig:
     """How correspondences are compared.
 
-    Attributes
+    Parameters
     ----------
     scale : float
-        s, pixels: how far apart the points of two matches of one object are from where the other's map
-        takes them.
+        s, pixels: how far apart the points of two matches of one object are from where the other's map takes
+        them.
     slope : float
-        Pixels more, a pixel of gap.
+        Added to the scale for each pixel of separation, pixels.
     coarseness : float
         How many times less accurate the maps of single features are.
     ridge : float
         Square pixels: variance of the points over that of a single feature's map, which the fitted map is
         drawn towards. Points are off by 2 pixels, maps by a tenth.
     nearness : float
-        Pixels of distance a pixel of gap, on top of d_ij where neighbours are chosen: on a rigid object all
-        d_ij are about 0, and the nearest matches tell most.
+        Pixels of distance a pixel of separation, added to d_ij where neighbours are chosen: on a rigid object
+        all d_ij are about 0, and the nearest matches say most.
     rounds : int
-        Of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of the
-        features stay.
+        Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
+        the features stay.
     n_candidates : int or None
         Neighbours are chosen among so many correspondences nearest in both images; None: among all, in a
         time that grows with the square of their number.
@@ -63,7 +64,7 @@ class GraphConfig:
     rounds: int = 4
     n_candidates: int | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.n_candidates is not None:
             check_at_least(self, n_candidates=1)
         check_at_least(self, scale=1e-3, slope=0, coarseness=1e-3, ridge=1e-3, nearness=0, rounds=0)
@@ -74,23 +75,25 @@ def build_graph(
     n_neighbors: int,
     config: GraphConfig,
     n_threads: int = 1,
-    parts: np.ndarray | None = None,
+    parts: Array | None = None,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """The graph of correspondences.
+    """Build the graph of correspondences.
 
     Parameters
     ----------
     correspondences : Correspondences
+        The vertices.
     n_neighbors : int
         K; fewer where there are fewer.
     config : GraphConfig
+        How correspondences are compared.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
     parts : (m,) array of int, optional
         Edges lead to correspondences of another part only.
     reach : float
-        Pixels: edges over a wider gap have no weight.
+        Edges over a wider gap have no weight, pixels.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def build_graph(
     fitted = fit_local_maps(correspondences, knn, weights, config)
     if parts is not None:
         k = min(k, len(parts) - int(np.bincount(parts).max()))
-        if among is not None:
+        if config.n_candidates is not None:
             among = nearest_in_other_parts(
                 fitted, parts, max(config.n_candidates, k), _radius(fitted, parts, reach)
             )
@@ -119,7 +122,7 @@ def build_graph(
     return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
 
 
-def _radius(correspondences, parts, reach):
+def _radius(correspondences: Correspondences, parts: Array, reach: float) -> float:
     """The farthest in either image that is within reach in pixels of the image where an object is smaller."""
     growth = [np.median(correspondences.growth[parts == p]) for p in range(parts.max() + 1)]
     return reach * float(np.max(np.maximum(growth, np.reciprocal(growth))))
@@ -127,21 +130,54 @@ def _radius(correspondences, parts, reach):
 
 def edge_weights(
     correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float, reach: float = np.inf
-) -> np.ndarray:
-    """w_ij of each edge: (m, K) float64."""
+) -> Floats:
+    """The weights w_ij of the edges of a graph.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The vertices.
+    knn : KnnGraph
+        The nearest neighbours of each, by ACC distance.
+    scale, slope : float
+        The standard deviation at no separation, pixels, and its growth a pixel of separation.
+    reach : float
+        Edges over a wider gap have no weight, pixels.
+
+    Returns
+    -------
+    (m, K) float64
+        The weights.
+    """
     c, weights = correspondences, np.empty(knn.indices.shape)
     _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
     return weights
 
 
 def fit_local_maps(
-    correspondences: Correspondences, knn: KnnGraph, weights: np.ndarray, config: GraphConfig
+    correspondences: Correspondences, knn: KnnGraph, weights: Array, config: GraphConfig
 ) -> Correspondences:
-    """The correspondences with the affine maps that their neighbours' displacements tell.
+    """Fit an affine map to the displacements of each correspondence's neighbours.
 
     Each map, and an offset for the accuracy of the point itself, is fitted to the displacements of the K
     neighbours by weighted least squares, drawn towards the correspondence's own map. Where the neighbours
     have no weight, the own map stays; so it does where the fitted one is singular or turned over.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    knn : KnnGraph
+        The nearest neighbours of each.
+    weights : (m, K) float64
+        Their weights.
+    config : GraphConfig
+        Settings of the fit.
+
+    Returns
+    -------
+    Correspondences
+        The correspondences with the fitted maps.
     """
     c, maps = correspondences, np.empty_like(correspondences.maps)
     own = np.ascontiguousarray(c.maps)
@@ -153,7 +189,7 @@ def fit_local_maps(
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
 
 
-def _affinity_graph(knn: KnnGraph, weights: np.ndarray) -> AffinityGraph:
+def _affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
     m, k = knn.indices.shape
     there = knn.indices >= 0
     if not there.all():

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._types import Array, Floats
 from matching.grouping import _vote_kernels
 
 ROUNDS = 2  # of the fit to the neighbours that agree with the chosen map
@@ -25,9 +26,10 @@ MOST_CHANGE = 30.0  # of lengths: a map that shrinks or stretches more comes fro
 class LocalMaps:
     """Maps around m matches, and how well they explain the k neighbours of each.
 
-    Attributes
+    Parameters
     ----------
     maps : (m, 2, 2) float64
+        The maps.
     support : (m,) float64
         Share of the neighbours that is explained, in [0, 1].
     residual : (m,) float64
@@ -36,32 +38,33 @@ class LocalMaps:
         How far away the farthest of the neighbours is, in the image where that is more.
     """
 
-    maps: np.ndarray
-    support: np.ndarray
-    residual: np.ndarray
-    gap: np.ndarray
+    maps: Floats
+    support: Floats
+    residual: Floats
+    gap: Floats
 
 
 def vote_for_maps(
-    xy0: np.ndarray,
-    xy1: np.ndarray,
-    near: np.ndarray,
-    floor: float,
-    slope: float,
-    own: np.ndarray | None = None,
+    xy0: Array, xy1: Array, near: Array, floor: float, slope: float, own: Array | None = None
 ) -> LocalMaps:
-    """The maps around matches that their neighbours agree on.
+    """Find a similarity map around each match that its neighbours agree on.
 
     Parameters
     ----------
     xy0, xy1 : (m, 2) float64
+        Points of either picture, pixels.
     near : (m, k) int64
         The neighbours of each.
     floor, slope : float
-        Of sigma.
+        Of sigma, which is the root of floor^2 + (slope gap)^2.
     own : (m, 2, 2) float64, optional
         The maps that the features themselves predict: each stays where it explains no less, or where most of
         the neighbours are explained by none.
+
+    Returns
+    -------
+    LocalMaps
+        The maps, and how well they explain the neighbours.
     """
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
@@ -76,11 +79,22 @@ def vote_for_maps(
 
 
 def better_of(first: LocalMaps, second: LocalMaps) -> LocalMaps:
-    """Of two maps around each match the one that explains more of its neighbours; the first where both do."""
+    """Choose the map around each match that explains more of its neighbours.
+
+    Parameters
+    ----------
+    first, second : LocalMaps
+        Two maps around each match; where both explain as much, the first is chosen.
+
+    Returns
+    -------
+    LocalMaps
+        The chosen maps.
+    """
     return _chosen(second.support > first.support, second, first)
 
 
-def _chosen(which, ones, others):
+def _chosen(which: Array, ones: LocalMaps, others: LocalMaps) -> LocalMaps:
     return LocalMaps(
         np.where(which[:, None, None], ones.maps, others.maps),
         *(
@@ -90,7 +104,7 @@ def _chosen(which, ones, others):
     )
 
 
-def _explained(xy0, xy1, near, floor, slope, maps):
+def _explained(xy0: Array, xy1: Array, near: Array, floor: float, slope: float, maps: Array) -> LocalMaps:
     u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
     residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
     gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))

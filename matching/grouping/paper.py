@@ -12,17 +12,28 @@ an edge inside it is no object.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 import gdl_core
+from matching._types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.objects import Groups
 
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+
 
 def group_by_paper(
-    correspondences: Correspondences, n_listed: int, config, n_threads: int = 1, cluster=cluster_graph
+    correspondences: Correspondences,
+    n_listed: int,
+    config: MatchConfig,
+    n_threads: int = 1,
+    cluster: Callable[..., Ints] = cluster_graph,
 ) -> Groups:
     """Group correspondences into objects by the paper's text.
 
@@ -31,12 +42,18 @@ def group_by_paper(
     correspondences : Correspondences
         The first n_listed are clustered; the text has no use for the rest, which are outliers.
     n_listed : int
+        How many are clustered.
     config : MatchConfig
         Of which only `clustering` counts.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
     cluster : callable
         Another method in place of graph degree linkage, as in `matching.grouping.group`.
+
+    Returns
+    -------
+    Groups
+        The objects and their scores.
     """
     labels = np.full(len(correspondences), -1, np.int64)
     if n_listed < 2:
@@ -57,10 +74,23 @@ def group_by_paper(
     return Groups(labels, scores[order])
 
 
-def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> np.ndarray:
-    """Labels (m,) int64: the weakly connected components of the K0-nearest-neighbour graph.
+def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
+    """Label the weakly connected components of the K0-nearest-neighbour graph.
 
     Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0
     leaves every correspondence a cluster of its own.
+
+    Parameters
+    ----------
+    knn : KnnGraph
+        The nearest neighbours of each vertex.
+    config : ClusteringConfig
+        K0 and n_T.
+
+    Returns
+    -------
+    (m,) int64
+        Labels of the initial clusters.
     """
+    assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching._types import Array, Bools, Floats
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import agree, nearest_others
 from matching.errors import check_at_least
@@ -31,7 +32,7 @@ class SmoothMapConfig:
 
     All lengths are pixels of the image where the object is smaller.
 
-    Attributes
+    Parameters
     ----------
     n_neighbors : int
         Matches that a prediction is made from.
@@ -50,6 +51,7 @@ class SmoothMapConfig:
         Share of the object's matches nearby that a joining match must agree with, by its own affine map:
         places alone let outliers join.
     rounds : int
+        How often matches leave and join; 0: none do.
     """
 
     n_neighbors: int = 12
@@ -61,20 +63,37 @@ class SmoothMapConfig:
     agreeing: float = 0.25
     rounds: int = 3
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, spread=0)
         check_at_least(self, most_bend=0, reach=0, agreeing=0, rounds=0)
 
 
 def refine_objects(
     correspondences: Correspondences,
-    objects: list[np.ndarray],
-    free: np.ndarray,
+    objects: list[Array],
+    free: Array,
     config: SmoothMapConfig,
     graph: GraphConfig,
-) -> list[np.ndarray]:
-    """The objects, arrays of rows, without the matches that their smooth maps do not explain, and with the
-    free rows that they do explain. The first object chooses first.
+) -> list[Array]:
+    """Remove the matches that the smooth map of their object does not explain, and add others that it does.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        All matches.
+    objects : list of arrays of int
+        Rows of each object's matches. The first object chooses first.
+    free : array of int
+        Rows that may join.
+    config : SmoothMapConfig
+        What a smooth map explains.
+    graph : GraphConfig
+        When two matches agree.
+
+    Returns
+    -------
+    list of arrays of int
+        Rows of each object's matches.
     """
     available = np.zeros(len(correspondences), bool)
     available[free] = True
@@ -99,7 +118,7 @@ def refine_objects(
     return refined
 
 
-def _of_members(correspondences, members, config):
+def _of_members(correspondences: Correspondences, members: Array, config: SmoothMapConfig) -> Floats:
     """Residuals and deviations (n,) of the members, the larger of both directions."""
     x, y = _points(correspondences, members, magnification(correspondences[members]))
     k = min(config.n_neighbors, len(members) - 1)
@@ -108,7 +127,14 @@ def _of_members(correspondences, members, config):
     return np.maximum(there, back)
 
 
-def _joining(correspondences, members, others, bend, config, graph):
+def _joining(
+    correspondences: Correspondences,
+    members: Array,
+    others: Array,
+    bend: float,
+    config: SmoothMapConfig,
+    graph: GraphConfig,
+) -> Array:
     """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
     matches around.
     """
@@ -126,31 +152,39 @@ def _joining(correspondences, members, others, bend, config, graph):
         residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
         explained = residual < _tolerance(bend, deviation, config)
         rows, nearest = rows[explained], nearest[explained]
-        others, at, near = others[rows], [xy[rows] for xy in at], np.hstack([near[rows], nearest])
+        others, at, near = others[rows], (at[0][rows], at[1][rows]), np.hstack([near[rows], nearest])
     return others[_agreeing_share(correspondences, members, others, near, graph) >= config.agreeing]
 
 
-def _agreeing_share(correspondences, members, others, near, config):
+def _agreeing_share(
+    correspondences: Correspondences, members: Array, others: Array, near: Array, config: GraphConfig
+) -> Floats:
     """(q,) the share of the members near (q, k) that each of `others` agrees with."""
     i, j = np.repeat(others, near.shape[1]), members[near.ravel()]
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    return agree(correspondences, i, j, *coarse).reshape(near.shape).mean(axis=1)
+    return np.asarray(agree(correspondences, i, j, *coarse).reshape(near.shape).mean(axis=1))
 
 
-def _points(correspondences, members, scale):
+def _points(
+    correspondences: Correspondences, members: Array, scale: tuple[float, float]
+) -> tuple[Floats, Floats]:
     return correspondences.xy0[members] / scale[0], correspondences.xy1[members] / scale[1]
 
 
-def _tolerance(bend, deviation, config):
+def _tolerance(bend: float, deviation: Floats, config: SmoothMapConfig) -> Floats:
     return np.maximum(config.tolerance, config.spread * bend * deviation)
 
 
-def _in_box(points, others, reach):
+def _in_box(points: Array, others: Array, reach: float) -> Bools:
     """(n,) bool: whether a point lies within reach of the box around the others."""
-    return ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
+    return np.asarray(
+        ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
+    )
 
 
-def spline_residuals(x, y, near, smoothing, at=None):
+def spline_residuals(
+    x: Array, y: Array, near: Array, smoothing: float, at: tuple[Array, Array] | None = None
+) -> tuple[Floats, Floats]:
     """How far correspondences are from where the smooth map of their neighbours takes them.
 
     The spline is f(p) = sum_j c_j phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) +
@@ -163,14 +197,17 @@ def spline_residuals(x, y, near, smoothing, at=None):
     near : (q, k) int64
         The neighbours of each correspondence.
     smoothing : float
+        Square pixels: variance of the points over that of the bends.
     at : pair of (q, 2) float64, optional
         The correspondences' own points, by default x and y themselves.
 
     Returns
     -------
-    residual, deviation : (q,) float64
-        The distance, and its standard deviation in units of the bends: the square root of the kriging
-        variance for phi, and the smoothing on top.
+    residual : (q,) float64
+        The distances.
+    deviation : (q,) float64
+        Their standard deviations in units of the bends: the square root of the kriging variance for phi, and
+        the smoothing on top.
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))

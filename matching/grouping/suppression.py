@@ -8,12 +8,14 @@ front of a matched background stands where that has no matches.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from matching._types import Array, Bools, Ints
 from matching.errors import check_at_least
 
 REACH = 15.0  # pixels
@@ -24,10 +26,10 @@ NEIGHBORS = 4  # of a match: where matches are sparse, it covers as far as these
 class SuppressionConfig:
     """When an object is contained in others.
 
-    Attributes
+    Parameters
     ----------
     share : float
-        Of its points, in both images, that lie amid matches of larger objects.
+        Share of its points, in both images, that lie amid matches of larger objects.
     by_one : bool
         Whether one larger object must hold that share in both images: where two things stand twice in either
         image, each of the four objects lies amid others in both.
@@ -39,18 +41,38 @@ class SuppressionConfig:
     by_one: bool = False
     reach: float = REACH
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, share=0, reach=0)
 
 
-def find_uncovered(xy0, xy1, parts, share, by_one=False, reach=REACH):
-    """The numbers of the parts that have a place of their own, rising.
+def find_uncovered(
+    xy0: Array, xy1: Array, parts: Sequence[Array], share: float, by_one: bool = False, reach: float = REACH
+) -> Ints:
+    """Find the parts that are not contained in stronger ones.
 
-    parts : arrays of rows of xy0, xy1 (m, 2), the strongest first. A part has none if in BOTH pictures at
-        least `share` of its points are covered by matches of stronger parts that have one, of one of them if
-        `by_one`.
+    A part is contained where in BOTH pictures at least `share` of its points are covered by matches of
+    stronger parts that are not.
+
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) array
+        Points of either picture, pixels.
+    parts : sequence of arrays of int
+        Rows of each part's matches, the strongest part first.
+    share : float
+        In [0, 1].
+    by_one : bool
+        Whether one stronger part must cover them in both pictures.
+    reach : float
+        From a point to a match that covers it, pixels, at least.
+
+    Returns
+    -------
+    (k,) int64
+        Rising numbers of the parts that are not contained.
     """
-    kept, places = [], ([], [])
+    kept: list[int] = []
+    places: tuple[list[_Place], list[_Place]] = [], []
     for k, part in enumerate(parts):
         points = xy0[part], xy1[part]
         coverings = [([a], [b]) for a, b in zip(*places, strict=True)] if by_one else [places]
@@ -65,12 +87,25 @@ def find_uncovered(xy0, xy1, parts, share, by_one=False, reach=REACH):
     return np.array(kept, np.int64)
 
 
-def amid(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """(n,) bool: which of the points (n, 2) lie amid others (k, 2) of the same picture."""
+def amid(points: Array, others: Array) -> Bools:
+    """Test which points lie amid others of the same picture.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others.
+
+    Returns
+    -------
+    (n,) bool
+        Whether a point does.
+    """
     return _Place(others, REACH).covers(points)
 
 
-def _covered(places, points):
+def _covered(places: Sequence[_Place], points: Array) -> Bools:
     """(n,) bool: which of the points one of the places covers."""
     covered = np.zeros(len(points), bool)
     for place in places:
@@ -82,21 +117,22 @@ def _covered(places, points):
 class _Place:
     """Where a part is in one picture."""
 
-    def __init__(self, points, least):
+    def __init__(self, points: Array, least: float) -> None:
         self.points, self.least = points, least
         self.low, self.high = points.min(axis=0), points.max(axis=0)
 
     @cached_property
-    def tree(self):
+    def tree(self) -> cKDTree:
         return cKDTree(np.unique(np.rint(self.points), axis=0))
 
     @cached_property
-    def reach(self):
+    def reach(self) -> float:
         k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
         return max(self.least, float(np.median(self.tree.query(self.tree.data, [k])[0])))
 
-    def covers(self, points):
-        covered = ((points > self.low - self.least) & (points < self.high + self.least)).all(axis=1)
+    def covers(self, points: Array) -> Bools:
+        inside = (points > self.low - self.least) & (points < self.high + self.least)
+        covered: Bools = inside.all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
             covered[covered] = np.isfinite(gap)

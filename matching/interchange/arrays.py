@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange.keypoints import keypoint_sets, one_pair, points, to_array
 from matching.interchange.records import (
     KeypointSet,
     PairMatches,
+    Sizes,
     join_keypoints,
     score_from_confidence,
     useful_frames,
@@ -45,11 +47,12 @@ BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where 
 
 
 def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -> PairMatches:
-    """The matches between two images that another program has found.
+    """Take the matches between two images that another program has found.
 
     Parameters
     ----------
-    matches : one of
+    matches : mapping, array-like, tensor or sequence of cv2.DMatch
+        One of:
 
         * a dictionary of LightGlue or SuperGlue: `matches` (n, 2) or `matches0` (n0,), -1 for none; with
           `keypoints0`, `keypoints1` in it or as arguments;
@@ -60,12 +63,14 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
         * OpenCV's matches: a list of `DMatch`, or a list of lists as `knnMatch` gives it.
 
         Arrays may be lists or tensors, and have a batch dimension of one pair.
-    keypoints0, keypoints1 : keypoints of image 0 and image 1, where `matches` has only their indices
-        An array (n, 2), LightGlue's or hloc's dictionary of features, or OpenCV's list of `KeyPoint`.
+    keypoints0, keypoints1 : array, mapping or sequence of cv2.KeyPoint, optional
+        Keypoints of image 0 and image 1, where `matches` has only their indices: an array (n, 2), LightGlue's
+        or hloc's dictionary of features, or OpenCV's list of `KeyPoint`.
 
     Returns
     -------
     PairMatches
+        The matches.
 
     Raises
     ------
@@ -90,18 +95,36 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
 
 
-def from_table(table: np.ndarray, source: str) -> PairMatches:
-    """The matches of an array (n, 4) or (n, 5): x0, y0, x1, y1 and a score, smaller is better."""
+def from_table(table: Array, source: str) -> PairMatches:
+    """Take matches from the rows of an array: x0, y0, x1, y1 and perhaps a score, smaller is better.
+
+    Parameters
+    ----------
+    table : (n, 4) or (n, 5) array
+        The matches.
+    source : str
+        What errors call it.
+
+    Returns
+    -------
+    PairMatches
+        The matches.
+
+    Raises
+    ------
+    InputError
+        Where the shape is another one.
+    """
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {table.shape}")
     table = table.astype(np.float64)
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
 
 
-def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatches:
-    for name in BATCHES:
-        if name in found and len(np.unique(to_array(found[name], name))) > 1:
-            raise InputError(f"{name}: holds matches of several pairs; give those of one")
+def _from_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
+    for batch in BATCHES:
+        if batch in found and len(np.unique(to_array(found[batch], batch))) > 1:
+            raise InputError(f"{batch}: holds matches of several pairs; give those of one")
     name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
     if name is None:
         return _from_points(found)
@@ -116,7 +139,7 @@ def _from_mapping(found: Mapping, keypoints0: Any, keypoints1: Any) -> PairMatch
     return join_keypoints(keypoints, indices, score, name)
 
 
-def _from_points(found: Mapping) -> PairMatches:
+def _from_points(found: Mapping[str, Any]) -> PairMatches:
     names = next((p for p in POINTS if all(found.get(name) is not None for name in p)), None)
     if names is None:
         known = ", ".join(str(name) for name in found) or "nothing"
@@ -133,27 +156,29 @@ def _from_points(found: Mapping) -> PairMatches:
     pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
     if all(found.get(f"frames{k}") is not None for k in range(2)):
         frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
-        return replace(pair, **dict(zip(("frames0", "frames1"), useful_frames(*frames), strict=True)))
+        frames0, frames1 = useful_frames(*frames)
+        return replace(pair, frames0=frames0, frames1=frames1)
     return pair
 
 
-def _sizes(found):
+def _sizes(found: Mapping[str, Any]) -> Sizes | None:
     if found.get("sizes") is None:
         return None
     sizes = to_array(found["sizes"], "sizes")
     if sizes.shape != (2, 2):
         raise InputError(f"sizes: must be ((height0, width0), (height1, width1)), got shape {sizes.shape}")
-    return tuple(tuple(int(n) for n in size) for size in sizes)
+    (height0, width0), (height1, width1) = ((int(n) for n in size) for size in sizes)
+    return (height0, width0), (height1, width1)
 
 
-def _frames(value, name, n):
+def _frames(value: Any, name: str, n: int) -> Array:
     frames = to_array(value, name)
     if frames.shape != (n, 2, 2):
         raise InputError(f"{name}: must have shape {(n, 2, 2)}, got {frames.shape}")
     return frames.astype(np.float64)
 
 
-def _score(found: Mapping, rows: Any, n: int) -> np.ndarray | None:
+def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
     """The scores of `rows` of n, smaller better; None where there are none of this length."""
     names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
     names.append(("matching_scores0", True))
@@ -168,7 +193,7 @@ def _score(found: Mapping, rows: Any, n: int) -> np.ndarray | None:
     return None
 
 
-def _indices(array: np.ndarray, name: str) -> tuple[np.ndarray, Any]:
+def _indices(array: Array, name: str) -> tuple[Array, Any]:
     """The pairs of indices (n, 2) of an array of them, or of one with the partner of each keypoint; and the
     rows they come from.
     """
@@ -181,9 +206,30 @@ def _indices(array: np.ndarray, name: str) -> tuple[np.ndarray, Any]:
     return partner_indices(array.ravel(), name)
 
 
-def partner_indices(partner: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of indices (n, 2) of an array with the partner of each keypoint, -1 for none; and their rows.
+def partner_indices(partner: Array, name: str) -> tuple[Array, Array]:
+    """Convert the partners of keypoints to pairs of indices.
 
+    Parameters
+    ----------
+    partner : (n0,) array of int
+        The partner of each keypoint, -1 for none.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    indices : (n, 2) int64
+        The pairs.
+    rows : (n,) int64
+        The keypoints of image 0 that they come from.
+
+    Raises
+    ------
+    InputError
+        Where a partner is below -1.
+
+    Examples
+    --------
     >>> partner_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
     [[1, 7], [2, 3]]
     """
@@ -197,13 +243,13 @@ def partner_indices(partner: np.ndarray, name: str) -> tuple[np.ndarray, np.ndar
     return np.column_stack([rows, partner[rows]]), rows
 
 
-def _is_opencv(matches: Sequence) -> bool:
+def _is_opencv(matches: Sequence[Any]) -> bool:
     """Whether a list holds `DMatch`, or lists or tuples of them, some of which may be empty."""
     flat = chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches)
     return hasattr(next(flat, None), "queryIdx")
 
 
-def _from_opencv(matches: Sequence, keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
+def _from_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
     flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
     if len({m.imgIdx for m in flat}) > 1:
         raise InputError("matches: holds matches with several train images; give those with one")

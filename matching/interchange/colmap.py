@@ -13,9 +13,12 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange.records import (
     KeypointSet,
@@ -33,8 +36,19 @@ GEOMETRIES = "two_view_geometries"
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
-    """The id and the matches of each pair in a database, in the order of their ids. Matches are those before
-    the geometric verification, which keeps one motion only.
+    """Read the matches of each pair in a database of COLMAP, in the order of the pairs' ids.
+
+    Matches are those before the geometric verification, which keeps one motion only.
+
+    Parameters
+    ----------
+    path : Path
+        The database.
+
+    Yields
+    ------
+    tuple of int and PairMatches
+        The id and the matches of a pair.
 
     Raises
     ------
@@ -50,7 +64,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
         }
 
         @lru_cache(CACHED_IMAGES)
-        def keypoints(number):
+        def keypoints(number: int) -> KeypointSet:
             row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
             return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
 
@@ -67,15 +81,15 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
             row = database.execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", (pair_id,))
             indices = _blob(source, row.fetchone(), np.uint32, (2,)).astype(np.int64)
-            names = tuple(images[n][0] for n in numbers)
+            names = images[numbers[0]][0], images[numbers[1]][0]
             pair = join_keypoints(
-                tuple(keypoints(n) for n in numbers), indices, None, " - ".join((str(path), *names))
+                (keypoints(numbers[0]), keypoints(numbers[1])), indices, None, " - ".join((str(path), *names))
             )
             yield pair_id, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, np.ndarray]]) -> None:
-    """Write a copy of the database at `path` to `target`, without the outliers of its pairs.
+def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]]) -> None:
+    """Write a copy of a database of COLMAP without the outliers of its pairs.
 
     `matches` and `two_view_geometries` have the matches of all groups of a pair: those of a plane or of one
     rigid motion with its matrix, several groups as multiple geometries. Tables `two_view_geometries_0`,
@@ -83,8 +97,12 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
 
     Parameters
     ----------
-    path, target : the database, and a file that does not exist
-    groups : id of a pair -> its matches as `read_colmap` gave them, and the group of each, -1 for outliers
+    path : Path
+        The database.
+    target : Path
+        A file that does not exist.
+    groups : mapping of int to (PairMatches, (n,) array of int)
+        By the id of a pair, its matches as `read_colmap` gave them, and the group of each, -1 for outliers.
     """
     with _opened(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
@@ -92,7 +110,7 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
         for pair_id, (pair, cluster) in groups.items():
             copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
-            kept = pair.indices[cluster >= 0].astype("<u4")
+            kept = _indices(pair)[cluster >= 0].astype("<u4")
             copy.execute(
                 "UPDATE matches SET rows = ?, cols = 2, data = ? WHERE pair_id = ?",
                 (len(kept), kept.tobytes(), pair_id),
@@ -114,21 +132,26 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
 
 
 def _insert_geometry(
-    database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: np.ndarray, n_groups: int
+    database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: Array, n_groups: int
 ) -> None:
     """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
     config, fundamental, homography = (MULTIPLE if n_groups else DEGENERATE), None, None
     if n_groups == 1:
         points = pair.xy0[rows] + HALF_PIXEL, pair.xy1[rows] + HALF_PIXEL
         config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])
-    matches = pair.indices[rows].astype("<u4")
+    matches = _indices(pair)[rows].astype("<u4")
     database.execute(
         f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
         (pair_id, len(matches), matches.tobytes(), config, fundamental, homography),
     )
 
 
-def _keypoints(source: str, row: tuple | None, size: tuple[int, int] | None) -> KeypointSet:
+def _indices(pair: PairMatches) -> Array:
+    assert pair.indices is not None  # `read_colmap` gives them
+    return pair.indices
+
+
+def _keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] | None) -> KeypointSet:
     if row is None:
         return KeypointSet(np.empty((0, 2)), None, size)
     table = _blob(source, row, np.float32, (2, 4, 6)).astype(np.float64)
@@ -140,17 +163,17 @@ def _keypoints(source: str, row: tuple | None, size: tuple[int, int] | None) -> 
     return KeypointSet(table[:, :2] - HALF_PIXEL, frames, size)
 
 
-def _blob(source: str, row: tuple, kind: type, widths: tuple[int, ...]) -> np.ndarray:
+def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int, ...]) -> Array:
     """The array (rows, cols) of a row of keypoints or matches."""
     n, width, data = row
     if not (isinstance(n, int) and isinstance(width, int) and isinstance(data, bytes | None)):
         raise InputError(f"{source}: is damaged (rows, cols and data are {row})"[:300])
     if width not in widths:
         raise InputError(f"{source}: must have {' or '.join(map(str, widths))} columns, got {width}")
-    kind = np.dtype(kind).newbyteorder("<")
-    if len(data or b"") != n * width * kind.itemsize:
+    number = np.dtype(kind).newbyteorder("<")
+    if len(data or b"") != n * width * number.itemsize:
         raise InputError(f"{source}: is damaged ({len(data or b'')} bytes for {n} x {width} numbers)")
-    return np.frombuffer(data or b"", kind).reshape(n, width)
+    return np.frombuffer(data or b"", number).reshape(n, width)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
@@ -35,11 +34,14 @@ MANY = ("hloc", "colmap")  # kinds that hold many pairs
 class MatchFile:
     """A file of matches.
 
-    Attributes
+    Parameters
     ----------
     path : Path
-    kind : "npz", "text", "hloc" or "colmap"
-    features : hloc's file of features, or None
+        The file.
+    kind : str
+        "npz", "text", "hloc" or "colmap".
+    features : Path, optional
+        hloc's file of features.
     """
 
     path: Path
@@ -52,7 +54,13 @@ class MatchFile:
         return self.kind in MANY
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
-        """The key and the matches of each pair."""
+        """Read the matches of each pair.
+
+        Yields
+        ------
+        tuple of object and PairMatches
+            The key and the matches of a pair.
+        """
         if self.kind == "hloc":
             yield from hloc.read_hloc(self.path, self.features)
         elif self.kind == "colmap":
@@ -61,14 +69,32 @@ class MatchFile:
             yield None, {"npz": read_npz, "text": read_text}[self.kind](self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
-        """The key and the matches of the pair of two images, and whether they are in the other order there.
+        """Read the matches of the pair of two images; of a file with one pair, this one.
 
-        Raises InputError where there is none. Of a file with one pair, it is this one.
+        Parameters
+        ----------
+        images : sequence of Path
+            The two images.
+
+        Returns
+        -------
+        key : object
+            The key of the pair.
+        pair : PairMatches
+            Its matches.
+        is_swapped : bool
+            Whether the images are in the other order there.
+
+        Raises
+        ------
+        InputError
+            Where there is no such pair.
         """
         if not self.holds_many:
             [(key, pair)] = self.pairs()
             return key, pair, False
         for key, pair in self.pairs():
+            assert pair.names is not None  # files of many pairs have them
             for names in (pair.names, pair.names[::-1]):
                 if all(_is_named(path, name) for path, name in zip(images, names, strict=True)):
                     return key, pair, names != pair.names
@@ -79,10 +105,18 @@ class MatchFile:
         """The names of the files that `groups` gives."""
         return {"hloc": ("groups.h5",), "colmap": ("groups.db",)}.get(self.kind, ())
 
-    def groups(self, labels: Mapping[Any, tuple[PairMatches, np.ndarray]]) -> dict[str, Content]:
-        """The files with the groups in the form that the matches came in, file name -> content.
+    def groups(self, labels: Mapping[Any, tuple[PairMatches, Array]]) -> dict[str, Content]:
+        """Make the files with the groups in the form that the matches came in.
 
-        labels : key of a pair -> its matches, and the group of each, -1 for outliers
+        Parameters
+        ----------
+        labels : mapping of object to (PairMatches, (n,) array of int)
+            By the key of a pair, its matches, and the group of each, -1 for outliers.
+
+        Returns
+        -------
+        dict of str to bytes or callable
+            The content of each file, by its name.
         """
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels)}
@@ -98,7 +132,25 @@ def _is_named(path: Path, name: str) -> bool:
 
 
 def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:
-    """The MatchFile at a path. Raises InputError where there is none, or its kind is not known."""
+    """Find a file of matches, and of which kind it is.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    features : str or Path, optional
+        hloc's file of features.
+
+    Returns
+    -------
+    MatchFile
+        The file.
+
+    Raises
+    ------
+    InputError
+        Where there is none, or its kind is not known.
+    """
     path, features = Path(path), None if features is None else Path(features)
     for given in (path, features):
         if given is not None and not exists(given):
@@ -116,13 +168,20 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
 
 
 def read_matches(path: str | Path, *, features: str | Path | None = None) -> list[PairMatches]:
-    """The matches in a file that another program wrote, a PairMatches each pair.
+    r"""Read the matches in a file that another program wrote.
 
     Parameters
     ----------
-    path : .npz with arrays named as `matches_from` knows them; .csv or .txt with x0 y0 x1 y1 [score] a line;
-        hloc's matches (.h5); COLMAP's database (.db)
-    features : hloc's features (.h5), which matches other than those of dense matchers need
+    path : str or Path
+        An .npz with arrays named as `matches_from` knows them; .csv or .txt with x0 y0 x1 y1 [score] a line;
+        hloc's matches (.h5); COLMAP's database (.db).
+    features : str or Path, optional
+        hloc's features (.h5), which matches other than those of dense matchers need.
+
+    Returns
+    -------
+    list of PairMatches
+        The matches of each pair.
 
     Raises
     ------
@@ -134,7 +193,7 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "matches.csv")
-    ...     _ = path.write_text("x0,y0,x1,y1\\n10,20,30,40\\n")
+    ...     _ = path.write_text("x0,y0,x1,y1\n10,20,30,40\n")
     ...     [pair] = read_matches(path)
     >>> pair.xy0.tolist(), pair.xy1.tolist()
     ([[10.0, 20.0]], [[30.0, 40.0]])

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import partner_indices
 from matching.interchange.records import (
@@ -35,7 +36,17 @@ from matching.interchange.records import (
 
 @dataclass(frozen=True)
 class StoredPair:
-    """A pair of a matches file: its group, the names of its images, and whether it is read as dense."""
+    """A pair of a matches file.
+
+    Parameters
+    ----------
+    group : str
+        Its group in the file.
+    names : pair of str
+        The names of its images.
+    is_dense : bool
+        Whether it is read as matches of a dense matcher.
+    """
 
     group: str
     names: tuple[str, str]
@@ -43,12 +54,19 @@ class StoredPair:
 
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
-    """The group and the matches of each pair of a matches file.
+    """Read the matches of each pair of a matches file.
 
     Parameters
     ----------
-    path : matches file
-    features : features file; without it, only the matches of dense matchers can be read
+    path : Path
+        The matches file.
+    features : Path, optional
+        The features file; without it, only the matches of dense matchers can be read.
+
+    Yields
+    ------
+    tuple of str and PairMatches
+        The group and the matches of a pair.
 
     Raises
     ------
@@ -67,12 +85,16 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
                 if pair.is_dense:
                     yield pair.group, _dense_matches(source, file[pair.group], pair.names)
                 else:
-                    keypoints = tuple(_keypoints(features, feature_file, name) for name in pair.names)
+                    name0, name1 = pair.names
+                    keypoints = (
+                        _keypoints(features, feature_file, name0),
+                        _keypoints(features, feature_file, name1),
+                    )
                     yield pair.group, _sparse_matches(source, file[pair.group], keypoints, pair.names)
 
 
-def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, np.ndarray]]) -> bytes:
-    """The content of groups.h5: the matches file without the outliers, and the groups of the other matches.
+def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
+    """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
 
     `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the
     group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
@@ -80,8 +102,16 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, np.ndarray]]
 
     Parameters
     ----------
-    path : the matches file
-    labels : group of the file -> its matches as `read_hloc` gave them, and the group of each, -1 for outliers
+    path : Path
+        The matches file.
+    labels : mapping of str to (PairMatches, (n,) array of int)
+        By the group of the file, its matches as `read_hloc` gave them, and the group of each, -1 for
+        outliers.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
     """
     buffer = io.BytesIO()
     with _opened(path) as file, _h5py().File(buffer, "w") as written:
@@ -114,7 +144,7 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     """
     groups, has_keypoints = [], False
 
-    def visit(name, item):
+    def visit(name: str, item: Any) -> None:
         nonlocal has_keypoints
         if not hasattr(item, "keys"):
             return
@@ -135,11 +165,12 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
 def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] | None) -> StoredPair:
     can_be_dense = {"keypoints0", "keypoints1"} <= set(item)
     known = {} if names is None else names
-    splits = [tuple(group.rsplit("/", 1))] if "/" in group else []
-    splits += [(group[:i], group[i + 1 :]) for i, letter in enumerate(group) if letter == "_"]
+    splits = [_parted(group, group.rindex("/"))] if "/" in group else []
+    splits += [_parted(group, i) for i, letter in enumerate(group) if letter == "_"]
     pair = next((s for s in splits if all(name in known for name in s)), None)
     if pair is not None and "matches0" in item:
-        return StoredPair(group, tuple(_only(path, known[name], name) for name in pair), is_dense=False)
+        name0, name1 = (_only(path, known[name], name) for name in pair)
+        return StoredPair(group, (name0, name1), is_dense=False)
     if can_be_dense:
         return StoredPair(group, splits[0] if splits else (group, ""), is_dense=True)
     if names is None:
@@ -150,7 +181,12 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
 
 
-def _only(path, names, name):
+def _parted(text: str, i: int) -> tuple[str, str]:
+    """What stands before and after a separator."""
+    return text[:i], text[i + 1 :]
+
+
+def _only(path: Path, names: list[str], name: str) -> str:
     if len(names) > 1:
         raise InputError(f"{path}: {name} may be {' or '.join(sorted(names))}; rename one of these images")
     return names[0]
@@ -160,7 +196,7 @@ def _feature_names(path: Path, file: Any) -> dict[str, list[str]]:
     """The images of a features file, by the names that a matches file has for them."""
     names = defaultdict(list)
 
-    def visit(name, item):
+    def visit(name: str, item: Any) -> None:
         if hasattr(item, "keys") and "keypoints" in item:
             names[name.replace("/", "-")].append(name)
 
@@ -176,7 +212,8 @@ def _keypoints(path: Path, file: Any, name: str) -> KeypointSet:
     if xy.ndim != 2 or (xy.shape[1] < 2 and len(xy)):
         raise InputError(f"{source}: keypoints must have shape (n, 2), got {xy.shape}")
     xy = xy[:, :2].astype(np.float64)
-    frames, size = None, None
+    frames: Array | None = None
+    size: tuple[int, int] | None = None
     if "scales" in item and "oris" in item:
         scales, degrees = (_array(item, key, source).ravel().astype(np.float64) for key in ("scales", "oris"))
         if len(scales) == len(degrees) == len(xy):
@@ -215,7 +252,7 @@ def _dense_matches(source: str, item: Any, names: tuple[str, str]) -> PairMatche
     return PairMatches(xy0, xy1, score=score, names=names, as_stored=True)
 
 
-def _array(item: Any, key: str, source: str) -> np.ndarray:
+def _array(item: Any, key: str, source: str) -> Array:
     data = item[key]
     if not hasattr(data, "dtype") or data.dtype.kind not in "biuf":
         raise InputError(f"{source}: {key} must be an array of numbers")

@@ -11,12 +11,31 @@ from typing import Any
 
 import numpy as np
 
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange.records import KeypointSet, frames_from_angles, known_size
 
 
-def to_array(value: Any, name: str) -> np.ndarray:
-    """An array from an array, a nested list, or a tensor of PyTorch on any device."""
+def to_array(value: Any, name: str) -> Array:
+    """Convert an array, a nested list, or a tensor of PyTorch on any device to an array.
+
+    Parameters
+    ----------
+    value : array-like or tensor
+        The numbers.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    array
+        The numbers.
+
+    Raises
+    ------
+    InputError
+        Where it does not hold numbers.
+    """
     if isinstance(value, list | tuple) and any(hasattr(v, "detach") for v in value):
         value = [to_array(v, name) for v in value]
     if hasattr(value, "detach"):
@@ -34,26 +53,63 @@ def to_array(value: Any, name: str) -> np.ndarray:
     return array
 
 
-def one_pair(array: np.ndarray, name: str, n_dimensions: int) -> np.ndarray:
-    """The array without a batch dimension."""
+def one_pair(array: Array, name: str, n_dimensions: int) -> Array:
+    """Remove the batch dimension of an array.
+
+    Parameters
+    ----------
+    array : array
+        An array with or without it.
+    name : str
+        What errors call it.
+    n_dimensions : int
+        Dimensions without it.
+
+    Returns
+    -------
+    array
+        The array without a batch dimension.
+
+    Raises
+    ------
+    InputError
+        Where it has other dimensions or holds several pairs.
+    """
     if array.ndim == n_dimensions + 1:
         if len(array) != 1:
             raise InputError(f"{name}: holds {len(array)} pairs; give one of them")
-        return array[0]
+        return np.asarray(array[0])
     if array.ndim not in (1, n_dimensions):
         raise InputError(f"{name}: must have {n_dimensions} dimensions, got {array.ndim}")
     return array
 
 
 def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[KeypointSet, KeypointSet]:
-    """The keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints.
+    """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints.
 
-    name : of what needs them, for messages
+    Parameters
+    ----------
+    keypoints0, keypoints1 : array, mapping or sequence of cv2.KeyPoint
+        The keypoints of image 0 and image 1.
+    name : str
+        What needs them, for messages.
+
+    Returns
+    -------
+    tuple of KeypointSet
+        The keypoints, without frames where those of both images can't be compared.
+
+    Raises
+    ------
+    InputError
+        Where they are missing or of another form.
     """
     if keypoints0 is None or keypoints1 is None:
         raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1 too")
     sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
-    return sets if _same_units(keypoints0, keypoints1, sets) else tuple(replace(s, frames=None) for s in sets)
+    if _same_units(keypoints0, keypoints1, sets):
+        return sets
+    return replace(sets[0], frames=None), replace(sets[1], frames=None)
 
 
 def _keypoints(given: Any, name: str) -> KeypointSet:
@@ -67,9 +123,10 @@ def _keypoints(given: Any, name: str) -> KeypointSet:
     return KeypointSet(points(given, name))
 
 
-def _features(given: Mapping, name: str) -> KeypointSet:
+def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
     xy = points(given["keypoints"], name)
-    frames, size = None, None
+    frames: Array | None = None
+    size: tuple[int, int] | None = None
     if given.get("scales") is not None and given.get("oris") is not None:
         scales, angles = (to_array(given[key], key).ravel() for key in ("scales", "oris"))
         if len(scales) == len(angles) == len(xy):
@@ -82,7 +139,7 @@ def _features(given: Mapping, name: str) -> KeypointSet:
     return KeypointSet(xy, frames, size)
 
 
-def _same_units(keypoints0, keypoints1, sets):
+def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
     """Whether the frames of both images have one unit.
 
     LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
@@ -90,12 +147,30 @@ def _same_units(keypoints0, keypoints1, sets):
     """
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
-    sizes = [set_.size for set_ in sets]
-    return None not in sizes and max(sizes[0]) == max(sizes[1])
+    size0, size1 = (set_.size for set_ in sets)
+    return size0 is not None and size1 is not None and max(size0) == max(size1)
 
 
-def points(value: Any, name: str) -> np.ndarray:
-    """Points (n, 2) float64."""
+def points(value: Any, name: str) -> Array:
+    """Take points from an array, with or without a batch dimension.
+
+    Parameters
+    ----------
+    value : array-like or tensor
+        Numbers of shape (n, 2).
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    (n, 2) float64
+        The points.
+
+    Raises
+    ------
+    InputError
+        Where the shape is another one.
+    """
     xy = one_pair(to_array(value, name), name, 2)
     if xy.size == 0:
         return np.empty((0, 2))
@@ -104,7 +179,7 @@ def points(value: Any, name: str) -> np.ndarray:
     return xy.astype(np.float64)
 
 
-def _opencv_keypoints(keypoints: Sequence) -> KeypointSet:
+def _opencv_keypoints(keypoints: Sequence[Any]) -> KeypointSet:
     xy = np.array([k.pt for k in keypoints], np.float64)
     size, degrees = np.array([(k.size, k.angle) for k in keypoints], np.float64).T
     if (degrees < 0).any() or (size <= 0).any():  # OpenCV's -1: it has no orientation

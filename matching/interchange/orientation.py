@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,14 +18,26 @@ if TYPE_CHECKING:
 
 
 def displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
-    """The matches in pixels of the two pictures, which have their EXIF orientation applied.
+    """Turn matches to the pixels of the two pictures, which have their EXIF orientation applied.
+
+    Parameters
+    ----------
+    pair : PairMatches
+        The matches.
+    pictures : sequence of Picture
+        The two pictures.
+
+    Returns
+    -------
+    PairMatches
+        The matches in pixels of the pictures as displayed.
 
     Raises
     ------
     InputError
         A picture has another size than the image that was matched.
     """
-    changes = {}
+    changes: dict[str, Any] = {}
     for k, picture in enumerate(pictures):
         turn = np.eye(3)
         if pair.as_stored:
@@ -35,8 +47,9 @@ def displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
         xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
         changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
         changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
-    sizes = tuple((picture.height, picture.width) for picture in pictures)
-    return replace(pair, **changes, sizes=pair.sizes and sizes, as_stored=False)
+    if pair.sizes is not None:
+        changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
+    return replace(pair, **changes, as_stored=False)
 
 
 def _check_size(size: tuple[int, int], picture: Picture, is_turned: bool) -> None:

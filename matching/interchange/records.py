@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matching._types import Array
 from matching.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,16 +26,18 @@ Sizes = tuple[tuple[int, int], tuple[int, int]]
 class KeypointSet:
     """The keypoints of one image.
 
-    Attributes
+    Parameters
     ----------
     xy : (n, 2) float64
-    frames : (n, 2, 2) float64 or None
+        Points, pixels.
+    frames : (n, 2, 2) float64, optional
         None where scale or orientation is not known.
-    size : (height, width) of the image, or None
+    size : tuple of int, optional
+        Height and width of the image.
     """
 
-    xy: np.ndarray
-    frames: np.ndarray | None = None
+    xy: Array
+    frames: Array | None = None
     size: tuple[int, int] | None = None
 
 
@@ -42,39 +45,46 @@ class KeypointSet:
 class PairMatches:
     """The matches between two images, aligned arrays. A keypoint may stand in several of them.
 
-    Attributes
+    Parameters
     ----------
     xy0, xy1 : (n, 2) float64
         Points of image 0 and image 1.
-    frames0, frames1 : (n, 2, 2) float64 or None
+    frames0, frames1 : (n, 2, 2) float64, optional
         The frames of these keypoints.
-    score : (n,) float64 or None
+    score : (n,) float64, optional
         Smaller is better: a descriptor distance, or 1 - confidence.
-    sizes : ((height0, width0), (height1, width1)) or None
-    names : (str, str) or None
+    sizes : pair of tuples of int, optional
+        ((height0, width0), (height1, width1)).
+    names : pair of str, optional
         The names of the images in the file.
-    indices : (n, 2) int64 or None
+    indices : (n, 2) int64, optional
         The rows of the keypoints in the lists of both images; with None, match i is row i of the file.
     as_stored : bool
         Whether pixels are those of the image file as stored; otherwise those of the image as displayed, with
         its EXIF orientation applied.
     """
 
-    xy0: np.ndarray
-    xy1: np.ndarray
-    frames0: np.ndarray | None = None
-    frames1: np.ndarray | None = None
-    score: np.ndarray | None = None
+    xy0: Array
+    xy1: Array
+    frames0: Array | None = None
+    frames1: Array | None = None
+    score: Array | None = None
     sizes: Sizes | None = None
     names: tuple[str, str] | None = None
-    indices: np.ndarray | None = None
+    indices: Array | None = None
     as_stored: bool = False
 
     def __len__(self) -> int:
         return len(self.xy0)
 
     def swapped(self) -> PairMatches:
-        """The same matches with the images in the other order."""
+        """The same matches with the images in the other order.
+
+        Returns
+        -------
+        PairMatches
+            The matches from image 1 to image 0.
+        """
         return replace(
             self,
             xy0=self.xy1,
@@ -87,7 +97,18 @@ class PairMatches:
         )
 
     def group(self, config: MatchConfig | None = None) -> MatchResult:
-        """The objects that these matches show: `matching.group_matches` of them."""
+        """Group these matches into objects: `matching.group_matches` of them.
+
+        Parameters
+        ----------
+        config : MatchConfig, optional
+            Settings of the grouping.
+
+        Returns
+        -------
+        MatchResult
+            The objects and the object of each match.
+        """
         from matching.config import MatchConfig
         from matching.given import group_matches
 
@@ -103,21 +124,41 @@ class PairMatches:
 
 
 def known_size(width: float, height: float) -> tuple[int, int] | None:
-    """(height, width) of an image, or None where the numbers can't be a size: some programs write zeros."""
+    """Take numbers for the size of an image where they can be one: some programs write zeros.
+
+    Parameters
+    ----------
+    width, height : float
+        The numbers.
+
+    Returns
+    -------
+    tuple of int or None
+        Height and width; None where the numbers are no size.
+    """
     return (int(height), int(width)) if width >= 1 and height >= 1 else None
 
 
 def join_keypoints(
-    keypoints: tuple[KeypointSet, KeypointSet], indices: np.ndarray, score: np.ndarray | None, source: str
+    keypoints: tuple[KeypointSet, KeypointSet], indices: Array, score: Array | None, source: str
 ) -> PairMatches:
     """The matches between keypoints of two images.
 
     Parameters
     ----------
-    keypoints : of image 0 and image 1
-    indices : (n, 2) integers, rows of the keypoints
-    score : (n,), smaller is better, or None
-    source : what the indices come from, for messages
+    keypoints : pair of KeypointSet
+        The keypoints of image 0 and image 1.
+    indices : (n, 2) array of int
+        Rows of the keypoints.
+    score : (n,) array or None
+        Smaller is better.
+    source : str
+        What the indices come from, for messages.
+
+    Returns
+    -------
+    PairMatches
+        The matches.
 
     Raises
     ------
@@ -130,42 +171,82 @@ def join_keypoints(
         if wrong.any():
             value = indices[:, k][wrong][0]
             raise InputError(f"{source}: a match names keypoint {value} of image {k}, which has {n}")
-    frames = [None, None]
-    if all(set_.frames is not None for set_ in keypoints):
-        frames = useful_frames(*(set_.frames[indices[:, k]] for k, set_ in enumerate(keypoints)))
-    sizes = tuple(set_.size for set_ in keypoints)
+    set0, set1 = keypoints
+    rows0, rows1 = indices.T
+    frames0, frames1 = None, None
+    if set0.frames is not None and set1.frames is not None:
+        frames0, frames1 = useful_frames(set0.frames[rows0], set1.frames[rows1])
     return PairMatches(
-        *(set_.xy[indices[:, k]] for k, set_ in enumerate(keypoints)),
-        *frames,
+        set0.xy[rows0],
+        set1.xy[rows1],
+        frames0,
+        frames1,
         score=score,
-        sizes=None if None in sizes else sizes,
+        sizes=None if set0.size is None or set1.size is None else (set0.size, set1.size),
         indices=indices.astype(np.int64),
     )
 
 
-def useful_frames(frames0: np.ndarray, frames1: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The frames (n, 2, 2) of both images, or None for both where they say nothing: some are singular or not
-    finite, or all are equal, as programs write them that know only places.
+def useful_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
+    """Keep the frames of both images where they carry information.
+
+    They don't where some are singular or not finite, or all are equal, as programs write them that know only
+    places.
+
+    Parameters
+    ----------
+    frames0, frames1 : (n, 2, 2) array
+        The frames of both images.
+
+    Returns
+    -------
+    tuple of (n, 2, 2) float64 or None
+        The frames of both images, or None for both.
     """
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
     told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)
-    return tuple(frames) if told else (None, None)
+    return (frames[0], frames[1]) if told else (None, None)
 
 
-def frames_from_angles(scale: np.ndarray, radians: np.ndarray) -> np.ndarray:
-    """Frames (n, 2, 2) of keypoints with scale and orientation, which turns from x to y (clockwise as seen).
+def frames_from_angles(scale: Array, radians: Array) -> Array:
+    """The frames of keypoints with scale and orientation, which turns from x to y (clockwise as seen).
 
+    Parameters
+    ----------
+    scale : (n,) array
+        Scales, of any unit.
+    radians : (n,) array
+        Orientations.
+
+    Returns
+    -------
+    (n, 2, 2) float64
+        The frames.
+
+    Examples
+    --------
     >>> frames_from_angles(np.array([2.0]), np.array([np.pi / 2])).round(12) + 0
     array([[[ 0., -2.],
             [ 2.,  0.]]])
     """
     cos, sin = np.cos(radians), np.sin(radians)
-    return np.asarray(scale, np.float64)[:, None, None] * np.array([[cos, -sin], [sin, cos]]).transpose(
-        2, 0, 1
-    )
+    turns = np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
+    frames: Array = np.asarray(scale, np.float64)[:, None, None] * turns
+    return frames
 
 
-def score_from_confidence(confidence: np.ndarray) -> np.ndarray:
-    """Scores, of which the smaller is better, from confidences, of which the larger is."""
-    return 1 - np.asarray(confidence, np.float64)
+def score_from_confidence(confidence: Array) -> Array:
+    """Convert confidences, of which the larger is better, to scores, of which the smaller is.
+
+    Parameters
+    ----------
+    confidence : (n,) array
+        Confidences.
+
+    Returns
+    -------
+    (n,) float64
+        1 - confidence.
+    """
+    return np.subtract(1, np.asarray(confidence, np.float64))

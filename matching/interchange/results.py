@@ -40,10 +40,29 @@ def write_pair(
     """Write the results of a pair as `matching.output.files.write_results` does.
 
     Without its pictures, matches.png shows the points, and there are neither warps nor a report.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are written.
+    pair : PairMatches
+        The matches that were given.
+    result : MatchResult
+        Their objects.
+    config : MatchConfig
+        The settings they were found with.
+    pictures : sequence of Picture, optional
+        The two pictures.
+    figure, warp, html : bool
+        Whether to write matches.png, the warped objects and the report.
+    inputs : sequence of str
+        Absolute paths of the files that were read.
+    others : mapping of str to bytes or callable, optional
+        Content of further files, by their names.
     """
     others = others or {}
     if pictures is not None:
-        options = {"figure": figure, "warp": warp, "html": html}
+        options: Any = {"figure": figure, "warp": warp, "html": html}
         write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
         return
     images = [_UnseenImage(*_name_and_size(pair, k)) for k in range(2)]
@@ -53,8 +72,8 @@ def write_pair(
         if figure:
             from matching.output.point_figure import draw_points
 
-            names = tuple(image.path or f"image {k}" for k, image in enumerate(images))
-            yield "matches.png", draw_points(result, names, pair.sizes)
+            name0, name1 = (image.path or f"image {k}" for k, image in enumerate(images))
+            yield "matches.png", draw_points(result, (name0, name1), pair.sizes)
         yield from others.items()
 
     def manifest(digests: dict[str, str]) -> bytes:
@@ -73,13 +92,28 @@ class _UnseenImage:
     height: int | None
 
 
-def _name_and_size(pair, k):
+def _name_and_size(pair: PairMatches, k: int) -> tuple[str | None, int | None, int | None]:
     height, width = (None, None) if pair.sizes is None else pair.sizes[k]
     return None if pair.names is None else pair.names[k], width, height
 
 
 def summary_of_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
-    """What matches.json of a file of many pairs says of one, whose results are in `folder`."""
+    """Summarise one pair of a file of many, for matches.json.
+
+    Parameters
+    ----------
+    folder : str
+        Where its results are.
+    pair : PairMatches
+        The matches that were given.
+    result : MatchResult
+        Their objects.
+
+    Returns
+    -------
+    dict
+        Values that JSON can hold.
+    """
     objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
     kept = int((result.cluster >= 0).sum())
     return {"images": pair.names, "folder": folder, "matches": len(pair), "kept": kept, "objects": objects}
@@ -96,12 +130,20 @@ def write_pairs(
 
     Parameters
     ----------
-    groups : as `matching.interchange.files.MatchFile.groups` gives them
-    pairs : the `summary_of_pair` of each
+    folder : Path
+        Where the files are written.
+    groups : mapping of str to bytes or callable
+        Content of files as `matching.interchange.files.MatchFile.groups` gives it.
+    pairs : sequence of dict
+        The `summary_of_pair` of each pair.
+    config : MatchConfig
+        The settings that groups were found with.
+    inputs : sequence of str
+        Absolute paths of the files that were read.
     """
 
     def manifest(digests: dict[str, str]) -> bytes:
-        told = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
+        told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
         told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
         return manifest_bytes(told, digests)
 

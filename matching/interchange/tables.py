@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from matching._types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import CONFIDENCES, DISTANCES, from_table, matches_from
 from matching.interchange.records import PairMatches
@@ -16,8 +17,23 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 
 def read_npz(path: Path) -> PairMatches:
-    """The matches of an .npz file, whose arrays are named as `matches_from` knows them; or of an .npy file
-    with an array (n, 4) or (n, 5).
+    """Read the matches of NumPy's archive, or of one array.
+
+    Parameters
+    ----------
+    path : Path
+        An .npz file, whose arrays are named as `matches_from` knows them; or an .npy file with an array (n,
+        4) or (n, 5).
+
+    Returns
+    -------
+    PairMatches
+        The matches.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be read or holds something else.
     """
     try:
         with warnings.catch_warnings():
@@ -40,10 +56,25 @@ def read_npz(path: Path) -> PairMatches:
 
 
 def read_text(path: Path) -> PairMatches:
-    """The matches of a .csv or .txt file, one a line: x0 y0 x1 y1 [score], smaller is better.
+    """Read the matches of a text file, one a line: x0 y0 x1 y1 [score], smaller is better.
 
     Commas, semicolons or white space separate fields; # starts a comment. With a line of names before the
     numbers, columns may stand in any order and others are ignored.
+
+    Parameters
+    ----------
+    path : Path
+        A .csv, .tsv or .txt file.
+
+    Returns
+    -------
+    PairMatches
+        The matches.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be read or holds something else.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -71,7 +102,7 @@ def read_text(path: Path) -> PairMatches:
 
 def _numbers(
     path: Path, rows: list[tuple[int, list[str]]], n_columns: int, used: list[int] | None = None
-) -> np.ndarray:
+) -> Array:
     """The columns `used` (all, with None) of numbered rows of text."""
     used = list(range(n_columns)) if used is None else used
     table = np.empty((len(rows), len(used)))

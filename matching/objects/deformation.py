@@ -10,14 +10,22 @@ pixels what `smoothing` means: bends shorter than that are taken for noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matching._types import Array, Bools, Floats, Ints
 from matching.errors import InputError
 from matching.objects.description import apply_transform, fit_transform
 
-MAX_CONTROLS = 300  # cells whose matches are drawn together to one control point each
+if TYPE_CHECKING:
+    from matching.result import MatchResult
+
+Spline = Callable[[Array], Floats]  # of a bend: pixels (n, 2) -> (n, 2)
+
+MAX_CONTROLS = 300  # bins whose matches are drawn together to one control point each
 MIN_MATCHES = 12  # fewer say nothing about a bend
 LENGTHS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)  # smoothing tried, in sizes of the object
 FOLDS = 5
@@ -30,40 +38,71 @@ OUTLIER = 5.0  # times the median residual: a match that is left out
 class SmoothMap:
     """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64.
 
-    base : (3, 3) float64, the homography or affine map that it bends
-    smoothing : length in pixels of the first picture of bends that are damped to a half; inf: the base alone
-    error : hold-out error, the median distance in pixels of the second picture between a match and where a
-        map fitted without the matches around it takes it
-    base_error : the same distance for the base alone (fitted with all matches)
+    Parameters
+    ----------
+    base : (3, 3) float64
+        The homography or affine map that it bends.
+    smoothing : float
+        Length of bends that are damped to a half, pixels of the first picture; inf: the base alone.
+    error : float
+        Hold-out error, the median distance in pixels of the second picture between a match and where a map
+        fitted without the matches around it takes it.
+    base_error : float
+        The same distance for the base alone (fitted with all matches).
+    spline : callable, optional
+        The bend, from pixels (n, 2) to displacements (n, 2).
     """
 
-    base: np.ndarray
+    base: Array
     smoothing: float
     error: float
     base_error: float
-    spline: object = None  # of the bend: pixels (n, 2) -> (n, 2)
+    spline: Spline | None = None
 
-    def __call__(self, xy):
+    def __call__(self, xy: Array) -> Floats:
         xy = np.asarray(xy, np.float64).reshape(-1, 2)
-        mapped = apply_transform(self.base, xy)
+        mapped: Floats = apply_transform(self.base, xy)
         return mapped if self.spline is None or not len(xy) else mapped + self.spline(xy)
 
 
 @dataclass(frozen=True, eq=False)
 class Deformation:
-    """forward takes pixels of image 0 to image 1 over one object, backward those of image 1 to image 0."""
+    """The smooth maps of an object in both directions.
+
+    Parameters
+    ----------
+    forward : SmoothMap
+        From pixels of image 0 to image 1.
+    backward : SmoothMap
+        From pixels of image 1 to image 0.
+    """
 
     forward: SmoothMap
     backward: SmoothMap
 
 
-def object_deformation(result, object_id, smoothing=None):
-    """The Deformation of one object of a MatchResult.
+def object_deformation(result: MatchResult, object_id: int, smoothing: float | None = None) -> Deformation:
+    """Fit the deformation of one object of a result.
 
-    smoothing : length in pixels, see SmoothMap; None chooses, in each direction, the longest that comes
-        near the least hold-out error
+    Parameters
+    ----------
+    result : MatchResult
+        The matches and objects of a pair.
+    object_id : int
+        Number of the object.
+    smoothing : float, optional
+        Length in pixels, see SmoothMap; by default, in each direction, the longest that comes near the least
+        hold-out error.
 
-    Raises InputError (a ValueError) where there is no such object or the length is not positive.
+    Returns
+    -------
+    Deformation
+        The maps in both directions.
+
+    Raises
+    ------
+    InputError
+        A ValueError: there is no such object or the length is not positive.
     """
     found = [thing for thing in result.objects if thing.id == object_id]
     if not found:
@@ -78,114 +117,130 @@ def object_deformation(result, object_id, smoothing=None):
     return Deformation(fit_smooth_map(xy0, xy1, there, smoothing), fit_smooth_map(xy1, xy0, back, smoothing))
 
 
-def fit_smooth_map(source, target, base, smoothing=None):
-    """The SmoothMap of matched pixels source -> target, (n, 2) each, that bends the map `base` (3, 3)."""
+def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:
+    """Fit the smooth map of matched pixels that bends a given map.
+
+    Parameters
+    ----------
+    source, target : (n, 2) array
+        Matched pixels of the first and of the second picture.
+    base : (3, 3) array
+        The homography or affine map that is bent.
+    smoothing : float, optional
+        Length in pixels, see SmoothMap; by default the longest that comes near the least hold-out error.
+
+    Returns
+    -------
+    SmoothMap
+        The map; the base alone where the matches are too few.
+    """
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)
-    cells = _cells(source)
-    if len(source) < MIN_MATCHES or not all(_fixes_a_map(source, cells, ~out) for out in _folds(cells)):
+    bins = _bins(source)
+    if len(source) < MIN_MATCHES or not all(_fixes_a_map(source, bins, ~out) for out in _folds(bins)):
         return plain
     if smoothing is None:
-        smoothing, error = _least_error(source, residual, cells)
+        smoothing, error = _least_error(source, residual, bins)
     else:
-        error = _hold_out(source, residual, cells, smoothing)
+        error = _hold_out(source, residual, bins, smoothing)
     if math.isinf(smoothing):
         return plain
-    spline = _fit(source, residual, cells, smoothing)
+    spline = _fit(source, residual, bins, smoothing)
     off = np.linalg.norm(spline(source) - residual, axis=1)
     kept = off <= OUTLIER * max(np.median(off), 1e-6)
-    if _fixes_a_map(source, cells, kept):
-        spline = _fit(source[kept], residual[kept], cells[kept], smoothing)
+    if _fixes_a_map(source, bins, kept):
+        spline = _fit(source[kept], residual[kept], bins[kept], smoothing)
     return SmoothMap(base, float(smoothing), float(np.median(error)), base_error, spline)
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
-    """number (n,) of the square cell in which each match lies; side in pixels."""
+class _Bins:
+    """number (n,) of the square bin in which each match lies; side in pixels."""
 
-    number: np.ndarray
+    number: Array
     side: float
 
-    def __getitem__(self, index):
-        return _Cells(self.number[index], self.side)
+    def __getitem__(self, index: Any) -> _Bins:
+        return _Bins(self.number[index], self.side)
 
 
-def _cells(xy):
+def _bins(xy: Array) -> _Bins:
     width, height = np.maximum(np.ptp(xy, axis=0), 1.0)
     side = math.sqrt(width * height / MAX_CONTROLS)
     place = np.floor((xy - xy.min(axis=0)) / side).astype(np.int64)
-    return _Cells(np.unique(place, axis=0, return_inverse=True)[1].reshape(-1), side)
+    return _Bins(np.unique(place, axis=0, return_inverse=True)[1].reshape(-1), side)
 
 
-def _least_error(source, residual, cells):
+def _least_error(source: Array, residual: Array, bins: _Bins) -> tuple[float, Floats]:
     """The smoothing with the least hold-out error (inf: no bend), and that error of each match."""
     best, least = math.inf, np.linalg.norm(residual, axis=1)
     for length in np.linalg.norm(np.ptp(source, axis=0)) * np.array(LENGTHS):
-        error = _hold_out(source, residual, cells, length)
+        error = _hold_out(source, residual, bins, length)
         if _typical(error) < min(WORTH * _typical(least), _typical(least) - NOTICEABLE):
             best, least = length, error
     return best, least
 
 
-def _typical(error):
+def _typical(error: Array) -> float:
     """Mean distance; what is far off counts as five times the median, for it may be an outlier."""
-    return np.minimum(error, OUTLIER * np.median(error)).mean()
+    return float(np.minimum(error, OUTLIER * np.median(error)).mean())
 
 
-def _hold_out(source, residual, cells, smoothing):
-    """(n,) distance of each match from a map fitted without its cell."""
+def _hold_out(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Floats:
+    """(n,) distance of each match from a map fitted without its bin."""
     error = np.empty(len(source))
-    for out in _folds(cells):
+    for out in _folds(bins):
         if out.any():
-            spline = _fit(source[~out], residual[~out], cells[~out], smoothing)
+            spline = _fit(source[~out], residual[~out], bins[~out], smoothing)
             error[out] = np.linalg.norm(spline(source[out]) - residual[out], axis=1)
     return error
 
 
-def _folds(cells):
-    """FOLDS masks (n,) bool of what is held out in turn, whole cells."""
-    fold = np.random.default_rng(0).permutation(cells.number.max(initial=-1) + 1)[cells.number] % FOLDS
+def _folds(bins: _Bins) -> list[Bools]:
+    """FOLDS masks (n,) bool of what is held out in turn, whole bins."""
+    fold = np.random.default_rng(0).permutation(bins.number.max(initial=-1) + 1)[bins.number] % FOLDS
     return [fold == k for k in range(FOLDS)]
 
 
-def _fixes_a_map(source, cells, chosen):
+def _fixes_a_map(source: Array, bins: _Bins, chosen: Bools) -> bool:
     """Whether the control points of the chosen matches fix an affine map: three that are not in one line."""
-    _, cell = np.unique(cells.number[chosen], return_inverse=True)
-    controls = _medians(source[chosen], cell, cell.max(initial=-1) + 1)
+    _, number = np.unique(bins.number[chosen], return_inverse=True)
+    controls = _medians(source[chosen], number, number.max(initial=-1) + 1)
     return len(controls) >= 3 and not _is_narrow(controls)
 
 
-def _fit(source, residual, cells, smoothing):
-    """The spline through one control point a cell, in the middle of its matches, each with their weight."""
+def _fit(source: Array, residual: Array, bins: _Bins, smoothing: float) -> Spline:
+    """The spline through one control point a bin, in the middle of its matches, each with their weight."""
     from scipy.interpolate import RBFInterpolator  # takes a tenth of a second that most runs don't need
 
-    _, cell, count = np.unique(cells.number, return_inverse=True, return_counts=True)
-    density = len(source) / (len(count) * cells.side**2)
+    _, number, count = np.unique(bins.number, return_inverse=True, return_counts=True)
+    density = len(source) / (len(count) * bins.side**2)
     mu = density * (smoothing / (2 * math.pi)) ** 4
     # the kernel r^2 log r is 8 pi times the Green's function of the squared Laplacian
-    return RBFInterpolator(
-        _medians(source, cell, len(count)),
-        _medians(residual, cell, len(count)),
+    spline: Spline = RBFInterpolator(
+        _medians(source, number, len(count)),
+        _medians(residual, number, len(count)),
         smoothing=8 * math.pi * mu / count,
         kernel="thin_plate_spline",
         degree=1,
     )
+    return spline
 
 
-def _medians(values, cell, n):
-    """(n, 2) medians of the values in each cell."""
+def _medians(values: Array, number: Ints, n: int) -> Floats:
+    """(n, 2) medians of the values in each bin."""
     medians = np.empty((n, 2))
     for k in range(2):
-        order = np.lexsort((values[:, k], cell))
-        start = np.searchsorted(cell[order], np.arange(n))
+        order = np.lexsort((values[:, k], number))
+        start = np.searchsorted(number[order], np.arange(n))
         count = np.diff(np.append(start, len(values)))
         low, high = values[order[start + (count - 1) // 2], k], values[order[start + count // 2], k]
         medians[:, k] = (low + high) / 2
     return medians
 
 
-def _is_narrow(xy):
+def _is_narrow(xy: Array) -> bool:
     """Whether the points lie along one line, which fixes no map beside it."""
     spread = np.linalg.svd(xy - xy.mean(axis=0), compute_uv=False)
-    return spread[1] < 0.02 * spread[0]
+    return bool(spread[1] < 0.02 * spread[0])

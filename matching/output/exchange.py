@@ -13,18 +13,26 @@ from __future__ import annotations
 import csv
 import io
 import sqlite3
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matching import _opencv
+from matching._types import Array, Ints
 from matching.errors import InputError
 from matching.objects.description import apply_transform
 from matching.output.export_formats import EXPORTS as FORMATS
 from matching.pictures.decoding import stored_from_displayed
 from matching.pictures.names import relative_names
+
+if TYPE_CHECKING:
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
 
 FILES = {
     "colmap": ("database.db",),
@@ -60,19 +68,42 @@ CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY NOT NULL, rows INT
 
 @dataclass(frozen=True, eq=False)
 class StoredImage:
-    """An image as its file stores it: name in the image folder, width, height, keypoints (n, 2) float64 with
-    (0, 0) the centre of the top-left pixel, and `turn` (3, 3), from displayed to stored pixels.
+    """An image as its file stores it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in the image folder.
+    width, height : int
+        Its size, pixels.
+    keypoints : (n, 2) float64
+        Pixels, (0, 0) the centre of the top-left one.
+    turn : (3, 3) array
+        The map from displayed to stored pixels.
     """
 
     name: str
     width: int
     height: int
-    keypoints: np.ndarray
-    turn: np.ndarray
+    keypoints: Array
+    turn: Array
 
 
-def check_formats(formats, pictures):
-    """Raise InputError where a format can't be written: before the work, not after it."""
+def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
+    """Check that formats can be written: before the work, not after it.
+
+    Parameters
+    ----------
+    formats : sequence of str
+        Names of formats.
+    pictures : sequence of Picture
+        The two pictures of the pair.
+
+    Raises
+    ------
+    InputError
+        Where one can't be written.
+    """
     for name in formats:
         if name not in FORMATS:
             raise InputError(f"export format must be one of {', '.join(FORMATS)}, got {name!r}")
@@ -86,8 +117,21 @@ def check_formats(formats, pictures):
             check_name(name, formats)
 
 
-def check_name(name, formats):
-    """Raise InputError where COLMAP or hloc can't hold the name of an image."""
+def check_name(name: str, formats: Sequence[str]) -> None:
+    """Check that COLMAP and hloc can hold the name of an image.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    formats : sequence of str
+        The formats that will be written.
+
+    Raises
+    ------
+    InputError
+        Where one can't hold it.
+    """
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -98,12 +142,29 @@ def check_name(name, formats):
         )
 
 
-def exported(name, pictures, result):
-    """The files of one format of FORMATS, file name -> content (bytes), of the matches that are in an object.
+def exported(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+    """Write the matches that are in an object in one format.
 
-    pictures : two Pictures; result : their MatchResult. Equal results give equal bytes.
+    Equal results give equal bytes.
 
-    Raises InputError where the format is unknown, needs a package that is missing, or can't hold the pair.
+    Parameters
+    ----------
+    name : str
+        One of FORMATS.
+    pictures : sequence of Picture
+        The two pictures of the pair.
+    result : MatchResult
+        Their matches and objects.
+
+    Returns
+    -------
+    dict of str to bytes
+        The content of each file, by its name.
+
+    Raises
+    ------
+    InputError
+        Where the format is unknown, needs a package that is missing, or can't hold the pair.
     """
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
@@ -119,24 +180,36 @@ def exported(name, pictures, result):
     }
 
 
-def image_names(paths):
-    """Names of two files as `relative_names` has them; image0, image1 without a path."""
-    if any(path is None for path in paths):
+def image_names(paths: Sequence[Path | None]) -> list[str]:
+    """Name the two images of a pair as `relative_names` does.
+
+    Parameters
+    ----------
+    paths : sequence of Path or None
+        Their files.
+
+    Returns
+    -------
+    list of str
+        Their names; image0 or image1 for one without a file.
+    """
+    known = [path for path in paths if path is not None]
+    if len(known) < len(paths):
         return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
-    return relative_names(paths)
+    return relative_names(known)
 
 
-def _stored_images(pictures, result, kept):
+def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
     names = image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
         turn = stored_from_displayed(picture.orientation, picture.width, picture.height)
-        size = (picture.width, picture.height)[:: -1 if turn[0, 0] == 0 else 1]
-        images.append(StoredImage(name, *size, apply_transform(turn, xy[kept]), turn))
+        width, height = (picture.width, picture.height)[:: -1 if turn[0, 0] == 0 else 1]
+        images.append(StoredImage(name, width, height, apply_transform(turn, xy[kept]), turn))
     return images
 
 
-def _csv(result, kept):
+def _csv(result: MatchResult, kept: Ints) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["object", "x0", "y0", "x1", "y1", "score"])
@@ -146,7 +219,7 @@ def _csv(result, kept):
     return text.getvalue().encode()
 
 
-def _database(images, result):
+def _database(images: list[StoredImage], result: MatchResult) -> bytes:
     matches = np.repeat(np.arange(len(images[0].keypoints), dtype=np.uint32)[:, None], 2, axis=1)
     pair = MAX_IMAGES * IMAGE_IDS[0] + IMAGE_IDS[1], *matches.shape, matches.tobytes()
     config, fundamental, homography = _two_view_geometry(images, result)
@@ -161,8 +234,18 @@ def _database(images, result):
         return database.serialize()
 
 
-def insert_image(database, number, image):
-    """Insert a StoredImage, its camera and its keypoints into a COLMAP database."""
+def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:
+    """Insert an image, its camera and its keypoints into a COLMAP database.
+
+    Parameters
+    ----------
+    database : sqlite3.Connection
+        The database.
+    number : int
+        Id of the image and of the camera.
+    image : StoredImage
+        The image.
+    """
     focal = FOCAL_LENGTH * max(image.width, image.height)
     camera = np.array([focal, image.width / 2, image.height / 2, 0], np.float64)
     row = number, SIMPLE_RADIAL, image.width, image.height, camera.tobytes(), 0
@@ -173,48 +256,57 @@ def insert_image(database, number, image):
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(images, result):
+def _two_view_geometry(
+    images: list[StoredImage], result: MatchResult
+) -> tuple[int, bytes | None, bytes | None]:
     """`two_view_geometry` of a result; several objects are multiple geometries."""
     if len(result.objects) != 1:
         return (MULTIPLE if result.objects else DEGENERATE), None, None
     turned = images[1].turn @ result.objects[0].transform @ np.linalg.inv(images[0].turn)
     half = np.array([[1, 0, 0.5], [0, 1, 0.5], [0, 0, 1]])
-    points = (image.keypoints + 0.5 for image in images)
-    return two_view_geometry(*points, half @ turned @ np.linalg.inv(half))
+    xy0, xy1 = (image.keypoints + 0.5 for image in images)
+    return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
 
 
-def two_view_geometry(
-    xy0: np.ndarray, xy1: np.ndarray, transform: np.ndarray
-) -> tuple[int, bytes | None, bytes | None]:
-    """COLMAP's configuration of the matches of one object, and its matrices F and H (blobs or None).
+def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, bytes | None, bytes | None]:
+    """Choose COLMAP's configuration for the matches of one object.
 
     An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
-    bent one is several geometries.
+    bent one has multiple geometries.
 
     Parameters
     ----------
-    xy0, xy1 : (n, 2) float64, COLMAP's pixels
-    transform : (3, 3), from image 0 to image 1
+    xy0, xy1 : (n, 2) float64
+        COLMAP's pixels.
+    transform : (3, 3) array
+        The map from image 0 to image 1.
+
+    Returns
+    -------
+    config : int
+        The configuration.
+    fundamental, homography : bytes or None
+        F and H as COLMAP stores them.
     """
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
         return PLANAR, None, (transform / transform[2, 2]).tobytes()
     fundamental, explained = _opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
-    if explained >= MOST:
+    if fundamental is not None and explained >= MOST:
         return UNCALIBRATED, fundamental.tobytes(), None
     return MULTIPLE, None, None
 
 
-def _features(images):
+def _features(images: list[StoredImage]) -> bytes:
     """hloc's feature file: a group for each image with its keypoints, and the size of the image."""
-    content = {}
+    content: dict[str, Array] = {}
     for image in images:
         content[f"{image.name}/keypoints"] = image.keypoints.astype(np.float32)  # half floats are 1 px coarse
         content[f"{image.name}/image_size"] = np.array([image.width, image.height], np.int64)
     return _hdf5(content)
 
 
-def _matches(images, distance):
+def _matches(images: list[StoredImage], distance: Array) -> bytes:
     """hloc's match file: the group name0/name1 with the partner and score of each keypoint of image 0."""
     pair = "/".join(image.name.replace("/", "-") for image in images)
     n = len(distance)
@@ -226,14 +318,23 @@ def _matches(images, distance):
     )
 
 
-def hloc_score(distance):
-    """(n,) float16: the score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors at these
-    distances.
+def hloc_score(distance: Array) -> NDArray[np.float16]:
+    """The score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors.
+
+    Parameters
+    ----------
+    distance : (n,) array
+        Euclidean distances of the descriptors.
+
+    Returns
+    -------
+    (n,) float16
+        The scores.
     """
     return (1 - distance**2 / 4).astype(np.float16)
 
 
-def _hdf5(content):
+def _hdf5(content: Mapping[str, Array]) -> bytes:
     buffer = io.BytesIO()
     with require_h5py().File(buffer, "w") as file:
         for name, array in content.items():
@@ -241,8 +342,19 @@ def _hdf5(content):
     return buffer.getvalue()
 
 
-def require_h5py():
-    """The module h5py; InputError where it is not installed."""
+def require_h5py() -> Any:
+    """Import h5py.
+
+    Returns
+    -------
+    module
+        The package h5py.
+
+    Raises
+    ------
+    InputError
+        Where it is not installed.
+    """
     try:
         import h5py
     except ImportError:

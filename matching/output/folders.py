@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 from re import Pattern
+from typing import Any
 from uuid import uuid4
 
 from matching.errors import InputError
@@ -24,8 +25,19 @@ MANIFEST = "matches.json"
 Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that writes it to a path
 
 
-def results_in(folder: Path) -> dict | None:
-    """What matches.json of a folder says, None where there is none of ours."""
+def results_in(folder: Path) -> dict[str, Any] | None:
+    """Read matches.json of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    dict or None
+        Its content; None where there is none of ours.
+    """
     try:
         told = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -35,7 +47,18 @@ def results_in(folder: Path) -> dict | None:
 
 
 def own_files(folder: Path) -> set[str]:
-    """The names of the files in a folder that an earlier run wrote and nobody has changed since."""
+    """Find the files in a folder that an earlier run wrote and nobody has changed since.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    set of str
+        Their names.
+    """
     told = results_in(folder)
     if told is None:
         return set()
@@ -43,8 +66,23 @@ def own_files(folder: Path) -> set[str]:
     return {MANIFEST, *(name for name, digest in listed if _digest(folder / name) == digest)}
 
 
-def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern | None = None) -> None:
-    """Raise InputError where a file of one of these names, or one that matches the pattern, is not ours."""
+def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
+    """Check that the files of a folder that stand in the way are ours.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    names : iterable of str
+        Names of files that will be written.
+    pattern : re.Pattern, optional
+        Names that it matches are checked too.
+
+    Raises
+    ------
+    InputError
+        Where one of them is not ours.
+    """
     if not folder.is_dir():
         return
     names = set(names)
@@ -57,9 +95,19 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern | Non
 
 
 def folder_for(base: Path, inputs: tuple[str, ...]) -> Path:
-    """`base`, or the first of base-2, base-3, ... that does not hold results of other pictures.
+    """Find a folder for the results of some pictures.
 
-    inputs : absolute paths of the pictures, as matches.json has them
+    Parameters
+    ----------
+    base : Path
+        The folder to use if possible.
+    inputs : tuple of str
+        Absolute paths of the pictures, as matches.json has them.
+
+    Returns
+    -------
+    Path
+        `base`, or the first of base-2, base-3, ... that does not hold results of other pictures.
     """
     numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
     return next(folder for folder in chain([base], numbered) if not _is_of_others(folder, inputs))
@@ -71,12 +119,25 @@ def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
 
 
 def check_folder(path: Path) -> Path:
-    """The path of a folder that can be made and written; nothing is left there.
+    """Check that a folder can be made and written; nothing is left there.
 
-    Raises InputError where it can't.
+    Parameters
+    ----------
+    path : Path
+        The folder.
+
+    Returns
+    -------
+    Path
+        Its path.
+
+    Raises
+    ------
+    InputError
+        Where it can't.
     """
     path = Path(path)
-    made = []
+    made: list[Path] = []
     try:
         made = _make(path)
         probe = path / f".{uuid4().hex}"
@@ -91,17 +152,27 @@ def check_folder(path: Path) -> Path:
 
 
 def write_files(
-    folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, str]], bytes]
+    folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write the files of a run into a folder, made if missing, in place of those of an earlier run: all of
-    them, or none where it fails or is interrupted.
+    """Write the files of a run into a folder, in place of those of an earlier run.
 
-    files : names and contents, taken one after another
-    manifest : the content of matches.json from the SHA-256 of each file
+    The folder is made if missing. All files are written, or none where it fails or is interrupted.
 
-    Raises InputError where a file is in the way that is not ours, or the folder can't be written.
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    files : iterable of (str, bytes or callable)
+        Names and contents, taken one after another.
+    manifest : callable
+        Gives the content of matches.json from the SHA-256 of each file.
+
+    Raises
+    ------
+    InputError
+        Where a file is in the way that is not ours, or the folder can't be written.
     """
-    digests = {}
+    digests: dict[str, Any] = {}
     try:
         with part_of(folder) as part:
             for name, content in files:
@@ -137,9 +208,20 @@ def _move(part: Path, folder: Path, names: set[str]) -> None:
 
 @contextmanager
 def part_of(folder: Path) -> Iterator[Path]:
-    """A new folder on the file system of another one, beside it, or in it where it exists, for files that are
-    renamed when all are complete. It is gone afterwards, and so are parents that were missing before if
-    nothing has come into them.
+    """Make a temporary folder on the file system of another one.
+
+    It is beside that folder, or in it where it exists, for files that are renamed when all are complete. It
+    is removed afterwards, and so are parents that were missing before if nothing has come into them.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder that the files are for.
+
+    Yields
+    ------
+    Path
+        The temporary folder.
     """
     made = _make(folder.parent) if not folder.exists() else []
     part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"
@@ -175,11 +257,17 @@ def _digest(path: Path) -> str | None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done."""
+    """Let Ctrl-C wait until the block is done.
+
+    Yields
+    ------
+    None
+        The block is not interrupted.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread only
         return
-    waiting = []
+    waiting: list[bool] = []
     before = signal.signal(signal.SIGINT, lambda *_: waiting.append(True))
     try:
         yield

@@ -25,7 +25,15 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "p
 
 @dataclass(frozen=True)
 class Origin:
-    """programs, machine : what `programs()` and `machine()` are where something was computed"""
+    """The programs and the machine that something was computed with.
+
+    Parameters
+    ----------
+    programs : mapping of str to str
+        What `programs` gave there.
+    machine : str
+        What `machine` gave there.
+    """
 
     programs: Mapping[str, str]
     machine: str
@@ -35,7 +43,7 @@ def _sources_digest() -> str:
     """SHA-256 over the names and texts of all modules of this program."""
     digest = hashlib.sha256()
     for package in (gdl_core, matching):
-        folder = Path(package.__file__).parent
+        folder = Path(package.__file__ or "").parent
         for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
             text = path.read_bytes().replace(b"\r\n", b"\n")
             name = f"{package.__name__}/{path.relative_to(folder).as_posix()}"
@@ -48,7 +56,13 @@ SOURCES = _sources_digest()  # now: later the files may be others than those tha
 
 @cache
 def programs() -> dict[str, str]:
-    """The programs that decide a result, name -> version."""
+    """The programs that decide a result.
+
+    Returns
+    -------
+    dict of str to str
+        The version of each, by its name.
+    """
     return {
         "gdl-match": __version__,
         "its sources": SOURCES[:16],
@@ -60,19 +74,43 @@ def programs() -> dict[str, str]:
 
 @cache
 def machine() -> str:
-    """The kind of processor, as OpenCV sees it, and the build of OpenCV: one line."""
+    """Name the kind of processor, as OpenCV sees it, and the build of OpenCV.
+
+    Returns
+    -------
+    str
+        One line.
+    """
     build = hashlib.sha256(_opencv.build_information().encode()).hexdigest()[:12]
     return f"{platform.machine()}, {_opencv.cpu_features()}, OpenCV build {build}"
 
 
 def origin() -> Origin:
-    """The Origin of what this process computes."""
+    """The origin of what this process computes.
+
+    Returns
+    -------
+    Origin
+        The programs and the machine.
+    """
     return Origin(programs(), machine())
 
 
 def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """The programs that differ, in words; "" for none.
+    """Name the programs that differ.
 
+    Parameters
+    ----------
+    made_with, here : mapping of str to str
+        Versions of programs, by their names.
+
+    Returns
+    -------
+    str
+        The programs with both versions; empty where all are equal.
+
+    Examples
+    --------
     >>> differences({"numpy": "1.26.0", "scipy": "1.13.0"}, {"numpy": "2.0.0", "scipy": "1.13.0"})
     'numpy 1.26.0 (here 2.0.0)'
     """
@@ -81,7 +119,18 @@ def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
 
 
 def as_text(values: Mapping[str, str]) -> str:
-    """JSON, equal for equal mappings."""
+    """Write a mapping as JSON, equal for equal mappings.
+
+    Parameters
+    ----------
+    values : mapping of str to str
+        The mapping.
+
+    Returns
+    -------
+    str
+        JSON with sorted keys.
+    """
     return json.dumps(values, sort_keys=True)
 
 

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
 from matching import _opencv
+from matching._types import Array, Ints
 from matching.errors import InputError
 from matching.pictures.formats import HEIF, readable_formats
 
@@ -22,7 +24,7 @@ MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the lim
 HEAD = 4096  # bytes that tell what a file is
 STRIP = 4_000_000  # pixels turned from Pillow's layout to an array's at a time
 ORIENTATION, WIDTH, HEIGHT = 0x0112, 256, 257  # TIFF tags
-TURNS = {  # EXIF orientation -> what shows the array upright
+TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows the array upright
     2: np.fliplr,
     3: lambda a: np.rot90(a, 2),
     4: np.flipud,
@@ -33,14 +35,21 @@ TURNS = {  # EXIF orientation -> what shows the array upright
 }
 
 
-def decode(path: str | Path) -> tuple[np.ndarray, int]:
+def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     """Read the picture in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
 
     Returns
     -------
-    array : (h, w), (h, w, 3) RGB or (h, w, 4) RGBA of the file's own depth, turned as its EXIF orientation
-        says; of several pages or frames, the first
-    orientation : that orientation, 1 to 8
+    array : (h, w), (h, w, 3) or (h, w, 4) array
+        Grey, RGB or RGBA of the file's own depth, turned as its EXIF orientation says; of several pages or
+        frames, the first.
+    orientation : int
+        That orientation, 1 to 8.
 
     Raises
     ------
@@ -62,11 +71,29 @@ def decode(path: str | Path) -> tuple[np.ndarray, int]:
                 return _decode(image, path, path)
 
 
-def decode_image(image: Image.Image, name: str) -> tuple[np.ndarray, int]:
-    """Take the current frame of a Pillow image as `decode` would take the file that it comes from: palette,
-    CMYK, transparency and 16-bit colour, turned as its EXIF orientation says.
+def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
+    """Take the current frame of a Pillow image as `decode` would take the file that it comes from.
 
-    Raises InputError, which calls it `name`, where it is damaged or larger than MAX_PIXELS.
+    That includes palettes, CMYK, transparency, 16-bit colour and the EXIF orientation.
+
+    Parameters
+    ----------
+    image : PIL.Image.Image
+        The image.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    array : (h, w), (h, w, 3) or (h, w, 4) array
+        Grey, RGB or RGBA, upright.
+    orientation : int
+        Its EXIF orientation, 1 to 8.
+
+    Raises
+    ------
+    InputError
+        Where it is damaged or larger than MAX_PIXELS.
     """
     with _one_line_errors(name):
         return _decode(image, name, _encoded(image))
@@ -117,9 +144,23 @@ def _damage(name: str | Path) -> Iterator[None]:
         raise InputError(f"{name}: damaged picture ({_one_line(error)})") from None
 
 
-def stored_from_displayed(orientation, width, height):
-    """(3, 3) map from pixels of the displayed picture, width x height, to those of the file as stored.
+def stored_from_displayed(orientation: int, width: int, height: int) -> Ints:
+    """The map from pixels of the displayed picture to those of the file as stored.
 
+    Parameters
+    ----------
+    orientation : int
+        EXIF orientation of the file, 1 to 8.
+    width, height : int
+        Size of the displayed picture, pixels.
+
+    Returns
+    -------
+    (3, 3) int64
+        The map of homogeneous coordinates.
+
+    Examples
+    --------
     >>> stored_from_displayed(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
     array([ 0, 39, 1])
     """
@@ -137,9 +178,22 @@ def stored_from_displayed(orientation, width, height):
 
 
 def orientation_of(path: str | Path) -> int:
-    """The EXIF orientation of a picture's file, 1 to 8, from its header; 1 where there is none.
+    """Read the EXIF orientation of a picture from the header of its file.
 
-    Raises InputError where the file can't be read as a picture.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    int
+        The orientation, 1 to 8; 1 where there is none.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be read as a picture.
     """
     try:
         with Image.open(path) as image:
@@ -150,11 +204,10 @@ def orientation_of(path: str | Path) -> int:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
 
 
-def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[np.ndarray, int]:
+def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
     """encoded : the file that the image comes from, for OpenCV; None if it is not known"""
     _check_size(name, image.width, image.height)
-    is_deep = encoded is not None and _is_deep_colour(image)
-    array = _opencv.read_deep(encoded) if is_deep else None
+    array = _opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
     is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself
     if array is None:
         with _damage(name):
@@ -174,20 +227,21 @@ def _encoded(image: Image.Image) -> bytes | None:
     place = file.tell()
     try:
         file.seek(0)
-        return file.read()
+        content: bytes = file.read()
+        return content
     finally:
         file.seek(place)
 
 
-def _array(image):
+def _array(image: Image.Image) -> Array:
     """The pixels of a Pillow image, strip by strip: a conversion of the whole would be one more copy."""
     mode = _array_mode(image)
     step = max(STRIP // max(image.width, 1), 1)
-    array = None
+    array = np.empty(0)
     for top in range(0, image.height, step):
         strip = image.crop((0, top, image.width, min(top + step, image.height)))
         part = np.asarray(strip if strip.mode == mode else strip.convert(mode))
-        if array is None:
+        if top == 0:
             array = np.empty((image.height, *part.shape[1:]), part.dtype)
         array[top : top + step] = part
     if array.dtype == np.int32 and array.min() >= 0 and array.max() < 2**16:
@@ -195,7 +249,7 @@ def _array(image):
     return array
 
 
-def _array_mode(image):
+def _array_mode(image: Image.Image) -> str:
     if image.mode in ("I", "F") or image.mode.startswith("I;"):
         return image.mode
     if image.has_transparency_data:
@@ -211,19 +265,19 @@ def _orientation(image: Image.Image) -> int:
     return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 
 
-def _is_deep_colour(image):
+def _is_deep_colour(image: Image.Image) -> bool:
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
     tiles = getattr(image, "tile", ())  # none any more once Pillow has the pixels
     return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
 
 
-def _is_deep(codec, arguments):
+def _is_deep(codec: str, arguments: Any) -> bool:
     if codec.startswith("ppm"):  # (mode, largest value)
-        return arguments[1] > 255
+        return bool(arguments[1] > 255)
     return ";16" in str(arguments)
 
 
-def _unusual(path: Path, file: BinaryIO) -> tuple[np.ndarray, int]:
+def _unusual(path: Path, file: BinaryIO) -> tuple[Array, int]:
     """Kinds that Pillow does not read: HEIC; float RGB TIFF and Radiance HDR, which OpenCV does."""
     head = file.read(HEAD)
     if not head:
@@ -241,7 +295,7 @@ def _unusual(path: Path, file: BinaryIO) -> tuple[np.ndarray, int]:
     return array, 1
 
 
-def _heif(path):
+def _heif(path: str | Path) -> Array:
     try:
         import pillow_heif
     except ImportError:
@@ -253,7 +307,7 @@ def _heif(path):
         return _array(picture.to_pillow())  # libheif has turned it
 
 
-def _declared_size(head, file):
+def _declared_size(head: bytes, file: BinaryIO) -> tuple[int, int]:
     """Width and height in the header of a TIFF or Radiance file: OpenCV would try to make any size."""
     if head.startswith(b"#?"):
         size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
@@ -264,7 +318,7 @@ def _declared_size(head, file):
     return tags[WIDTH], tags[HEIGHT]
 
 
-def _check_size(path, width, height):
+def _check_size(path: str | Path, width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise InputError(
             f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
@@ -272,5 +326,5 @@ def _check_size(path, width, height):
         )
 
 
-def _one_line(error):
+def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__

@@ -17,12 +17,24 @@ HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  
 
 
 def reads_heic() -> bool:
-    """Whether HEIC can be read: it needs a package of its own."""
+    """Whether HEIC can be read: it needs a package of its own.
+
+    Returns
+    -------
+    bool
+        Whether the package is installed.
+    """
     return find_spec("pillow_heif") is not None
 
 
 @cache
 def readable_formats() -> tuple[str, ...]:
-    """Those of FORMATS that this Pillow was built with."""
+    """The formats that are read here.
+
+    Returns
+    -------
+    tuple of str
+        Those of FORMATS that this Pillow was built with.
+    """
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)

@@ -10,11 +10,13 @@ import math
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from matching import _opencv
+from matching._types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.pictures.decoding import decode, decode_image
 
@@ -28,21 +30,28 @@ CHECKERBOARD = (255, 204)  # its greys, those of most image editors
 class Picture:
     """One picture.
 
+    Parameters
+    ----------
     rgb : (h, w, 3) uint8
-    mask : (h, w) bool, where features may lie, or None: everywhere
-    path : where it came from, None for an array
-    orientation : EXIF orientation of the file (1 to 8), already applied to rgb and mask
-    transparent : (h, w) bool, where it is more transparent than not, or None: nowhere
+        The pixels, RGB.
+    mask : (h, w) bool, optional
+        Where features may lie; None for everywhere.
+    path : Path, optional
+        Where it came from; None for an array.
+    orientation : int
+        EXIF orientation of the file, 1 to 8, already applied to `rgb` and `mask`.
+    transparent : (h, w) bool, optional
+        Where it is more transparent than not; None for nowhere.
     """
 
-    rgb: np.ndarray
-    mask: np.ndarray | None = None
+    rgb: Array
+    mask: Array | None = None
     path: Path | None = None
     orientation: int = 1
-    transparent: np.ndarray | None = None
+    transparent: Array | None = None
 
     @property
-    def displayed(self):
+    def displayed(self) -> Array:
         """(h, w, 3) uint8: the picture with a checkerboard where it is transparent."""
         if self.transparent is None:
             return self.rgb
@@ -52,15 +61,15 @@ class Picture:
         return np.where(self.transparent[:, :, None], board[:, :, None], self.rgb)
 
     @property
-    def grey(self):
-        """(h, w) uint8 luma (ITU-R BT.601), masked pixels set to the mean of the others."""
+    def grey(self) -> Array:
+        """(h, w) uint8: luma (ITU-R BT.601), masked pixels set to the mean of the others."""
         grey = _opencv.luma(self.rgb)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
         return grey
 
     @property
-    def box(self):
+    def box(self) -> Floats:
         """(2, 2) float64: least and greatest x and y of what the mask shows, outer edges of pixels."""
         low, high = np.zeros(2), np.array([self.width, self.height], np.float64)
         if self.mask is not None and self.mask.any():
@@ -69,41 +78,83 @@ class Picture:
         return np.array([low, high]) - 0.5
 
     @property
-    def width(self):
-        return self.rgb.shape[1]
+    def width(self) -> int:
+        """Pixels from left to right."""
+        return int(self.rgb.shape[1])
 
     @property
-    def height(self):
-        return self.rgb.shape[0]
+    def height(self) -> int:
+        """Pixels from top to bottom."""
+        return int(self.rgb.shape[0])
 
 
 @dataclass(frozen=True, eq=False)
 class WorkingImage:
-    """What the matching looks at: a picture's grey values, made smaller where it is large.
+    """What the matching looks at: a picture's grey values, at a smaller size where it is large.
 
+    Parameters
+    ----------
     grey : (h, w) uint8
+        The grey values.
     mask : (h, w) bool or None
-    step : (2,) float64, pixels of the picture a working pixel, in x and y
+        Where features may lie; None for everywhere.
+    step : (2,) float64
+        Pixels of the picture a working pixel, in x and y.
     """
 
-    grey: np.ndarray
-    mask: np.ndarray | None
-    step: np.ndarray
+    grey: Array
+    mask: Array | None
+    step: Array
 
-    def to_picture(self, xy):
-        """Working pixels (n, 2) as pixels of the picture."""
+    def to_picture(self, xy: Array) -> Floats:
+        """Convert working pixels to pixels of the picture.
+
+        Parameters
+        ----------
+        xy : (n, 2) array
+            Working pixels.
+
+        Returns
+        -------
+        (n, 2) float64
+            Pixels of the picture.
+        """
         return to_picture(xy, self.step)
 
 
-def to_picture(xy, step):
-    """Working pixels (n, 2) as pixels of the picture, `step` (2,) of those a working pixel; in both, (0, 0)
-    is the centre of the top-left pixel.
+def to_picture(xy: Array, step: Array) -> Floats:
+    """Convert working pixels to pixels of the picture; in both, (0, 0) is the centre of the top-left pixel.
+
+    Parameters
+    ----------
+    xy : (n, 2) array
+        Working pixels.
+    step : (2,) array
+        Pixels of the picture a working pixel, in x and y.
+
+    Returns
+    -------
+    (n, 2) float64
+        Pixels of the picture.
     """
     return (xy + 0.5) * step - 0.5
 
 
-def working_image(picture, max_pixels):
-    """The grey values of a picture, with at most about `max_pixels` pixels."""
+def working_image(picture: Picture, max_pixels: int) -> WorkingImage:
+    """The grey values of a picture at working size.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    max_pixels : int
+        A picture with more pixels is made smaller, to about so many.
+
+    Returns
+    -------
+    WorkingImage
+        The grey values and what a working pixel measures.
+    """
     grey, mask = picture.grey, picture.mask
     factor = math.sqrt(max_pixels / grey.size)
     if factor >= 1:
@@ -115,25 +166,52 @@ def working_image(picture, max_pixels):
     return WorkingImage(small, mask, np.array([picture.width / width, picture.height / height]))
 
 
-def read_picture(path):
-    """The picture in a file, turned as its EXIF orientation says; transparent pixels (alpha < 128) are
-    masked.
+def read_picture(path: str | PathLike[str]) -> Picture:
+    """Read the picture in a file, turned as its EXIF orientation says.
 
-    16-bit and float pictures are stretched from their 0.1 to their 99.9 percentile.
+    Transparent pixels (alpha < 128) are masked. 16-bit and float pictures are stretched from their 0.1 to
+    their 99.9 percentile.
 
-    Raises InputError if the file is missing, no picture, damaged or too large.
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    Picture
+        The picture.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, no picture, damaged or too large.
     """
     array, orientation = decode(path)
     picture = picture_of_array(array, str(path))
     return replace(picture, path=Path(path), orientation=orientation)
 
 
-def picture_of(image: Picture | str | PathLike | Image.Image | np.ndarray, name: str = "image") -> Picture:
-    """The picture that a file, a Pillow image or an array holds; a Picture as it is.
+def picture_of(image: Picture | str | PathLike[str] | Image.Image | Array, name: str = "image") -> Picture:
+    """Take the picture that a file, a Pillow image or an array holds.
 
-    A Pillow image is taken as its file would be read: see `read_picture`.
+    Parameters
+    ----------
+    image : Picture, str, path-like, PIL.Image.Image or array
+        A Picture is returned as it is; a Pillow image is taken as its file would be read (`read_picture`);
+        for arrays see `picture_of_array`.
+    name : str
+        What errors call arrays and images.
 
-    Raises InputError where it can't be used; arrays and images are called `name` there.
+    Returns
+    -------
+    Picture
+        The picture.
+
+    Raises
+    ------
+    InputError
+        Where it can't be used.
     """
     if isinstance(image, Picture):
         return image
@@ -145,11 +223,25 @@ def picture_of(image: Picture | str | PathLike | Image.Image | np.ndarray, name:
     return picture_of_array(image, name)
 
 
-def picture_of_array(array, name="image"):
-    """A picture from an array: (h, w), (h, w, 3) RGB or (h, w, 4) RGBA; uint8 as it is, other types
-    stretched.
+def picture_of_array(array: Any, name: str = "image") -> Picture:
+    """Take the picture that an array holds.
 
-    Raises InputError for any other shape or type.
+    Parameters
+    ----------
+    array : (h, w), (h, w, 3) or (h, w, 4) array
+        Grey, RGB or RGBA; uint8 as it is, other types stretched.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    Picture
+        The picture.
+
+    Raises
+    ------
+    InputError
+        For any other shape or type.
     """
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _useful(alpha >= _opaque(alpha) / 2)
@@ -157,14 +249,31 @@ def picture_of_array(array, name="image"):
     return Picture(_three_channels(_eight_bits(array)), mask, transparent=transparent)
 
 
-def with_mask(picture, mask, name="mask"):
-    """The picture with features only where `mask` is white, and where it was not masked before.
+def with_mask(
+    picture: Picture, mask: str | PathLike[str] | Image.Image | Array | None, name: str = "mask"
+) -> Picture:
+    """Restrict a picture's features to where a mask is white, and to where the picture was not masked before.
 
-    mask : a file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4), or None
-        for no change. White is half of full scale or more, in every channel, and not transparent. Full
-        scale is the least of 1, 255 and 65535 that no value is above, or else the largest value.
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    mask : str, path-like, PIL.Image.Image, array or None
+        A file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4); None for no
+        change. White is half of full scale or more, in every channel, and not transparent. Full scale is the
+        least of 1, 255 and 65535 that no value is above, or else the largest value.
+    name : str
+        What errors call an array or image.
 
-    Raises InputError where it can't be read or has another size.
+    Returns
+    -------
+    Picture
+        The picture with this mask.
+
+    Raises
+    ------
+    InputError
+        Where the mask can't be read or has another size.
     """
     if mask is None:
         return picture
@@ -179,20 +288,18 @@ def with_mask(picture, mask, name="mask"):
             f" got {values.shape[1]} x {values.shape[0]}"
         )
     white = _is_white(values)
-    for other in (_is_white(alpha), picture.mask):
+    for other in (None if alpha is None else _is_white(alpha), picture.mask):
         if other is not None:
             white &= other
     return replace(picture, mask=_useful(white))
 
 
-def _is_white(values):
-    if values is None:
-        return None
-    white = values >= _full_scale(values) / 2
-    return white.all(axis=2) if white.ndim == 3 else white
+def _is_white(values: Array) -> Bools:
+    white: Bools = values >= _full_scale(values) / 2
+    return np.asarray(white.all(axis=2)) if white.ndim == 3 else white
 
 
-def _channels(array, name):
+def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
     """Colours (h, w) or (h, w, 3) of an array, and its alpha (h, w) or None."""
     array = np.asarray(array)
     if array.dtype.kind not in "buif":
@@ -204,7 +311,7 @@ def _channels(array, name):
     return (array[:, :, :3], array[:, :, 3]) if array.shape[2:] == (4,) else (array, None)
 
 
-def _opaque(alpha):
+def _opaque(alpha: Array) -> float:
     """The alpha value of an opaque pixel: 1 for floats and booleans, the largest number of the types that
     pictures have, the full scale of wider ones.
     """
@@ -213,21 +320,21 @@ def _opaque(alpha):
     return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
 
 
-def _full_scale(values):
+def _full_scale(values: Array) -> float:
     """The least of 1, 255 and 65535 that no value is above, or else the largest value."""
     most = np.max(values, where=np.isfinite(values), initial=0)
     return next((full for full in (1, 255, 65535) if most <= full), most)
 
 
-def _useful(mask):
+def _useful(mask: Bools | None) -> Bools | None:
     return None if mask is None or mask.all() else mask
 
 
-def _three_channels(image):
+def _three_channels(image: Array) -> Array:
     return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)
 
 
-def _eight_bits(array):
+def _eight_bits(array: Array) -> Array:
     """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what
     is finite.
     """
@@ -243,7 +350,7 @@ def _eight_bits(array):
     return eight
 
 
-def _stretched(values, low, high):
+def _stretched(values: Array, low: float, high: float) -> Array:
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     values[~np.isfinite(values)] = low
     with np.errstate(over="ignore"):  # of values near the largest there are: they become white
@@ -252,7 +359,7 @@ def _stretched(values, low, high):
     return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
 
 
-def _range(array):
+def _range(array: Array) -> tuple[float, float]:
     """The values that become black and white."""
     step = math.ceil(math.sqrt(array.size / SAMPLE))
     values = array[::step, ::step].astype(np.float64)

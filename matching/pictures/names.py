@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 # pathlib's raise where a name is too long or its folder can't be read: these say no
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 
 
-def absolute(path):
-    """The absolute path as text; a link keeps its name. Two slashes at the start, which POSIX lets stand,
-    become one: it is the same file.
+def absolute(path: str | os.PathLike[str]) -> str:
+    """The absolute path of a file as text; a link keeps its name.
+
+    Two slashes at the start, which POSIX allows, become one: it is the same file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    str
+        Its absolute path.
     """
     text = os.path.abspath(path)  # noqa: PTH100
     return text[1:] if text.startswith("//") else text
 
 
-def relative_names(paths):
-    """Names of files relative to the deepest folder that holds all of them, with / between folders; absolute
-    paths where no folder does (on different drives).
+def relative_names(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Shorten names of files: relative to the deepest folder that holds all of them.
 
+    Parameters
+    ----------
+    paths : iterable of str or path-like
+        The files.
+
+    Returns
+    -------
+    list of str
+        Their names, with / between folders; absolute paths where no folder holds all (on different drives).
+
+    Examples
+    --------
     >>> relative_names(["/a/b/1.png", "//a/c/../c/2.png"])
     ['b/1.png', 'c/2.png']
     """

@@ -16,6 +16,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from matching._types import Array, Floats
 from matching.collection.retrieval import _kernels
 from matching.features.extraction import Features
 from matching.features.thinning import strongest_everywhere
@@ -29,14 +30,21 @@ SCALE_STEPS = 4  # of a shape, an octave
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """first, second : (256, 128) float64 whole numbers, a and b
-    words : (32, 4, 256) int32, for each part its 256 words in columns
-    digest : SHA-256 of all of them
+    """The centres and words that descriptors are quantised to.
+
+    Parameters
+    ----------
+    first, second : (256, 128) float64
+        Whole numbers, the centres a and b.
+    words : (32, 4, 256) int32
+        For each part its 256 words in columns.
+    digest : str
+        SHA-256 of all of them.
     """
 
-    first: np.ndarray
-    second: np.ndarray
-    words: np.ndarray
+    first: Array
+    second: Array
+    words: Array
     digest: str
 
 
@@ -44,33 +52,49 @@ class Codebook:
 class Codes:
     """What an index keeps of the descriptors of one picture.
 
-    cell : (n,) uint16, 256 i + j
-    shape : (n,) uint16, as `shapes` has it
-    code : (n, 32) uint8, the word of each part
+    Parameters
+    ----------
+    cell : (n,) uint16
+        256 i + j.
+    shape : (n,) uint16
+        As `shapes` has it.
+    code : (n, 32) uint8
+        The word of each part.
     """
 
-    cell: np.ndarray
-    shape: np.ndarray
-    code: np.ndarray
+    cell: Array
+    shape: Array
+    code: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
     """What a query looks up.
 
+    Parameters
+    ----------
     descriptors : (n, 128) int32
+        The descriptors.
     shape : (n,) uint16
-    cells : (n, p) int64, of the nearest cells, the nearest first
+        As `shapes` has it.
+    cells : (n, p) int64
+        The nearest cells, the nearest first.
     """
 
-    descriptors: np.ndarray
-    shape: np.ndarray
-    cells: np.ndarray
+    descriptors: Array
+    shape: Array
+    cells: Array
 
 
 @cache
 def codebook() -> Codebook:
-    """The Codebook that comes with the program."""
+    """Load the codebook that comes with the program.
+
+    Returns
+    -------
+    Codebook
+        The centres and words.
+    """
     with files(__package__).joinpath("codebook.npz").open("rb") as file, np.load(file) as data:
         columns = [data[name] for name in ("first", "second", "words")]
     digest = hashlib.sha256(b"".join(column.astype("<i2").tobytes() for column in columns)).hexdigest()
@@ -84,7 +108,22 @@ def codebook() -> Codebook:
 
 
 def encode(features: Features, most: int = PER_PICTURE, n_threads: int = 1) -> Codes:
-    """The Codes of at most `most` of a picture's features."""
+    """Encode a picture's features.
+
+    Parameters
+    ----------
+    features : Features
+        The features.
+    most : int
+        How many are encoded at most.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Codes
+        What an index keeps of them.
+    """
     chosen = features[largest_everywhere(features, most)]
     descriptors = np.rint(chosen.descriptors).astype(np.int32)
     code = np.empty((len(chosen), len(codebook().words)), np.uint8)
@@ -98,23 +137,61 @@ def encode(features: Features, most: int = PER_PICTURE, n_threads: int = 1) -> C
 
 
 def query_of(features: Features, probes: int, most: int = PER_QUERY) -> Query:
-    """The Query of at most `most` of a picture's features, each to look through `probes` cells."""
+    """Prepare a query for a picture.
+
+    Parameters
+    ----------
+    features : Features
+        The features.
+    probes : int
+        Cells that each descriptor looks through.
+    most : int
+        How many features are looked up at most.
+
+    Returns
+    -------
+    Query
+        What is looked up.
+    """
     chosen = features[largest_everywhere(features, most)]
     descriptors = np.rint(chosen.descriptors).astype(np.int32)
     return Query(descriptors, shapes(chosen), nearest_cells(descriptors, probes))
 
 
-def largest_everywhere(features: Features, most: int) -> np.ndarray:
-    """Rising indices of at most `most` features: the largest ones of every part of the picture, which copies
-    and crops of it have too.
+def largest_everywhere(features: Features, most: int) -> Array:
+    """Choose the largest features of every part of the picture, which copies and crops of it have too.
+
+    Parameters
+    ----------
+    features : Features
+        The features.
+    most : int
+        The largest number to choose.
+
+    Returns
+    -------
+    (k,) int64
+        Rising indices.
     """
     return strongest_everywhere(features.xy, _size(features), most)
 
 
-def nearest_cells(descriptors: np.ndarray, probes: int) -> np.ndarray:
-    """(n, probes) int64: the cells whose centres are nearest to descriptors (n, 128), the nearest first.
+def nearest_cells(descriptors: Array, probes: int) -> Array:
+    """Find the cells whose centres are nearest to descriptors.
 
     |x - a_i - b_j|^2 = |x - a_i|^2 - 2 (x - a_i) b_j + |b_j|^2, for the FIRST nearest a_i.
+
+    Parameters
+    ----------
+    descriptors : (n, 128) array
+        The descriptors.
+    probes : int
+        Cells of each.
+
+    Returns
+    -------
+    (n, probes) int64
+        The cells, the nearest first.
     """
     book, x = codebook(), descriptors.astype(np.float64)
     cross = 2 * book.first @ book.second.T + (book.second**2).sum(axis=1)  # (256, 256)
@@ -125,16 +202,27 @@ def nearest_cells(descriptors: np.ndarray, probes: int) -> np.ndarray:
     return cells
 
 
-def shapes(features: Features) -> np.ndarray:
-    """(n,) uint16: 8 bits of the direction of a feature, 6 of the logarithm of its size, 1 of its kind, 1
-    whether it is bright.
+def shapes(features: Features) -> Array:
+    """Pack direction, size, kind and polarity of features into 16 bits.
+
+    Parameters
+    ----------
+    features : Features
+        The features.
+
+    Returns
+    -------
+    (n,) uint16
+        8 bits of the direction of a feature, 6 of the logarithm of its size, 1 of its kind, 1 whether it is
+        bright.
     """
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.uint16)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256
     kind = 2 * features.kind.astype(np.uint16) + features.bright
-    return (direction.astype(np.uint16) << 8) | (size << 2) | kind.astype(np.uint16)
+    packed: Array = (direction.astype(np.uint16) << 8) | (size << 2) | kind.astype(np.uint16)
+    return packed
 
 
-def _size(features):
-    return np.sqrt(np.abs(np.linalg.det(features.frames)))
+def _size(features: Features) -> Floats:
+    return np.asarray(np.sqrt(np.abs(np.linalg.det(features.frames))))

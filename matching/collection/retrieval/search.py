@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._types import Array, Floats, Ints
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval.codes import SCALE_STEPS, Query, codebook
 from matching.collection.retrieval.segments import Segment
@@ -36,40 +37,80 @@ OCTAVES, SECTORS = 16, 8  # bins of the votes: an octave of scale (modulo 16), a
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    least : (n, NEIGHBORS + 1) int32, the smallest squared distances, rising; MISSING where there are fewer
-    row : (m,) int32, the descriptor of an entry that may vote; sorted by row, distance, picture, shape
+    Parameters
+    ----------
+    least : (n, NEIGHBORS + 1) int32
+        The smallest squared distances, rising; MISSING where there are fewer.
+    row : (m,) int32
+        The descriptor of an entry that may vote; sorted by row, distance, picture, shape.
     distance : (m,) int32
+        Its squared distance.
     picture : (m,) uint32
+        Its picture.
     shape : (m,) uint16
+        As `shapes` of `codes` has it.
     """
 
-    least: np.ndarray
-    row: np.ndarray
-    distance: np.ndarray
-    picture: np.ndarray
-    shape: np.ndarray
+    least: Array
+    row: Array
+    distance: Array
+    picture: Array
+    shape: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """Pictures with votes, by falling score, equal ones by their number.
 
+    Parameters
+    ----------
     picture : (m,) int64
+        Numbers of pictures.
     score : (m,) int64
+        The votes of each.
     """
 
-    picture: np.ndarray
-    score: np.ndarray
+    picture: Array
+    score: Array
 
     def best(self, n: int) -> list[int]:
-        """The first n pictures."""
-        return self.picture[:n].tolist()
+        """The first pictures.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+
+        Returns
+        -------
+        list of int
+            Their numbers.
+        """
+        numbers: list[int] = self.picture[:n].tolist()
+        return numbers
 
 
 def find_neighbours(
     query: Query, segment: Segment, but: Iterable[int] = (), n_threads: int = 1
 ) -> Neighbours:
-    """The Neighbours of a Query in a Segment, without the pictures `but`."""
+    """Find the nearest entries of a query in a segment.
+
+    Parameters
+    ----------
+    query : Query
+        What is looked up.
+    segment : Segment
+        The entries.
+    but : iterable of int
+        Pictures that are passed over.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Neighbours
+        The nearest entries.
+    """
     n = len(query.descriptors)
     distance, other = np.full((n, KEPT), MISSING), np.full((n, KEPT), -1, np.int64)
     begin, end = segment.lists(query.cells)
@@ -99,7 +140,18 @@ def find_neighbours(
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
-    """The nearest ones among those found in several segments."""
+    """Merge the entries found in several segments.
+
+    Parameters
+    ----------
+    parts : iterable of Neighbours
+        What was found in each segment.
+
+    Returns
+    -------
+    Neighbours
+        The nearest ones among them.
+    """
     parts = list(parts)
     least = np.sort(np.concatenate([p.least for p in parts], axis=1), axis=1)[:, : NEIGHBORS + 1]
     names = "row", "distance", "picture", "shape"
@@ -111,7 +163,20 @@ def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
 
 
 def rank(query: Query, found: Neighbours) -> Ranking:
-    """The Ranking of the pictures that the neighbours vote for."""
+    """Rank the pictures that the neighbours vote for.
+
+    Parameters
+    ----------
+    query : Query
+        What was looked up.
+    found : Neighbours
+        The nearest entries.
+
+    Returns
+    -------
+    Ranking
+        The pictures and their scores.
+    """
     may_vote = (found.distance < _limit(found.least)[found.row]) & (_position(found.row) < NEIGHBORS)
     may_vote |= found.distance < NEARLY_EQUAL
     row, shape = found.row[may_vote].astype(np.int64), found.shape[may_vote].astype(np.int64)
@@ -131,16 +196,17 @@ def rank(query: Query, found: Neighbours) -> Ranking:
     return Ranking(pictures[order].astype(np.int64), score[order])
 
 
-def _limit(least):
+def _limit(least: Array) -> Floats:
     """(n,): an entry may vote whose squared distance is smaller."""
     background = np.where(least == MISSING, 0, least).max(axis=1, initial=0)
-    return np.maximum(RATIO**2 * background, NEARLY_EQUAL)
+    return np.asarray(np.maximum(RATIO**2 * background, NEARLY_EQUAL))
 
 
-def _position(row):
+def _position(row: Array) -> Ints:
     """Of each element of a sorted array, how many equal ones stand before it."""
     return np.arange(len(row)) - np.searchsorted(row, row)
 
 
-def _size(shape):
-    return (shape >> 2) & 63
+def _size(shape: Array) -> Array:
+    size: Array = (shape >> 2) & 63
+    return size

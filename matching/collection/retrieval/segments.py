@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from matching._types import Array, Bools, Ints
 from matching.collection.retrieval.codes import Codes, codebook
 
 MAGIC = b"gdlidx01"
@@ -23,24 +24,42 @@ CHUNK = 2**20  # entries copied at a time where segments are merged
 class Segment:
     """Entries sorted by their cell, within it by picture and then in the order of its features.
 
-    cells : (c,) uint16, rising, those that have entries
-    starts : (c + 1,) int64, where the list of each cell begins
-    owner : (n,) uint32, the picture's number
+    Parameters
+    ----------
+    cells : (c,) uint16
+        The cells that have entries, rising.
+    starts : (c + 1,) int64
+        Where the list of each cell begins.
+    owner : (n,) uint32
+        The picture's number.
     shape : (n,) uint16
+        As `shapes` of `codes` has it.
     code : (n, 32) uint8
+        The word of each part.
     """
 
-    cells: np.ndarray
-    starts: np.ndarray
-    owner: np.ndarray
-    shape: np.ndarray
-    code: np.ndarray
+    cells: Array
+    starts: Array
+    owner: Array
+    shape: Array
+    code: Array
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.owner)
 
-    def lists(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the lists of cells (any shape) begin and end; both 0 where there is none."""
+    def lists(self, cells: Array) -> tuple[Array, Array]:
+        """Find the lists of cells.
+
+        Parameters
+        ----------
+        cells : array of int
+            Cells, of any shape.
+
+        Returns
+        -------
+        tuple of array
+            Where each list begins and ends; both 0 where there is none.
+        """
         at = np.searchsorted(self.cells, cells)
         at = np.minimum(at, max(len(self.cells) - 1, 0))
         if not len(self.cells):
@@ -50,7 +69,18 @@ class Segment:
 
 
 def segment_of(pictures: Iterable[tuple[int, Codes]]) -> Segment:
-    """The Segment of pictures, each a number and its Codes; the numbers rise."""
+    """Sort the entries of pictures into lists.
+
+    Parameters
+    ----------
+    pictures : iterable of (int, Codes)
+        Rising numbers of pictures and their codes.
+
+    Returns
+    -------
+    Segment
+        Their entries.
+    """
     numbers, codes = [], []
     for number, found in pictures:
         numbers.append(number)
@@ -69,15 +99,36 @@ def segment_of(pictures: Iterable[tuple[int, Codes]]) -> Segment:
 
 
 def write_segment(path: Path, segment: Segment) -> None:
-    """Write a Segment to a new file, on the disk for certain when this returns."""
+    """Write a segment to a new file, on the disk for certain when this returns.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    segment : Segment
+        The entries.
+    """
     arrays = (segment.cells, segment.starts, segment.owner, segment.shape, segment.code)
     _write(path, len(segment.cells), len(segment), ([array] for array in arrays))
 
 
 def open_segment(path: Path) -> Segment:
-    """The Segment of a file, mapped: what is looked at is read, the rest stays on the disk.
+    """Map the segment in a file; its arrays stay on disk.
 
-    Raises ValueError where the file is no segment or has another length than it says.
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Segment
+        The entries.
+
+    Raises
+    ------
+    ValueError
+        Where the file is no segment or has another length than it says.
     """
     with path.open("rb") as file:
         head = file.read(24)
@@ -95,10 +146,17 @@ def open_segment(path: Path) -> Segment:
     return Segment(*(view.view(np.ndarray) for view in views))
 
 
-def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[np.ndarray]) -> None:
-    """Write the entries of several segments as one, list by list, without those of dead pictures.
+def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[Array]) -> None:
+    """Write the entries of several segments as one, list by list, without those of removed pictures.
 
-    dead : for each segment, the sorted numbers of its pictures that are no more
+    Parameters
+    ----------
+    path : Path
+        The file that is written.
+    segments : sequence of Segment
+        The entries.
+    dead : sequence of arrays of int
+        For each segment, the sorted numbers of its pictures that are removed.
     """
     kept = [~np.isin(s.owner, d) if len(d) else None for s, d in zip(segments, dead, strict=True)]
     sizes = np.zeros(65536, np.int64)
@@ -108,7 +166,7 @@ def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[np.nd
     cells = np.flatnonzero(sizes).astype(np.uint16)
     starts = np.concatenate([[0], np.cumsum(sizes[cells])])
 
-    def columns() -> Iterator[Iterator[np.ndarray]]:
+    def columns() -> Iterator[Iterator[Array]]:
         yield iter([cells])
         yield iter([starts])
         for name in ("owner", "shape", "code"):
@@ -117,12 +175,15 @@ def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[np.nd
     _write(path, len(cells), int(starts[-1]), columns())
 
 
-def _sums(keep, starts):
+def _sums(keep: Bools, starts: Array) -> Ints:
     total = np.concatenate([[0], np.cumsum(keep)])
-    return total[starts[1:]] - total[starts[:-1]]
+    sums: Ints = total[starts[1:]] - total[starts[:-1]]
+    return sums
 
 
-def _merged(segments, kept, cells, name):
+def _merged(
+    segments: Sequence[Segment], kept: Sequence[Bools | None], cells: Array, name: str
+) -> Iterator[Array]:
     """A column of the merged segment, in pieces."""
     columns = [getattr(segment, name) for segment in segments]
     begins, ends = zip(*(segment.lists(cells.astype(np.int64)) for segment in segments), strict=True)
@@ -133,7 +194,8 @@ def _merged(segments, kept, cells, name):
             for s, (begin, end) in enumerate(zip(begins, ends, strict=True))
             if begin[k] < end[k]
         ]
-        keep = [slice(None) if kept[s] is None else kept[s][part] for s, part in rows]
+        flags_of = ((kept[s], part) for s, part in rows)
+        keep = [slice(None) if flags is None else flags[part] for flags, part in flags_of]
         owner = np.concatenate(
             [segments[s].owner[part][flags] for (s, part), flags in zip(rows, keep, strict=True)]
         )
@@ -148,9 +210,9 @@ def _merged(segments, kept, cells, name):
     yield from waiting
 
 
-def _layout(n_cells, n):
+def _layout(n_cells: int, n: int) -> tuple[list[tuple[int, str, tuple[int, ...]]], int]:
     """(offset, type, shape) of each array of a file, and the file's length."""
-    sizes = (
+    sizes: tuple[tuple[str, tuple[int, ...]], ...] = (
         ("<u2", (n_cells,)),
         ("<i8", (n_cells + 1,)),
         ("<u4", (n,)),
@@ -164,14 +226,14 @@ def _layout(n_cells, n):
     return layout, at
 
 
-def _write(path, n_cells, n, columns):
+def _write(path: Path, n_cells: int, n: int, columns: Iterable[Iterable[Array]]) -> None:
     layout, length = _layout(n_cells, n)
     with path.open("xb") as file:
         file.write(MAGIC + np.array([n_cells, n], "<i8").tobytes())
         for (at, kind, _), pieces in zip(layout, columns, strict=True):
             file.write(bytes(at - file.tell()))
             for piece in pieces:
-                file.write(np.ascontiguousarray(piece.astype(kind, copy=False)))
+                file.write(np.ascontiguousarray(piece.astype(kind, copy=False)).data)
         file.write(bytes(length - file.tell()))
         file.flush()
         os.fsync(file.fileno())

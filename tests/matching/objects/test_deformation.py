@@ -5,7 +5,7 @@ import pytest
 
 from matching import MatchResult, object_deformation
 from matching.errors import InputError
-from matching.objects.deformation import _Cells, _fit, fit_smooth_map
+from matching.objects.deformation import _Bins, _fit, fit_smooth_map
 from matching.objects.description import apply_transform, describe_object
 
 AFFINE = np.array([[0.9, 0.2, 30], [-0.15, 1.1, 60], [0, 0, 1]])
@@ -77,7 +77,7 @@ def test_smoothing_is_the_length_of_waves_that_are_halved(length):
     line = np.arange(0, 800, 20.0)  # much closer than a wave, so that the sum is near the integral
     xy = np.stack(np.meshgrid(line, np.arange(0, 400, 20.0)), axis=-1).reshape(-1, 2)
     wave = np.column_stack([np.sin(2 * np.pi * xy[:, 0] / length), np.zeros(len(xy))])
-    spline = _fit(xy, wave, _Cells(np.arange(len(xy)), 20.0), length)
+    spline = _fit(xy, wave, _Bins(np.arange(len(xy)), 20.0), length)
     x = np.arange(240, 560)  # whole waves, away from the edges
     seen = spline(np.column_stack([x, np.full(len(x), 200.0)]))[:, 0]
     amplitude = 2 * np.abs(np.mean(seen * np.exp(-2j * np.pi * x / length)))
@@ -88,9 +88,9 @@ def test_matches_of_a_cell_weigh_as_much_as_all_of_them():
     xy = points(80)
     residual = bend(xy) - apply_transform(AFFINE, xy)
     many = _fit(
-        np.repeat(xy, 3, axis=0), np.repeat(residual, 3, axis=0), _Cells(np.repeat(np.arange(80), 3), 9.0), 50
+        np.repeat(xy, 3, axis=0), np.repeat(residual, 3, axis=0), _Bins(np.repeat(np.arange(80), 3), 9.0), 50
     )
-    assert np.allclose(many(grid()), _fit(xy, residual, _Cells(np.arange(80), 9.0), 50)(grid()), atol=1e-8)
+    assert np.allclose(many(grid()), _fit(xy, residual, _Bins(np.arange(80), 9.0), 50)(grid()), atol=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,21 @@
+"""Names of array types, for annotations."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gdl_core._types import Array, Bools, Floats, Int32s, Ints, Scalar, Scalars
+
+__all__ = [
+    "Array",
+    "Bools",
+    "Bytes",
+    "Float32s",
+    "Floats",
+    "Int32s",
+    "Ints",
+    "Scalar",
+    "Scalars",
+]
+
+Bytes = NDArray[np.uint8]
+Float32s = NDArray[np.float32]
