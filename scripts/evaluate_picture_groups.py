@@ -4,7 +4,7 @@ Of each photograph: a copy (JPEG of quality 30), a thumbnail (35 %), a crop (40 
 turned copy (by 90 degrees or 8 to 40), and another photograph into which a crop of it is pasted, scaled and
 turned ("same thing"). The hashes are those of ImageHash, 64 bits, at most 10 apart (pip install imagehash).
 
-python scripts/evaluate_groups.py $GDL_DATA/tiles $GDL_DATA/models --photographs 40
+python scripts/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/models --photographs 40
 """
 
 from eval.common import uncaught  # noqa: F401
