@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from eval.matching.ablation.clusterings import components, hdbscan
-from eval.matching.baselines.ransac import RansacParams, sequential_ransac, usac_settings
+from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair
 from matching import group_matches
@@ -26,9 +26,9 @@ from synth.photographs import Photographs
 
 Labels = NDArray[np.int64]
 
-# the best of thresholds of 1 to 8 px and least sizes of 8 to 20 on the seven scenes of the table
-FUNDAMENTAL = RansacParams(threshold=1.0, min_inliers=16, sampler="uniform", max_models=8)
-HOMOGRAPHIES = RansacParams(threshold=5.0, min_inliers=12, sampler="uniform", max_models=30)
+# the best thresholds of 0.5 to 20 px, and least sizes of 10 to 30, on the seven scenes of docs/groups.md
+FUNDAMENTAL = RansacParams(threshold=1.0, min_inliers=20, sampler="uniform", max_models=8)
+WIDE = RansacParams(threshold=20.0, min_inliers=14, sampler="uniform", max_models=30)
 ORDERS = 5  # random orders of a scene's matches
 RATIO = 0.8
 SETTINGS = ((1, 5.0), (3, 5.0), (2, 10.0), (3, 0.0))  # M, sigma_n of the composites, in turn
@@ -69,9 +69,9 @@ def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FU
     return labels
 
 
-def sequential_homographies(xy0: NDArray, xy1: NDArray) -> Labels:
+def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray], Labels]:
     """Homographies by USAC MAGSAC, inliers removed after each, while they suffice."""
-    return sequential_ransac(xy0, xy1, np.arange(len(xy0)), HOMOGRAPHIES)
+    return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
 
 
 def by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
@@ -89,7 +89,8 @@ METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
     "components+stages": with_stages(components),
     "hdbscan+stages": with_stages(hdbscan),
     "sequential-fundamental": sequential_fundamental,
-    "sequential-homographies": sequential_homographies,
+    "sequential-homographies": sequential_homographies(ORDINARY),
+    "sequential-homographies-wide": sequential_homographies(WIDE),
 }
 
 
@@ -135,6 +136,8 @@ FEATURES = {
     "AKAZE": lambda: (cv2.AKAZE_create(), cv2.NORM_HAMMING),
     "ORB": lambda: (cv2.ORB_create(4000), cv2.NORM_HAMMING),
 }
+if not hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
+    del FEATURES["AKAZE"]
 
 
 def feature_matches(
