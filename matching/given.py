@@ -18,6 +18,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import nearest_among
 from matching.errors import InputError
 from matching.grouping import Groups, group
+from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import better_of, vote_for_maps
 from matching.objects.description import with_things
 from matching.objects.things import things_of_pair
@@ -38,7 +39,7 @@ CANDIDATES = 64  # matches among which neighbours are chosen, for a time that gr
 LISTED = (
     3000  # matches that `ClusteringConfig.min_affinity` is meant for; for others it is RISE (LISTED / n)^1.5
 )
-RISE, MOST_RISE = 200.0, 1e4  # times as much, at most MOST_RISE
+RISE, MOST_RISE = 30.0, 1e4  # times as much, at most MOST_RISE
 LEAST_MATCHES = 8  # of an object among few matches
 
 
@@ -91,7 +92,7 @@ def group_matches(
     xy0, xy1, maps, sizes, score = _checked(xy0, xy1, frames0, frames1, sizes, score)
     labels, scores, unit1 = np.full(len(xy0), -1, np.int64), np.empty(0), 1.0
     if len(xy0):
-        labels, scores, unit1 = _group(xy0, xy1, maps, sizes, score, config)
+        labels, scores, unit1 = label_matches(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
     tolerance = config.graph.scale * unit1
     boxes = [_box(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((xy0, xy1))]
@@ -110,17 +111,45 @@ def _box(xy, size):
     return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else None
 
 
-def _group(xy0, xy1, maps, sizes, score, config):
-    """Labels (n,), the objects' scores, and how much of the unit of xy1 a working pixel is."""
+def label_matches(
+    xy0: np.ndarray,
+    xy1: np.ndarray,
+    maps: np.ndarray | None = None,
+    sizes=(None, None),
+    score: np.ndarray | None = None,
+    config: MatchConfig = MatchConfig(),
+    cluster=cluster_graph,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """The grouping of `group_matches`, of input that is known to be good.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64
+        n >= 1.
+    maps : (n, 2, 2) float64, optional
+        What the frames predict.
+    sizes : pair of (h, w) or None
+    score : (n,) float64, optional
+    config : MatchConfig
+    cluster : callable
+        Another method in place of graph degree linkage, as in `matching.grouping.group`.
+
+    Returns
+    -------
+    labels : (n,) int64
+    scores : (n_objects,) float64
+    unit1 : float
+        How much of the unit of xy1 a working pixel is.
+    """
     spreads = [_spread(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)]
     places = [_on_grid(xy, spread) for xy, spread in zip((xy0, xy1), spreads, strict=True)]
     maps = None if maps is None else maps * (spreads[0] / spreads[1])
-    matches = _in_order(*places, maps, score)
+    matches = _in_order(*places, maps, np.zeros(len(xy0)) if score is None else score)
     n = len(matches.xy0)
     found, unit = Groups(np.full(n, -1, np.int64), np.empty(0)), 1.0
     if n >= ENOUGH:
         correspondences, unit = _correspondences(matches)
-        found = group(correspondences, n, _adapted(config, n), default_threads())
+        found = group(correspondences, n, _adapted(config, n), default_threads(), cluster)
     return found.labels[matches.row], found.scores, unit * spreads[1]
 
 

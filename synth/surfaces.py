@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import Delaunay
+from scipy.spatial import ConvexHull, Delaunay
 
 FIELD = 6  # waves that bends and depths are sums of
 NEAREST = 2.0  # depth at which objects stand, in focal lengths; they are up to twice as far away
@@ -140,7 +140,8 @@ def _seen(
         for other in parts:
             for k in (0, 1):
                 if other[2 + k] < part[2 + k]:
-                    hidden |= Delaunay(other[k]).find_simplex(part[k]) >= 0
+                    corners = other[k][ConvexHull(other[k]).vertices]
+                    hidden |= Delaunay(corners).find_simplex(part[k]) >= 0
         seen.append((part[0][~hidden], part[1][~hidden]))
     return seen
 

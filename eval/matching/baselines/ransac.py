@@ -88,11 +88,11 @@ def sift_matches(image0: NDArray, image1: NDArray, ratio: float = 0.8) -> SiftMa
 
 
 def _homography_inliers(xy0: NDArray, xy1: NDArray, params: RansacParams) -> NDArray[np.bool_]:
-    _, mask = cv2.findHomography(xy0.reshape(-1, 1, 2), xy1.reshape(-1, 1, 2), _usac(params))
+    _, mask = cv2.findHomography(xy0.reshape(-1, 1, 2), xy1.reshape(-1, 1, 2), usac_settings(params))
     return np.zeros(len(xy0), bool) if mask is None else mask.ravel() > 0
 
 
-def _usac(params: RansacParams) -> "cv2.UsacParams":
+def usac_settings(params: RansacParams) -> "cv2.UsacParams":
     """USAC_MAGSAC's settings with a fixed seed and the sampler chosen."""
     usac = cv2.UsacParams()
     usac.sampler = SAMPLERS[params.sampler]

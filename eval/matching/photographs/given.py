@@ -1,0 +1,227 @@
+"""Matches that come from elsewhere, grouped: on AdelaideRMF's given correspondences, and on the matches of
+OpenCV's features on composites, beside what people do today.
+
+Notation: truth (n,) int is the object of each match, 0, 1, ..., -1 for outliers; found (n,) its group, -1 for
+none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from eval.matching.ablation.clusterings import components, hdbscan
+from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
+from eval.matching.metrics import count_objects, score_matches
+from eval.matching.photographs.pairs import LabelledPair
+from matching import group_matches
+from matching.given import label_matches
+from synth.composite import CompositePair, composite_pair, true_instance
+from synth.photographs import Photographs
+
+Labels = NDArray[np.int64]
+
+# the best thresholds of 0.5 to 20 px, and least sizes of 10 to 30, on the seven scenes of docs/groups.md
+FUNDAMENTAL = RansacParams(threshold=1.0, min_inliers=20, sampler="uniform", max_models=8)
+WIDE = RansacParams(threshold=20.0, min_inliers=14, sampler="uniform", max_models=30)
+ORDERS = 5  # random orders of a scene's matches
+RATIO = 0.8
+SETTINGS = ((1, 5.0), (3, 5.0), (2, 10.0), (3, 0.0))  # M, sigma_n of the composites, in turn
+FIRST_SEED = 720_000
+SCENE_COLUMNS = ("scene", "method", "order", "matches", "objects", "groups", "error", "seconds")
+FEATURE_COLUMNS = (
+    *("features", "ratio_test", "copies", "method", "seed", "matches", "true", "f"),
+    *("objects", "found", "clusters", "mixed", "seconds"),
+)
+
+
+def misclassified(truth: Labels, found: Labels) -> float:
+    """Share of matches whose group is not that of their object, objects and groups paired so that it is
+    least: the misclassification error of the literature on multiple models.
+
+    >>> misclassified(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
+    0.2
+    """
+    table = np.zeros((truth.max(initial=-1) + 1, found.max(initial=-1) + 1), np.int64)
+    both = (truth >= 0) & (found >= 0)
+    np.add.at(table, (truth[both], found[both]), 1)
+    right = table[linear_sum_assignment(-table)].sum() + np.sum((truth < 0) & (found < 0))
+    return float((len(truth) - right) / max(len(truth), 1))
+
+
+def sequential_fundamental(xy0: NDArray, xy1: NDArray, params: RansacParams = FUNDAMENTAL) -> Labels:
+    """Fundamental matrices by USAC MAGSAC, inliers removed after each, while they suffice."""
+    labels, rest = np.full(len(xy0), -1, np.int64), np.arange(len(xy0))
+    for c in range(params.max_models):
+        if len(rest) < max(8, params.min_inliers):
+            break
+        _, mask = cv2.findFundamentalMat(xy0[rest], xy1[rest], usac_settings(params))
+        inlier = np.zeros(len(rest), bool) if mask is None else mask.ravel() > 0
+        if np.count_nonzero(inlier) < params.min_inliers:
+            break
+        labels[rest[inlier]] = c
+        rest = rest[~inlier]
+    return labels
+
+
+def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray], Labels]:
+    """Homographies by USAC MAGSAC, inliers removed after each, while they suffice."""
+    return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
+
+
+def by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
+    """`matching.group_matches` as it is."""
+    return group_matches(xy0, xy1).cluster
+
+
+def with_stages(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
+    """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
+    return lambda xy0, xy1: label_matches(xy0, xy1, cluster=cluster)[0]
+
+
+METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
+    "group_matches": by_groups,
+    "components+stages": with_stages(components),
+    "hdbscan+stages": with_stages(hdbscan),
+    "sequential-fundamental": sequential_fundamental,
+    "sequential-homographies": sequential_homographies(ORDINARY),
+    "sequential-homographies-wide": sequential_homographies(WIDE),
+}
+
+
+def measure_scene(pair: LabelledPair) -> Iterator[dict]:
+    """A row (SCENE_COLUMNS) for each method and random order of a scene's matches."""
+    truth = pair.label - 1
+    for seed in range(ORDERS):
+        order = np.random.default_rng(seed).permutation(len(truth))
+        xy0, xy1 = pair.points[order, :2], pair.points[order, 2:]
+        for name, method in METHODS.items():
+            start = time.perf_counter()
+            found = method(np.ascontiguousarray(xy0), np.ascontiguousarray(xy1))
+            yield {
+                "scene": pair.name,
+                "method": name,
+                "order": seed,
+                "matches": len(truth),
+                "objects": int(truth.max()) + 1,
+                "groups": int(found.max(initial=-1)) + 1,
+                "error": 100 * misclassified(truth[order], found),
+                "seconds": time.perf_counter() - start,
+            }
+
+
+def scene_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: the mean error of a scene, over its orders, by each method; then mean and median."""
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    scenes = list(dict.fromkeys(row["scene"] for row in rows))
+    errors = np.array([
+        [np.mean([r["error"] for r in rows if (r["scene"], r["method"]) == (s, n)]) for n in names]
+        for s in scenes
+    ])  # fmt: skip
+    lines = [[s, *(f"{e:.1f}" for e in line)] for s, line in zip(scenes, errors, strict=True)]
+    for name, of in (("mean", np.mean), ("median", np.median)):
+        lines.append([name, *(f"{e:.2f}" for e in of(errors, axis=0))])
+    seconds = [np.mean([r["seconds"] for r in rows if r["method"] == n]) for n in names]
+    lines.append(["seconds", *(f"{s:.2f}" for s in seconds)])
+    return ["scene", *names], lines
+
+
+FEATURES = {
+    "SIFT": lambda: (cv2.SIFT_create(), cv2.NORM_L2),
+    "AKAZE": lambda: (cv2.AKAZE_create(), cv2.NORM_HAMMING),
+    "ORB": lambda: (cv2.ORB_create(4000), cv2.NORM_HAMMING),
+}
+if not hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
+    del FEATURES["AKAZE"]
+
+
+def feature_matches(
+    image0: NDArray[np.uint8], image1: NDArray[np.uint8], name: str, ratio: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Matches (n, 2) of OpenCV's features of two (h, w, 3) images: of each key point of image 1 the nearest
+    of image 0, where it passes the ratio test; without that the two nearest.
+    """
+    detector, norm = FEATURES[name]()
+    (points0, d0), (points1, d1) = (
+        detector.detectAndCompute(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), None) for image in (image0, image1)
+    )
+    if min(len(points0), len(points1)) < 2:
+        return np.empty((0, 2)), np.empty((0, 2))
+    pairs = cv2.BFMatcher(norm).knnMatch(d1, d0, k=2)
+    if ratio is None:
+        chosen = [m for pair in pairs for m in pair]
+    else:
+        chosen = [a for a, b in pairs if a.distance < ratio * b.distance]
+    xy0 = np.array([points0[m.trainIdx].pt for m in chosen], np.float64).reshape(-1, 2)
+    xy1 = np.array([points1[m.queryIdx].pt for m in chosen], np.float64).reshape(-1, 2)
+    return xy0, xy1
+
+
+def measure_features(photographs: Photographs, number: int, copies: int, side: int = 320) -> Iterator[dict]:
+    """A row (FEATURE_COLUMNS) for each kind of features, with and without ratio test, by `group_matches` and
+    by sequential homographies, of one composite pair.
+    """
+    n_common, sigma = SETTINGS[number % len(SETTINGS)]
+    seed = FIRST_SEED + number
+    pair = composite_pair(photographs, n_common, sigma, seed, side=side, copies=copies)
+    for name in FEATURES:
+        for ratio in (RATIO, None):
+            xy0, xy1 = feature_matches(pair.image0, pair.image1, name, ratio)
+            for method in ("group_matches", "sequential-homographies"):
+                start = time.perf_counter()
+                found = METHODS[method](xy0, xy1)
+                seconds = time.perf_counter() - start
+                about = {
+                    "features": name,
+                    "ratio_test": ratio is not None,
+                    "copies": copies,
+                    "method": method,
+                    "seed": seed,
+                    "matches": len(xy0),
+                }
+                yield about | _judged(pair, xy0, xy1, found) | {"seconds": seconds}
+
+
+def _judged(pair: CompositePair, xy0: NDArray, xy1: NDArray, found: Labels) -> dict:
+    instance = true_instance(pair, xy0, xy1)
+    count = count_objects(found, instance, pair.n_instances)
+    return {
+        "true": int(np.sum(instance >= 0)),
+        "f": score_matches(found >= 0, instance >= 0).f,
+        "objects": count.total,
+        "found": count.found,
+        "clusters": count.clusters,
+        "mixed": count.mixed,
+    }
+
+
+def feature_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: sums over the pairs for each kind of features, with and without ratio test."""
+    keys = list(dict.fromkeys((r["copies"], r["features"], r["ratio_test"], r["method"]) for r in rows))
+    lines = []
+    for key in sorted(keys, key=lambda k: k[0]):
+        own = [r for r in rows if (r["copies"], r["features"], r["ratio_test"], r["method"]) == key]
+        total = {
+            c: sum(r[c] for r in own) for c in ("matches", "true", "objects", "found", "clusters", "mixed")
+        }
+        lines.append(
+            [
+                str(key[0]),
+                key[1],
+                "yes" if key[2] else "no",
+                key[3],
+                f"{total['true']} of {total['matches']}",
+                f"{np.mean([r['f'] for r in own]):.3f}",
+                f"{total['found']} of {total['objects']}",
+                f"{total['clusters'] / max(total['found'], 1):.2f}",
+                str(total["mixed"]),
+                f"{np.mean([r['seconds'] for r in own]):.2f}",
+            ]
+        )
+    head = ["copies", "features", "ratio test", "method", "true matches", "mean F", "found", "clusters each"]
+    return [*head, "mixed", "s"], lines

@@ -1,0 +1,69 @@
+"""Matches that come from elsewhere, grouped by `matching.group_matches` and by what people use today.
+
+Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders a scene),
+groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies) and groups.md with both
+tables. DATA holds a folder for each scene: two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an
+outlier.
+"""
+
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
+import argparse
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from eval.common.options import (
+    add_photograph_options,
+    check_folder,
+    check_least,
+    chosen_photographs,
+    exit_status,
+)
+from eval.common.tables import markdown_table, write_csv, write_text
+from eval.matching.photographs import given
+from eval.matching.photographs.pairs import find_pairs, read_pair
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder of the scenes")
+    add_photograph_options(parser)
+    parser.add_argument(
+        "--pairs",
+        type=int,
+        default=8,
+        help="composite pairs, with one copy and with two (default: 8; 0: none)",
+    )
+    parser.add_argument("--out", type=Path, default=Path("groups"), help="folder of the results")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    args = parser.parse_args(argv)
+    return exit_status(lambda: evaluate(args))
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    check_least(args, pairs=0)
+    check_folder(args.out)
+    photographs = chosen_photographs(args) if args.pairs else None
+    scenes = [read_pair(folder) for folder in find_pairs(args.data)]
+    steps = tqdm(scenes, desc="scenes", disable=args.quiet)
+    rows = [row for scene in steps for row in given.measure_scene(scene)]
+    write_csv(args.out / "groups_scenes.csv", given.SCENE_COLUMNS, rows)
+    tables = [markdown_table(*given.scene_table(rows))]
+    if photographs:
+        cases = [(number, copies) for copies in (1, 2) for number in range(args.pairs)]
+        steps = tqdm(cases, desc="composites", disable=args.quiet)
+        rows = [row for case in steps for row in given.measure_features(photographs, *case)]
+        write_csv(args.out / "groups_features.csv", given.FEATURE_COLUMNS, rows)
+        tables.append(markdown_table(*given.feature_table(rows)))
+    text = "\n\n".join(tables) + "\n"
+    write_text(args.out / "groups.md", text)
+    print(text, end="")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
