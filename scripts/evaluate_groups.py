@@ -23,7 +23,7 @@ from eval.common.options import (
     exit_status,
 )
 from eval.common.tables import markdown_table, write_csv, write_text
-from eval.matching.photographs import given
+from eval.matching import given
 from eval.matching.photographs.pairs import find_pairs, read_pair
 
 

@@ -138,10 +138,10 @@ def _seen(
     for part in parts:
         hidden = np.zeros(len(part[0]), bool)
         for other in parts:
-            for k in (0, 1):
-                if other[2 + k] < part[2 + k]:
-                    corners = other[k][ConvexHull(other[k]).vertices]
-                    hidden |= Delaunay(corners).find_simplex(part[k]) >= 0
+            for points, own, depth, own_depth in zip(other[:2], part[:2], other[2:], part[2:], strict=True):
+                if depth < own_depth:
+                    corners = points[ConvexHull(points).vertices]
+                    hidden |= Delaunay(corners).find_simplex(own) >= 0
         seen.append((part[0][~hidden], part[1][~hidden]))
     return seen
 

@@ -43,7 +43,7 @@ LAYERS = {  # a folder or module imports from those before it
         "cli",
     ),
     "eval": ("common", "images matching"),
-    "eval/matching": ("metrics", "baselines", "synthetic", "photographs", "ablation", "command"),
+    "eval/matching": ("metrics", "baselines", "synthetic", "photographs", "ablation", "given", "command"),
 }
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}
 
