@@ -121,7 +121,7 @@ def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
     >>> canvas_factor((480, 640), (480, 640))
     1.0
     >>> round(canvas_factor((375, 40_000), (40_000, 375)), 2)
-    0.16
+    0.12
     """
     width = shape0[1] + shape1[1]
     width, height = width + _margin(width), max(shape0[0], shape1[0])
