@@ -23,7 +23,7 @@ from matching.objects.things import things_of_pair
 from matching.pictures.images import picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
 from matching.threads import default_threads
-from matching.view_synthesis import find_in_views, is_sure
+from matching.view_synthesis import find_in_views, is_solved
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
 
@@ -143,10 +143,10 @@ def match_described(
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
-    if config.view_synthesis and views is not None and not is_sure(groups, config):
+    if config.view_synthesis and views is not None and not is_solved(groups, config):
         ordered = views[::-1] if swapped else views
         found = find_in_views([first.features, second.features], [v() for v in ordered], config)
-        if found is not None:
+        if found is not None and _n_kept(found[1]) > _n_kept(groups):
             candidates, groups = listed(*found, config.candidates.max_matches)
         clock.lap("views")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
@@ -170,6 +170,10 @@ def describe_objects(xy0, xy1, groups, tolerance, boxes):
 
     with ThreadPoolExecutor(default_threads()) as pool:
         return list(pool.map(describe, range(len(groups.scores))))
+
+
+def _n_kept(groups):
+    return np.count_nonzero(groups.labels >= 0)
 
 
 def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):

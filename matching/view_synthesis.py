@@ -1,7 +1,7 @@
 """Objects that are seen from very different directions: found in simulated views, on demand.
 
-Where plain features find nothing sure, features of a few simulated views of both pictures are matched, then
-those of many more (`matching.features.views`), until an object is sure. Their candidates are grouped as
+Where plain features do not solve a pair, features of a few simulated views of both pictures are matched, then
+those of many more (`matching.features.views`), until the pair is solved. Their candidates are grouped as
 others are; the objects are the groups that are planes (`matching.grouping.planes`).
 """
 
@@ -19,12 +19,12 @@ from matching.grouping import Correspondences, Groups, group
 from matching.grouping.planes import count_places, find_planes
 from matching.threads import default_threads
 
-SURE_PLACES = 100  # of the best object, see `PlanesConfig.min_places`, for which no more views are needed
+SOLVED_PLACES = 100  # of the best object, see `PlanesConfig.min_places`, for which no more views are needed
 
 
-def is_sure(groups: Groups, config: MatchConfig) -> bool:
-    """Whether a pair counts as solved: its best object has `sure_score`."""
-    return len(groups.scores) > 0 and groups.scores[0] >= config.sure_score
+def is_solved(groups: Groups, config: MatchConfig) -> bool:
+    """Whether a pair counts as solved: its best object has `solved_score`."""
+    return len(groups.scores) > 0 and groups.scores[0] >= config.solved_score
 
 
 def find_in_views(
@@ -60,6 +60,6 @@ def find_in_views(
         if len(planes.scores):
             found = candidates, planes
         best = correspondences[planes.labels == 0]
-        if is_sure(planes, config) and count_places(best, config.planes.cell) >= SURE_PLACES:
+        if is_solved(planes, config) and count_places(best, config.planes.cell) >= SOLVED_PLACES:
             break
     return found

@@ -63,7 +63,7 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
     plain = match_described(*described)
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
     with pytest.raises(AssertionError, match="views of a pair"):  # but where it is not sure
-        match_described(*described, replace(VIEWS, sure_score=1.0), views=[never, never])
+        match_described(*described, replace(VIEWS, solved_score=1.0), views=[never, never])
 
 
 def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
@@ -93,7 +93,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     ("options", "message"),
     [
         ({"view_synthesis": 1}, "view_synthesis must be a bool, got int"),
-        ({"sure_score": -1.0}, "sure_score"),
+        ({"solved_score": -1.0}, "solved_score"),
         (
             {"view_synthesis": True, "grouping": "paper"},
             "view_synthesis must be off where grouping is 'paper'",
