@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import matching
 from matching.collection.cache import content_digest
+from matching.collection.database import connected, transaction
 from matching.collection.kept_merging import merge_small_segments
 from matching.collection.retrieval.codes import Codes, codebook
 from matching.collection.retrieval.segments import open_segment, segment_of, write_segment
@@ -32,7 +33,6 @@ from matching.pictures.names import is_file
 
 FORMAT = "1"
 DATABASE = "index.db"
-BUSY = 60  # seconds to wait for another writer
 ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 
 
@@ -83,21 +83,12 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
     try:
         if create:
             folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         raise InputError(f"{folder}: the index can't be opened ({error})") from None
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
+    foreign = f"{path}: is not the database of an index, or damaged"
+    with connected(path, f"{folder}: the index", foreign) as connection:
         _prepare(connection, folder, config, create)
         yield KeptIndex(folder, connection)
-    except sqlite3.OperationalError as error:
-        raise InputError(f"{folder}: the index can't be used ({error})") from None
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise
-        raise InputError(f"{path}: is not the database of an index, or damaged ({error})") from None
-    finally:
-        connection.close()
 
 
 def settings_of(config: MatchConfig) -> dict[str, str]:
@@ -111,8 +102,7 @@ def settings_of(config: MatchConfig) -> dict[str, str]:
 
 
 def _prepare(connection, folder, config, create):
-    connection.execute("BEGIN IMMEDIATE" if create else "BEGIN")
-    try:
+    with transaction(connection, writes=create):
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and create:
             for statement in files(__package__).joinpath("kept_store.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
@@ -123,10 +113,6 @@ def _prepare(connection, folder, config, create):
                 what = {"features": "other settings of the features", "codebook": "another codebook"}
                 told = what.get(name, f"{name} {made_with.get(name)}, this is {value}")
                 raise InputError(f"{folder}: the index was made with {told}; give another folder")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 class KeptIndex:
@@ -136,16 +122,9 @@ class KeptIndex:
         self.folder = folder
         self._db = connection
 
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """The connection, for changes that are made together or not at all."""
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._db
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
+        return transaction(self._db)
 
     def rows(self, query, parameters=()):
         """All rows of a query."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from matching._types import Floats
+from matching.collection.database import connected, transaction
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.settings import check_settings, settings_of
 from matching.config import MatchConfig
@@ -31,7 +32,6 @@ MATCHABLE = (
     "pairs JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
     " WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
 )
-BUSY = 60  # seconds to wait for another writer
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
 TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # none refers to a later one's rows
 
@@ -62,27 +62,14 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
     path = Path(path)
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
-    try:
-        connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
-    except sqlite3.Error as error:
-        raise InputError(f"{path}: the database can't be opened ({error})") from None
-    try:
-        connection.execute("PRAGMA foreign_keys = ON")
+    foreign = f"{path}: is not a database of gdl-match-collection"
+    with connected(path, f"{path}: the database", foreign) as connection:
         _prepare(connection, path, config, restart)
         yield Store(connection)
-    except sqlite3.OperationalError as error:  # disk full, locked, taken away
-        raise InputError(f"{path}: the database can't be used ({error})") from None
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.IntegrityError):
-            raise
-        raise InputError(f"{path}: is not a database of gdl-match-collection ({error})") from None
-    finally:
-        connection.close()
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
-    connection.execute("BEGIN IMMEDIATE" if config else "BEGIN")  # two first runs at once make one schema
-    try:
+    with transaction(connection, writes=config is not None):  # two first runs at once make one schema
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         if restart and set(TABLES) <= tables:
             connection.execute("DROP VIEW IF EXISTS results")
@@ -99,10 +86,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | N
             raise InputError(f"{path}: is not a database of gdl-match-collection")
         else:
             check_settings(dict(connection.execute("SELECT name, value FROM settings")), config, path)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 class Store:
@@ -116,16 +99,6 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            self._db.rollback()
-            raise
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Read all rows of a query.
@@ -191,7 +164,7 @@ class Store:
         list of int
             Their numbers.
         """
-        with self._transaction():
+        with transaction(self._db):
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
             known |= {path: len(known) + k for k, path in enumerate(new)}
@@ -208,7 +181,7 @@ class Store:
         shortlist : str, optional
             What they were chosen by, remembered with them.
         """
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
                 " UNIQUE (image0, image1) ON CONFLICT IGNORE)"
@@ -286,7 +259,7 @@ class Store:
         """
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
-        with self._transaction():
+        with transaction(self._db):
             either = "(SELECT id FROM pairs WHERE image0 = ?1 OR image1 = ?1)"
             for table in ("matches", "objects", "timings"):
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
@@ -304,7 +277,7 @@ class Store:
 
     def forget_failed(self) -> None:
         """Make pictures and pairs pending again that failed."""
-        with self._transaction():
+        with transaction(self._db):
             for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
                 self._db.execute(
                     f"UPDATE {table} SET status = 'pending', error = NULL{also} WHERE status = 'failed'"
@@ -335,7 +308,7 @@ class Store:
         record : ImageRecord
             What is known.
         """
-        with self._transaction():
+        with transaction(self._db):
             self._record_machine(record.origin)
             self._db.execute(
                 "UPDATE images SET status = ?, sha256 = ?, width = ?, height = ?, n_features = ?, error = ?"
@@ -361,7 +334,7 @@ class Store:
         record : PairRecord
             What is known.
         """
-        with self._transaction():
+        with transaction(self._db):
             self._record_machine(record.origin)
             if record.error is not None:
                 self._end_pair(record, "failed", None, None, None, None, None, record.error)
@@ -388,7 +361,7 @@ class Store:
 
     def fail_pairs_of_failed_images(self) -> None:
         """Let pairs fail that have a failed picture, with its reason (the first one's)."""
-        with self._transaction():
+        with transaction(self._db):
             for column in ("image0", "image1"):
                 self._db.execute(
                     "UPDATE pairs SET status = 'failed', error = images.error FROM images"
