@@ -102,17 +102,17 @@ def acc_of_pairs(x0: Array, x1: Array, forth: Array, back: Array, i: Array, j: A
         vx, vy = x1[b, 0] - x1[a, 0], x1[b, 1] - x1[a, 1]
         total = 0.0
         for t in (a, b):
-            total += length(
+            total += _length(
                 vx - (forth[t, 0, 0] * ux + forth[t, 0, 1] * uy),
                 vy - (forth[t, 1, 0] * ux + forth[t, 1, 1] * uy),
-            ) + length(
+            ) + _length(
                 ux - (back[t, 0, 0] * vx + back[t, 0, 1] * vy), uy - (back[t, 1, 0] * vx + back[t, 1, 1] * vy)
             )
         out[n] = total / 4
 
 
 @inner
-def length(x: Scalar, y: Scalar) -> Scalar:
+def _length(x: Scalar, y: Scalar) -> Scalar:
     return math.sqrt(x * x + y * y)
 
 

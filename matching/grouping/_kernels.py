@@ -6,7 +6,6 @@ import numpy as np
 
 from gdl_core._jit import inner, njit
 from matching._types import Array, Scalar
-from matching.correspondences._distance_kernels import length
 
 
 @njit
@@ -27,8 +26,8 @@ def edge_weights(
             j = indices[i, k]
             unit = math.sqrt(growth[i] * growth[j])
             unit = max(unit, 1.0 / unit)
-            u = length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
-            v = length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
+            u = _length(x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1])
+            v = _length(x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1])
             distance = distances[i, k] / (0.5 + 0.5 * unit)
             gap = max(u, v) / unit
             if gap > reach:
@@ -36,6 +35,11 @@ def edge_weights(
                 continue
             deviation = math.sqrt(scale * scale + (slope * gap) ** 2)
             out[i, k] = math.exp(-((distance / deviation) ** 2)) * (scale / deviation)
+
+
+@inner
+def _length(x: Scalar, y: Scalar) -> Scalar:
+    return math.sqrt(x * x + y * y)
 
 
 @njit

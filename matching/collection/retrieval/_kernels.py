@@ -1,10 +1,11 @@
 """Compiled loops of the search, as `codes` and `search` define them."""
 
 import numpy as np
-from numba import njit
+
+from gdl_core._jit import inner, njit
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _squared_distances(descriptor, words, out):
     """Squared distances of each part of a descriptor (128,) int32 to its words (parts, width, w) int32."""
     parts, width, n_words = words.shape
@@ -18,7 +19,7 @@ def _squared_distances(descriptor, words, out):
                 row[word] += step * step
 
 
-@njit(cache=True, nogil=True)
+@njit
 def nearest_words(descriptors, words, start, stop, out):
     """The word nearest to each part of descriptors[start:stop]; of equally near ones the first.
 
@@ -33,7 +34,7 @@ def nearest_words(descriptors, words, start, stop, out):
             out[i, part] = np.argmin(table[part])
 
 
-@njit(cache=True, nogil=True)
+@njit
 def nearest_cells(near, to_first, cross, to_second, out):
     """The cells with the smallest to_first + cross - 2 to_second, of equal ones the smaller numbers.
 
@@ -66,7 +67,7 @@ def nearest_cells(near, to_first, cross, to_second, out):
                 filled = min(filled + 1, most)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def search(
     descriptors, shapes, words, begin, end, owner, shape, code, but, start, stop, out_distance, out_other
 ):
