@@ -53,32 +53,8 @@ def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -
     """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before,
     at most `most`.
     """
-    keep = np.zeros(len(xy0), np.bool_)
-    buckets = 65536  # of squares as wide as the radius
-    head = np.full(buckets, -1, np.int64)
-    after = np.empty(len(xy0), np.int64)
-    r2 = radius * radius
-    kept = 0
-    for p in range(len(xy0)):
-        gx, gy = math.floor(xy0[p, 0] / radius), math.floor(xy0[p, 1] / radius)
-        free = True
-        for cy in range(gy - 1, gy + 2):
-            for cx in range(gx - 1, gx + 2):
-                q = head[(cx * 73856093 ^ cy * 19349663) & (buckets - 1)]
-                while q >= 0 and free:
-                    a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
-                    b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
-                    free = not (a < r2 and b < r2)
-                    q = after[q]
-        if free:
-            keep[p] = True
-            bucket = (gx * 73856093 ^ gy * 19349663) & (buckets - 1)
-            after[p] = head[bucket]
-            head[bucket] = p
-            kept += 1
-            if kept == most:
-                break
-    return keep
+    none = np.zeros(len(xy0))  # regions without size: places alone count
+    return drop_same_regions(xy0, xy1, none, none, radius, 0.0, 0.0, most)
 
 
 @njit
@@ -138,8 +114,8 @@ def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
     one's region, at most `farthest`, if their sizes are alike.
     """
     keep = np.zeros(len(xy0), np.bool_)
-    cells = 65536
-    head = np.full(cells, -1, np.int64)
+    buckets = 65536  # of squares
+    head = np.full(buckets, -1, np.int64)
     after = np.empty(len(xy0), np.int64)
     wide = max(radius, farthest)
     kept = 0
@@ -148,7 +124,7 @@ def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
         free = True
         for cy in range(gy - 1, gy + 2):
             for cx in range(gx - 1, gx + 2):
-                q = head[(cx * 73856093 ^ cy * 19349663) & (cells - 1)]
+                q = head[(cx * 73856093 ^ cy * 19349663) & (buckets - 1)]
                 while q >= 0 and free:
                     a = (xy0[p, 0] - xy0[q, 0]) ** 2 + (xy0[p, 1] - xy0[q, 1]) ** 2
                     b = (xy1[p, 0] - xy1[q, 0]) ** 2 + (xy1[p, 1] - xy1[q, 1]) ** 2
@@ -159,9 +135,9 @@ def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
                     q = after[q]
         if free:
             keep[p] = True
-            cell = (gx * 73856093 ^ gy * 19349663) & (cells - 1)
-            after[p] = head[cell]
-            head[cell] = p
+            bucket = (gx * 73856093 ^ gy * 19349663) & (buckets - 1)
+            after[p] = head[bucket]
+            head[bucket] = p
             kept += 1
             if kept == most:
                 break

@@ -192,7 +192,7 @@ def match_with_reserve(
     """
     most = int(config.max_matches * (1 + config.reserve))
     parts = [_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
-    return _shared_out(parts, config)
+    return share_out(parts, config.max_matches, config.reserve)
 
 
 def match_within(
@@ -227,7 +227,7 @@ def match_within(
     most = int(config.max_matches * (1 + config.reserve))
     both = features, mirrored_features(features) if mirrored else features
     parts = [_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
-    return _shared_out(parts, config)
+    return share_out(parts, config.max_matches, config.reserve)
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
@@ -246,30 +246,34 @@ def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
-def _shared_out(parts: Sequence[Candidates], config: CandidateConfig) -> tuple[Candidates, Candidates]:
-    """Equal shares of the best of each kind, and the next best."""
-    shares = equal_shares([len(part) for part in parts], config.max_matches)
-    ends = [int(share * (1 + config.reserve)) for share in shares]
-    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
-    reserve = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
-    return join_candidates(best), join_candidates(reserve)
-
-
-def equal_shares(available: Sequence[int], total: int) -> Ints:
-    """Share a number out equally among kinds; what one kind lacks goes to the others.
+def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> tuple[Candidates, Candidates]:
+    """Take equal shares of the candidates of each kind of region, and the next best behind them.
 
     Parameters
     ----------
-    available : sequence of int
-        How many there are of each kind.
-    total : int
-        The number.
+    parts : sequence of Candidates
+        Those of each kind, the best first.
+    max_matches : int
+        The most of all shares together.
+    reserve : float
+        Of a share: the most of the next best.
 
     Returns
     -------
-    array of int
-        How many to take of each kind.
+    best : Candidates
+        The shares.
+    others : Candidates
+        The next best.
     """
+    shares = _equal_shares([len(part) for part in parts], max_matches)
+    ends = [int(share * (1 + reserve)) for share in shares]
+    best = [part[:share] for part, share in zip(parts, shares, strict=True)]
+    others = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
+    return join_candidates(best), join_candidates(others)
+
+
+def _equal_shares(available: Sequence[int], total: int) -> Ints:
+    """How many to take of each kind: equal numbers, and what one kind lacks goes to the others."""
     shares = np.zeros(len(available), int)
     while shares.sum() < min(total, sum(available)):
         open_ = np.flatnonzero(shares < available)
@@ -284,7 +288,7 @@ def _best(
 ) -> Candidates:
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
-        for rows in _comparable(features0, features1, kind, config.per_polarity)
+        for rows in comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     return _chosen(features0, features1, i, j, squared, most, config)
@@ -302,7 +306,7 @@ def _best_within(
     """others : the features themselves, or mirrored"""
     pairs = [
         _near_pairs(features, others, *rows, config, n_threads, clearance)
-        for rows in _comparable(features, others, kind, config.per_polarity)
+        for rows in comparable_rows(features, others, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
@@ -328,18 +332,52 @@ def _chosen(
         places = features0.xy[i[order]], features1.xy[j[order]]
         order = order[_candidate_kernels.drop_near_duplicates(*places, config.duplicate_radius, most)]
     best = order[:most]
-    i, j, squared = i[best], j[best], squared[best]
+    return candidates_between(features0, features1, i[best], j[best], squared[best])
+
+
+def candidates_between(
+    features0: Features, features1: Features, i: Ints, j: Ints, squared: Array
+) -> Candidates:
+    """Make candidates of pairs of features.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of either image.
+    i, j : (p,) array of int
+        Rows of the pairs.
+    squared : (p,) array
+        Squared distances of their descriptors.
+
+    Returns
+    -------
+    Candidates
+        The candidates, in the order given.
+    """
     return Candidates(
         features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
     )  # fmt: skip
 
 
-def _comparable(
+def comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
-    """Rows of either image's features that are compared with each other: dark and bright ones of a kind, or
-    all of it.
+    """Find the rows of either image's features that are compared with each other.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of either image.
+    kind : int
+        Index into `KINDS`: the kind of region.
+    per_polarity : bool
+        Whether dark regions are compared with dark ones only, and bright ones with bright ones.
+
+    Returns
+    -------
+    list of (rows0, rows1)
+        Two arrays of rows for each polarity, or two of all.
     """
     own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:

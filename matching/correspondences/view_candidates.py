@@ -14,7 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching.correspondences import _candidate_kernels
-from matching.correspondences.candidates import CandidateConfig, Candidates, equal_shares, join_candidates
+from matching.correspondences.candidates import (
+    CandidateConfig,
+    Candidates,
+    candidates_between,
+    comparable_rows,
+    join_candidates,
+    share_out,
+)
 from matching.correspondences.inverted_file import nearest_by_cells
 from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
@@ -73,17 +80,16 @@ def match_views(
     """
     most = int(config.max_matches * (1 + views.pool))
     parts = [_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
-    shares = equal_shares([len(part) for part in parts], config.max_matches)
-    ends = [int(share * (1 + views.pool)) for share in shares]
-    listed = [part[:share] for part, share in zip(parts, shares, strict=True)]
-    pool = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
-    return join_candidates([*listed, *pool]), int(shares.sum())
+    listed, pool = share_out(parts, config.max_matches, views.pool)
+    return join_candidates([listed, pool]), len(listed)
 
 
 def _best(features0, features1, kind, most, config, views, n_threads):
     """Candidates of one kind, one for each pair of places, by rising ratio."""
-    sides = (False, True) if config.per_polarity else (None,)
-    pairs = [_nearest_pairs(features0, features1, kind, side, config, views, n_threads) for side in sides]
+    pairs = [
+        _nearest_pairs(features0, features1, *rows, config, views, n_threads)
+        for rows in comparable_rows(features0, features1, kind, config.per_polarity)
+    ]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.argsort(ratio, kind="stable")[: LONGEST * most]
     i, j = i[order], j[order]
@@ -99,28 +105,20 @@ def _best(features0, features1, kind, most, config, views, n_threads):
             most,
         )
         order, i, j = order[kept], i[kept], j[kept]
-    order, i, j = order[:most], i[:most], j[:most]
-    return Candidates(
-        features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
-        np.sqrt(squared[order].astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
-    )  # fmt: skip
+    return candidates_between(features0, features1, i[:most], j[:most], squared[order[:most]])
 
 
-def _nearest_pairs(features0, features1, kind, bright, config, views, n_threads):
-    """Pairs whose descriptors are nearer than those of any other place: rows (p,) of either picture, squared
-    distance, and ratio.
+def _nearest_pairs(features0, features1, rows0, rows1, config, views, n_threads):
+    """Pairs of those rows whose descriptors are nearer than those of any other place: rows (p,) of either
+    picture, squared distance, and ratio.
     """
-    rows = [
-        np.flatnonzero((f.kind == kind) & (True if bright is None else f.bright == bright))
-        for f in (features0, features1)
-    ]
-    descriptors = features0.descriptors[rows[0]], features1.descriptors[rows[1]]
+    descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = nearest_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)
-    _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows[1]], views.same_place, ratios)
+    _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows1], views.same_place, ratios)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)
     row, rank = np.nonzero(ok)
-    return rows[0][row], rows[1][found[row, rank]], squared[row, rank], ratios[row, rank]
+    return rows0[row], rows1[found[row, rank]], squared[row, rank], ratios[row, rank]
 
 
 def _sizes(frames):
