@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching.config import MatchConfig, check_config
+from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import nearest_among
 from matching.errors import InputError
@@ -31,16 +32,15 @@ VOTERS = 8  # neighbours that choose the map around a match
 FLOOR, SLOPE = 0.005, 0.2  # sigma of the votes: of the spread; of the gap
 LEAST_SAMPLE = 100  # matches among which voters are looked for
 AGREEING = 0.6  # share of its neighbours that a match must agree with, to tell the working unit, ...
-ENOUGH = 8  # ... of at least so many matches
+LEAST_MATCHES = 8  # ... of at least so many matches; the least of an object among few, too
 SPACING = 14.0  # working pixels from such a match to the farthest of its VOTERS, or ...
 RESIDUAL = 0.8  # ... between it and its neighbours, in the median: the larger unit is taken
 LEAST_UNIT = 1 / 2000  # of the spread
 CANDIDATES = 64  # matches among which neighbours are chosen, for a time that grows with their number
-LISTED = (
-    3000  # matches that `ClusteringConfig.min_affinity` is meant for; for others it is RISE (LISTED / n)^1.5
-)
-RISE, MOST_RISE = 30.0, 1e4  # times as much, at most MOST_RISE
-LEAST_MATCHES = 8  # of an object among few matches
+RISE, MOST_RISE = (
+    30.0,
+    1e4,
+)  # of `min_affinity` for n matches: RISE (length of the program's own list / n)^1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ def group_matches(
         labels, scores, unit1 = label_matches(xy0, xy1, maps, sizes, score, config)
     grouped = time.perf_counter()
     tolerance = config.graph.scale * unit1
-    boxes = [_box(xy, None if sizes is None else sizes[k]) for k, xy in enumerate((xy0, xy1))]
+    boxes = [_box(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)]
     objects = describe_objects(xy0, xy1, Groups(labels, scores), tolerance, boxes)
     things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
@@ -147,7 +147,7 @@ def label_matches(
     matches = _in_order(*places, maps, np.zeros(len(xy0)) if score is None else score)
     n = len(matches.xy0)
     found, unit = Groups(np.full(n, -1, np.int64), np.empty(0)), 1.0
-    if n >= ENOUGH:
+    if n >= LEAST_MATCHES:
         correspondences, unit = _correspondences(matches)
         found = group(correspondences, n, _adapted(config, n), default_threads(), cluster)
     return found.labels[matches.row], found.scores, unit * spreads[1]
@@ -157,7 +157,7 @@ def _correspondences(matches):
     """The matches in working pixels, with the maps that their neighbours choose, and the working unit."""
     local = _local_maps(matches)
     agreeing = local.support > AGREEING
-    if np.count_nonzero(agreeing) >= ENOUGH:
+    if np.count_nonzero(agreeing) >= LEAST_MATCHES:
         spacing, residual = np.median(local.gap[agreeing]), np.median(local.residual[agreeing])
     else:  # nothing to be found, by all that the nearest neighbours tell
         spacing, residual = np.median(local.gap), 0.0
@@ -188,7 +188,7 @@ def _adapted(config, n):
     Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`, up
     to what small ones have. Chance agreements of a given size are rarer among few matches.
     """
-    rise = min(MOST_RISE, RISE * (LISTED / n) ** 1.5)
+    rise = min(MOST_RISE, RISE * (CandidateConfig.max_matches / n) ** 1.5)
     clustering = replace(config.clustering, min_affinity=config.clustering.min_affinity * rise)
     least = min(config.objects.min_matches, max(LEAST_MATCHES, n // 8))
     return replace(

@@ -82,6 +82,9 @@ class Relation:
         return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
 
 
+UNMEASURED = Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)  # where no frame can be told
+
+
 def frame_of(transform: Array, size: tuple[int, int]) -> Array | None:
     """Where the corners of a picture lie in the other one.
 
@@ -131,7 +134,7 @@ def relation_of_matches(
     """
     frame = frame_of(transform, size0)
     if frame is None:
-        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+        return UNMEASURED
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
     coarser = max(math.sqrt(abs(_area(frame)) / (size0[0] * size0[1])), 1.0)
     tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
@@ -166,7 +169,7 @@ def relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -
     """
     frame = frame_of(transform, size0)
     if frame is None:
-        return Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)
+        return UNMEASURED
     linear = transform[:2, :2]
     mirrored = bool(np.linalg.det(linear) < 0)
     turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
