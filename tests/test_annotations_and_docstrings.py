@@ -1,10 +1,17 @@
-"""The packages that are annotated throughout pass the type checker, with the settings of pyproject.toml."""
+"""What is annotated throughout passes the type checker, and the docstrings of its public names numpydoc's
+validator.
+"""
 
+import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
+from functools import cached_property
 from pathlib import Path
 
 import pytest
+from numpydoc.validate import validate
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("gdl_core", "synth")  # others follow once they are annotated
@@ -14,6 +21,7 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching._opencv",
     "matching.collection.addresses",
     "matching.collection.cache",
+    "matching.collection.database",
     "matching.collection.export",
     "matching.collection.groups",
     "matching.collection.html_groups",
@@ -54,6 +62,18 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.threads",
 )
 
+DESCRIPTORS = (property, cached_property, classmethod, staticmethod)
+IGNORED = {  # numpydoc's codes
+    "ES01": "an extended summary only where there is more to say",
+    "EX01": "examples where they help",
+    "SA01": "names in backticks serve as see-also",
+    "PR07": "a parameter whose type says all has no description",
+    "PR08": "a description may begin with a symbol of the paper",
+    "RT03": "a record that is returned is described by its class",
+}
+
+DOCUMENTED = [part for part in (*PACKAGES, *PARTS) if not part.endswith("kernels")]
+
 FIT = """
 from gdl_core import GraphDegreeLinkage
 
@@ -93,3 +113,41 @@ def test_a_fitted_clusterer_is_still_one(tmp_path):
     assert all("signedinteger[numpy._typing._nbit_base._64Bit]" in s or "int64" in s for s in shown[1:]), (
         shown
     )
+
+
+def public_names(package):
+    """Full names of what the package exports, and of the public methods and properties of its classes.
+
+    A package without a list of exports has public modules; they export what they define.
+    """
+    module = importlib.import_module(package)
+    if not hasattr(module, "__all__") and hasattr(module, "__path__"):
+        for found in pkgutil.iter_modules(module.__path__):
+            if not found.name.startswith("_"):
+                yield from public_names(f"{package}.{found.name}")
+        return
+    for name in getattr(module, "__all__", None) or defined_in(module):
+        exported = getattr(module, name)
+        yield f"{package}.{name}"
+        if inspect.isclass(exported):
+            for member, value in vars(exported).items():
+                if not member.startswith("_") and (
+                    inspect.isfunction(value) or isinstance(value, DESCRIPTORS)
+                ):
+                    yield f"{package}.{name}.{member}"
+
+
+def defined_in(module):
+    """Names of the public functions and classes that are written in a module."""
+    for name, value in vars(module).items():
+        kind = inspect.isclass(value) or inspect.isroutine(value)
+        if kind and not name.startswith("_") and value.__module__ == module.__name__:
+            yield name
+
+
+@pytest.mark.parametrize("name", [name for package in DOCUMENTED for name in public_names(package)])
+def test_docstring(name):
+    result = validate(name)
+    assert result["docstring"], f"{name} has no docstring"
+    errors = [(code, text) for code, text in result["errors"] if code not in IGNORED]
+    assert errors == []
