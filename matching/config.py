@@ -38,17 +38,12 @@ class MatchConfig:
     view_synthesis : bool
         Whether features of simulated views of both pictures are matched as well where a pair is not solved
         without them (`matching.view_synthesis`). What views find is kept where it has more matches.
-    solved_score : float
-        Score of the best object from which on a pair counts as solved, so that no (further) views are
-        looked at. Unrelated photographs stay below 0.18; an object that scores less than this is often
-        matched in part only, as one seen from the side.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
     mirrored: bool = False
     view_synthesis: bool = False
-    solved_score: float = 0.3
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -65,7 +60,7 @@ class MatchConfig:
             kind, value = type(field.default), getattr(self, field.name)
             if kind not in (int, float) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1, solved_score=0)
+        check_at_least(self, max_pixels=1)
         for name in ("mirrored", "view_synthesis"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
