@@ -92,7 +92,8 @@ def test_components_are_joined_by_links_both_ways():
     above = components_above(0.5)  # the root of 0.9 * 0.2 is 0.42
     assert above(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
     assert above(range(5), None, graph, np.array([0, 1, 2, 2, 3]), None).tolist() == [0, 0, 1, 1, 1]
-    knn = KnnGraph(np.zeros((5, 2), np.int64), np.zeros((5, 2)))
+    others = np.array([[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
+    knn = KnnGraph(others, np.zeros((5, 2)))
     for least, joined in ((0.36, [0, 0, 1, 1, 1]), (0.37, [0, 0, 1, 2, 2])):  # 2 * 0.9 * 0.2 = 0.36
         config = ClusteringConfig(min_affinity=(least - 1e-9) / 2**2)
         labels = CLUSTERINGS["components"](range(5), knn, graph, None, config)
