@@ -19,24 +19,8 @@ PACKAGES = ("gdl_core", "synth")  # others follow once they are annotated
 PARTS = (  # of a package that is not annotated throughout yet
     "matching._lazy",
     "matching._opencv",
-    "matching.collection.addresses",
-    "matching.collection.cache",
-    "matching.collection.database",
-    "matching.collection.export",
-    "matching.collection.groups",
-    "matching.collection.html_groups",
-    "matching.collection.plan",
-    "matching.collection.query_results",
-    "matching.collection.records",
-    "matching.collection.relations",
-    "matching.collection.retrieval.codes",
-    "matching.collection.retrieval.search",
-    "matching.collection.retrieval.segments",
-    "matching.collection.room",
-    "matching.collection.run",
-    "matching.collection.settings",
-    "matching.collection.store",
-    "matching.collection.work",
+    "matching.cli",
+    "matching.collection",
     "matching.config",
     "matching.correspondences.candidates",
     "matching.correspondences.correspondences",
@@ -60,6 +44,7 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.pictures",
     "matching.pipeline",
     "matching.result",
+    "matching.serve",
     "matching.threads",
 )
 
@@ -157,14 +142,12 @@ def test_a_result_of_a_match_completes(types):
 def public_names(package):
     """Full names of what the package exports, and of the public methods and properties of its classes.
 
-    A package without a list of exports has public modules; they export what they define.
+    Its public modules export what they define.
     """
     module = importlib.import_module(package)
-    if not hasattr(module, "__all__") and hasattr(module, "__path__"):
-        for found in pkgutil.iter_modules(module.__path__):
-            if not found.name.startswith("_"):
-                yield from public_names(f"{package}.{found.name}")
-        return
+    for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        if not found.name.startswith("_"):
+            yield from public_names(f"{package}.{found.name}")
     for name in getattr(module, "__all__", None) or defined_in(module):
         exported = getattr(module, name)
         yield f"{package}.{name}"
@@ -188,5 +171,12 @@ def defined_in(module):
 def test_docstring(name):
     result = validate(name)
     assert result["docstring"], f"{name} has no docstring"
-    errors = [(code, text) for code, text in result["errors"] if code not in IGNORED]
+    ignored = {*IGNORED, "PR01"} if has_inherited_constructor(name) else IGNORED
+    errors = [(code, text) for code, text in result["errors"] if code not in ignored]
     assert errors == []
+
+
+def has_inherited_constructor(name):
+    """Whether a class takes the parameters of another one, which are documented there."""
+    found = pkgutil.resolve_name(name)
+    return inspect.isclass(found) and not {"__init__", "__new__"} & set(vars(found))
