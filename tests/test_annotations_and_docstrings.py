@@ -22,6 +22,8 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.cli",
     "matching.collection",
     "matching.config",
+    "matching.correspondences._candidate_kernels",
+    "matching.correspondences._distance_kernels",
     "matching.correspondences.candidates",
     "matching.correspondences.correspondences",
     "matching.correspondences.distances",

@@ -79,7 +79,7 @@ async def drain(request: Request) -> None:
 
 
 def shown_name(name: str) -> str:
-    """The last part of a file name that a client sent, without what can't be printed.
+    r"""The last part of a file name that a client sent, without what can't be printed.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def shown_name(name: str) -> str:
 
     Examples
     --------
-    >>> shown_name("C:\\\\me\\\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\\x00")
+    >>> shown_name("C:\\me\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\x00")
     ('a.jpg', 'b.png', 'picture')
     """
     last = PurePosixPath(PureWindowsPath(name).name).name
