@@ -52,7 +52,7 @@ class LineParser(argparse.ArgumentParser):
         raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
 
 
-def parser(rivals: Collection[str] = ()) -> LineParser:
+def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`.
 
     Parameters

@@ -52,13 +52,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     return exit_status(
         COMMAND,
-        lambda: _run(_parser().parse_args(argv), argv is None),
+        lambda: _run(make_parser().parse_args(argv), argv is None),
         STOPPED,
         owns_process=argv is None,
     )
 
 
-def _parser() -> LineParser:
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(
         prog=COMMAND,
         description=DESCRIPTION,

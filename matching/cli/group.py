@@ -59,7 +59,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
-def _parser() -> LineParser:
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(
         prog="gdl-match group",
         description=DESCRIPTION,
@@ -127,7 +134,7 @@ class Job:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    arguments = _parser().parse_args(argv)
+    arguments = make_parser().parse_args(argv)
     guard: Guard = partial(ended_by_interrupt, "gdl-match group") if argv is None else nullcontext
     with guard():
         job = _job(arguments, guard)

@@ -38,10 +38,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    return exit_status(COMMAND, lambda: _run(_parser().parse_args(argv)), STOPPED, owns_process=argv is None)
+    return exit_status(
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+    )
 
 
-def _parser() -> LineParser:
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")

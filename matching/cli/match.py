@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import config_of, parser
+from matching.cli.arguments import config_of, make_parser
 from matching.cli.compiling import compiling_told
 from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt
 from matching.errors import InputError
@@ -49,7 +49,7 @@ def match_pair(argv: Sequence[str], rivals: Rivals, *, owns_process: bool = Fals
     int
         The exit status.
     """
-    arguments = parser(rivals).parse_intermixed_args(argv)
+    arguments = make_parser(rivals).parse_intermixed_args(argv)
     _check_usage(arguments, rivals)
     guard: Guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
     if is_many(arguments.images):

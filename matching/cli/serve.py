@@ -41,12 +41,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _until_interrupted(argv: Sequence[str] | None) -> int:
     try:
-        return _serve(_parser().parse_args(argv))
+        return _serve(make_parser().parse_args(argv))
     except KeyboardInterrupt:
         return 0
 
 
-def _parser() -> LineParser:
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
