@@ -26,7 +26,7 @@ def describe_commands() -> str:
 
 def _describe(parser: argparse.ArgumentParser) -> Iterator[str]:
     """A section of a parser, then those of its subparsers."""
-    yield f"## {parser.prog}\n"
+    yield f"\n## {parser.prog}\n"
     yield _verbatim(textwrap.dedent(parser.format_usage().replace("usage: ", "       ")))
     yield _verbatim(parser.description or "")
     below = []
@@ -48,7 +48,7 @@ def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else str(action.metavar or action.dest)
     names = [f"{name} {value}".rstrip() for name in action.option_strings] or [value]
     meaning = (action.help or "") % {**vars(action), "prog": parser.prog}
-    return f"| {', '.join(f'`{name}`' for name in names)} | {html.escape(meaning).replace('|', '&#124;')} |"
+    return f"| {', '.join(f'`{name}`' for name in names)} | {html.escape(meaning, quote=False).replace('|', '&#124;')} |"
 
 
 def _verbatim(text: str) -> str:

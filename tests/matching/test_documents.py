@@ -39,7 +39,7 @@ def test_the_page_of_commands_names_all_options():
     commands = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(commands)
     page = commands.describe_commands()
-    sections = re.split(r"^## (.*)\n", page, flags=re.M)
+    sections = re.split(r"(?<=\n)\n## (.*)\n", f"\n{page}")
     names = ["gdl-match", *(f"gdl-match {name}" for name in SUBCOMMANDS)]
     assert set(names) <= set(sections[1::2])
     assert {"gdl-match index add", "gdl-match index query"} <= set(sections[1::2])
