@@ -48,7 +48,8 @@ def _row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else str(action.metavar or action.dest)
     names = [f"{name} {value}".rstrip() for name in action.option_strings] or [value]
     meaning = (action.help or "") % {**vars(action), "prog": parser.prog}
-    return f"| {', '.join(f'`{name}`' for name in names)} | {html.escape(meaning, quote=False).replace('|', '&#124;')} |"
+    meaning = html.escape(meaning, quote=False).replace("|", "&#124;")
+    return f"| {', '.join(f'`{name}`' for name in names)} | {meaning} |"
 
 
 def _verbatim(text: str) -> str:
