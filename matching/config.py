@@ -14,7 +14,6 @@ from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.planes import PlanesConfig
-from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -56,7 +55,6 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
-    repeats: RepeatsConfig = RepeatsConfig()
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
     planes: PlanesConfig = PlanesConfig()
 

@@ -14,6 +14,7 @@ from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, both_ways, repeats_of
+from matching.objects.confidence import LIKELY_SCORE
 from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import things_of_repeats
@@ -85,7 +86,7 @@ def repeats_in_described(
 ) -> MatchResult:
     """`find_repeats` for a picture already described, with the same features and max_pixels in the config."""
     clock = clock or Clock()
-    clearance = feature_clearance(described.features, config.features, config.repeats.clearance)
+    clearance = feature_clearance(described.features, config.features, config.objects.reach)
     parts = [
         match_within(described.features, clearance, config.candidates, default_threads(), mirrored)
         for mirrored in ((False, True) if config.mirrored else (False,))
@@ -136,7 +137,7 @@ def _grouped(
     def is_texture(members):
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = repeats_of(correspondences, groups, config.repeats, config.objects, is_texture)
+    repeats = repeats_of(correspondences, groups, config, is_texture, LIKELY_SCORE)
     return _turned(candidates, repeats.reversed), repeats
 
 
