@@ -153,7 +153,8 @@ def _one_way(correspondences: Correspondences, members: Ints) -> Ints:
     first, second = _places(correspondences, members)
     axis = np.linalg.eigh((second - first).T @ (second - first))[1][:, 1]
     axis *= -1 if (axis[0], axis[1]) < (0, 0) else 1
-    return members[(second - first) @ axis > 0]
+    chosen: Ints = members[(second - first) @ axis > 0]
+    return chosen
 
 
 def _left_first(correspondences: Correspondences, members: Ints) -> Ints:
