@@ -50,15 +50,17 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.grouping.graph",
     "matching.grouping.local_maps",
     "matching.grouping.paper",
+    "matching.grouping.repeats",
     "matching.grouping.smooth_map",
     "matching.grouping.suppression",
     "matching.interchange",
-    "matching.objects.deformation",
+    "matching.objects",
     "matching.output.exchange",
     "matching.output.folders",
     "matching.output.provenance",
     "matching.parent_watchdog",
     "matching.pictures",
+    "matching.repeats",
     "matching.threads",
 )
 

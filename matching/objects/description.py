@@ -14,6 +14,7 @@ from matching._types import Array, Floats, Ints
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, fit_frame, motion_of
 from matching.objects.things import Thing
+from matching.objects.transforms import apply_transform, fit_transform
 
 LONGEST = 0.45  # side of a triangle inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
@@ -151,68 +152,6 @@ def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tu
     return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
-def apply_transform(transform: Array, xy: Array) -> Floats:
-    """Map points by a transform.
-
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        Takes homogeneous points to others.
-    xy : (n, 2) array
-        Points.
-
-    Returns
-    -------
-    (n, 2) float64
-    """
-    mapped: Floats = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
-    return mapped[:, :2] / mapped[:, 2:]
-
-
-def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
-    """Fit matched points robustly: by a homography if it is sound and better than an affine map.
-
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Points of either image, pixels.
-    tolerance : float
-        Largest error of an inlier, pixels of image 1.
-
-    Returns
-    -------
-    transform : (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1.
-    kind : str
-        "homography" or "affine".
-    """
-    affine = _affine(xy0, xy1, tolerance)
-    homography = _opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
-    if homography is not None and _is_sound(homography, xy0):
-        error = [
-            np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
-        ]
-        if error[0] < 0.95 * error[1]:
-            return homography / homography[2, 2], "homography"
-    return affine, "affine"
-
-
-def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
-    affine = _opencv.fit_affine(xy0, xy1, tolerance)
-    if affine is None or not np.isfinite(affine).all():
-        # fewer than three points, or all in one line: the shift alone
-        affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
-    return np.vstack([affine, [0.0, 0.0, 1.0]])
-
-
-def _is_sound(homography: Array, xy: Floats) -> bool:
-    """Whether a homography keeps the points on one side of the horizon, and well away from it."""
-    hull = _opencv.convex_hull(xy)
-    w = np.column_stack([hull, np.ones(len(hull))]) @ homography[2]
-    one_side = (w > 0).all() or (w < 0).all()
-    return bool(np.isfinite(homography).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
-
-
 def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons around matched points in either image.
 
@@ -227,8 +166,10 @@ def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
 
     Returns
     -------
-    outline0, outline1 : (k, 2) float64
-        Corners of the polygons, pixels.
+    outline0 : (k, 2) float64
+        Corners of the polygon in image 0, pixels.
+    outline1 : (k, 2) float64
+        In image 1.
     """
     try:
         triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else np.empty((0, 3), int)

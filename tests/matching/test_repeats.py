@@ -7,7 +7,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.repeats import both_ways, repeats_of
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 
 SIDE = 220
 
