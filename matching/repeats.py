@@ -15,7 +15,7 @@ from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, both_ways, repeats_of
-from matching.objects.confidence import LIKELY_SCORE
+from matching.objects.confidence import SURE_SCORE
 from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import things_of_repeats
@@ -190,7 +190,7 @@ def _grouped(
     def is_texture(members: Ints) -> bool:
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = repeats_of(correspondences, groups, config, is_texture, LIKELY_SCORE)
+    repeats = repeats_of(correspondences, groups, config, is_texture, SURE_SCORE)
     return _turned(candidates, repeats.reversed), repeats
 
 
