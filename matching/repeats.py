@@ -136,7 +136,7 @@ def repeats_in_described(
     tolerance = config.graph.scale * float(described.step.max())
     objects = [
         _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, [described.box] * 2)
+        for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
     ]
     places = [found.outline0 for found in objects], [found.outline1 for found in objects]
     things = things_of_repeats(*places, repeats.periodic)

@@ -35,9 +35,19 @@ def acc_nearest(
 
 
 @njit
-def acc_nearest_among(table, among, slope, k, start, stop, nearest, distance):
-    """`acc_nearest` among the correspondences in a row of among (m, c), of which -1 are none. What there is
-    less of than k is -1, at an infinite distance.
+def acc_nearest_among(
+    table: Array,
+    among: Array,
+    slope: Scalar,
+    k: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    nearest: Array,
+    distance: Array,
+) -> None:
+    """`acc_nearest` among the correspondences in a row of among (m, c), where -1 is none.
+
+    If there are fewer than k, the rest is -1, at an infinite distance.
     """
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
@@ -56,7 +66,7 @@ def acc_nearest_among(table, among, slope, k, start, stop, nearest, distance):
 
 
 @inner
-def _acc_row(table, i, slope, row):
+def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
     """row (m,): the distances of `acc_nearest` between i and all of the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]

@@ -52,10 +52,11 @@ def _match(clock: Clock, uploads: list[Path], names: list[str]) -> str:
     finally:
         for path in uploads:
             path.unlink(missing_ok=True)
-    pictures = [replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True)]
+    picture0, picture1 = (replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True))
+    pictures = [picture0, picture1]
     clock.lap("read")
     config = MatchConfig()
-    result = match_pictures(*pictures, config, clock=clock)
+    result = match_pictures(picture0, picture1, config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config)
     warps = warp_drawings(pictures, result, WARPED)
