@@ -377,77 +377,6 @@ def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> 
     return image.astype(bool)
 
 
-def outer_contours(mask: Array) -> list[Floats]:
-    """The outer boundaries of the regions of a mask.
-
-    Parameters
-    ----------
-    mask : (h, w) bool
-        The mask.
-
-    Returns
-    -------
-    list of (k, 2) float64
-        The boundaries, pixels, the one around the largest area first.
-    """
-    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    return [c[:, 0, :].astype(float) for c in sorted(contours, key=cv2.contourArea, reverse=True)]
-
-
-def fill_notches(mask: Array, radius: int) -> Bools:
-    """Fill the holes and notches of a mask narrower than 2 radius + 1 pixels (closing).
-
-    Parameters
-    ----------
-    mask : (h, w) bool
-        The mask.
-    radius : int
-        Pixels.
-
-    Returns
-    -------
-    (h, w) bool
-        The mask without them.
-    """
-    return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_CLOSE, _disc(radius)).astype(bool)
-
-
-def cut_spurs(mask: Array, radius: int) -> Bools:
-    """Remove the spurs and islands of a mask narrower than 2 radius + 1 pixels (opening).
-
-    Parameters
-    ----------
-    mask : (h, w) bool
-        The mask.
-    radius : int
-        Pixels.
-
-    Returns
-    -------
-    (h, w) bool
-        The mask without them.
-    """
-    return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(radius)).astype(bool)
-
-
-def simplify_polygon(polygon: Array, tolerance: float) -> Floats:
-    """Simplify a polygon (Douglas-Peucker).
-
-    Parameters
-    ----------
-    polygon : (k, 2) array
-        Corners, pixels.
-    tolerance : float
-        How far the result may be from the polygon, pixels.
-
-    Returns
-    -------
-    (k1, 2) float64
-        A polygon with fewer corners.
-    """
-    return cv2.approxPolyDP(polygon.astype(np.float32), tolerance, True)[:, 0, :].astype(float)
-
-
 def convex_hull(xy: Array) -> Floats:
     """The convex hull of points.
 
@@ -480,24 +409,6 @@ def hull_overlap(xy: Array, others: Array) -> float:
     own, other = (cv2.convexHull(points.astype(np.float32)) for points in (xy, others))
     area, _ = cv2.intersectConvexConvex(own, other)
     return float(area / cv2.contourArea(own)) if area > 0 else 0.0
-
-
-def dilate(mask: Array, radius: int) -> Bools:
-    """Grow a mask.
-
-    Parameters
-    ----------
-    mask : (h, w) bool
-        The mask.
-    radius : int
-        Pixels.
-
-    Returns
-    -------
-    (h, w) bool
-        The larger mask.
-    """
-    return cv2.dilate(mask.astype(np.uint8), _disc(radius)).astype(bool)
 
 
 def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
@@ -668,7 +579,3 @@ def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
 def _subpixel(point: Point) -> tuple[int, int]:
     x, y = point
     return round(x * 16), round(y * 16)
-
-
-def _disc(radius: int) -> Array:
-    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))

@@ -14,7 +14,6 @@ from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.planes import PlanesConfig
-from matching.grouping.repeats import RepeatsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 
@@ -52,8 +51,6 @@ class MatchConfig:
         When an object is contained in others.
     objects : ObjectsConfig
         From clusters to objects.
-    repeats : RepeatsConfig
-        Repeats within one picture.
     view_candidates : ViewCandidatesConfig
         Descriptor matching of views.
     planes : PlanesConfig
@@ -71,7 +68,6 @@ class MatchConfig:
     smooth_map: SmoothMapConfig = SmoothMapConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
-    repeats: RepeatsConfig = RepeatsConfig()
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
     planes: PlanesConfig = PlanesConfig()
 

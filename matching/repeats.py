@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from matching._types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, both_ways, repeats_of
+from matching.objects.confidence import SURE_SCORE
 from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import things_of_repeats
@@ -42,7 +44,9 @@ def find_repeats(
     Parameters
     ----------
     image : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The picture.
     config : MatchConfig
+        All settings.
     mask : path, Pillow image, or array of the image's size, optional
         White where features may lie.
     progress : callable, optional
@@ -72,8 +76,25 @@ def find_repeats(
     return with_inputs(result, (image, image), (mask, mask), [picture] * 2)
 
 
-def repeats_in_picture(picture: Picture, config: MatchConfig = MatchConfig(), *, clock=None) -> MatchResult:
-    """`find_repeats` for a picture already read."""
+def repeats_in_picture(
+    picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
+) -> MatchResult:
+    """Find repeats in a picture already read.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    config : MatchConfig
+        All settings.
+    clock : Clock, optional
+        Measures the stages.
+
+    Returns
+    -------
+    MatchResult
+        As `find_repeats`.
+    """
     clock = clock or Clock()
     described = describe_picture(picture, config, default_threads())
     clock.lap("features")
@@ -81,11 +102,26 @@ def repeats_in_picture(picture: Picture, config: MatchConfig = MatchConfig(), *,
 
 
 def repeats_in_described(
-    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock=None
+    described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
-    """`find_repeats` for a picture already described, with the same features and max_pixels in the config."""
+    """Find repeats in a picture already described.
+
+    Parameters
+    ----------
+    described : DescribedPicture
+        The picture, described with the same `features` and `max_pixels`.
+    config : MatchConfig
+        All settings.
+    clock : Clock, optional
+        Measures the stages.
+
+    Returns
+    -------
+    MatchResult
+        As `find_repeats`.
+    """
     clock = clock or Clock()
-    clearance = feature_clearance(described.features, config.features, config.repeats.clearance)
+    clearance = feature_clearance(described.features, config.features, config.objects.reach)
     parts = [
         match_within(described.features, clearance, config.candidates, default_threads(), mirrored)
         for mirrored in ((False, True) if config.mirrored else (False,))
@@ -100,10 +136,10 @@ def repeats_in_described(
     tolerance = config.graph.scale * float(described.step.max())
     objects = [
         _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, [described.box] * 2)
+        for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
     ]
-    outlines = [[getattr(found, name) for found in objects] for name in ("outline0", "outline1")]
-    things = things_of_repeats(*outlines, repeats.periodic)
+    places = [found.outline0 for found in objects], [found.outline1 for found in objects]
+    things = things_of_repeats(*places, repeats.periodic)
     clock.lap("objects")
     found = with_things(objects, things)
     return MatchResult(
@@ -111,10 +147,28 @@ def repeats_in_described(
     )
 
 
-def feature_clearance(features: Features, config: FeatureConfig, least: float) -> np.ndarray:
-    """(n,) pixels: half the side of the square that a feature's descriptor is of, and at least so many."""
+def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
+    """Tell how far features are from where a match of theirs may be.
+
+    Parameters
+    ----------
+    features : Features
+        The n features.
+    config : FeatureConfig
+        What they were described with.
+    least : float
+        Pixels.
+
+    Returns
+    -------
+    (n,) float64
+        Half the side of the square that a feature's descriptor is of, pixels, and at least `least`.
+    """
     window = np.array([config.mser_window, config.sift_window])[features.kind]
-    return np.maximum(np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least)
+    clearance: Floats = np.maximum(
+        np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
+    )
+    return clearance
 
 
 def _grouped(
@@ -133,16 +187,16 @@ def _grouped(
     labels[order] = groups.labels
     groups = replace(groups, labels=labels)
 
-    def is_texture(members):
+    def is_texture(members: Ints) -> bool:
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = repeats_of(correspondences, groups, config.repeats, config.objects, is_texture)
+    repeats = repeats_of(correspondences, groups, config, is_texture, SURE_SCORE)
     return _turned(candidates, repeats.reversed), repeats
 
 
-def _turned(candidates, turn):
+def _turned(candidates: Candidates, turn: Bools) -> Candidates:
     """The candidates, those chosen the other way."""
-    ends = {}
+    ends: dict[str, Array] = {}
     for name in ("xy", "frames", "row"):
         a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
         chosen = turn.reshape(-1, *[1] * (a.ndim - 1))
@@ -150,7 +204,7 @@ def _turned(candidates, turn):
     return replace(candidates, **ends)
 
 
-def _with_frame(found: MatchedObject, xy0: np.ndarray, xy1: np.ndarray) -> MatchedObject:
+def _with_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
     """An object whose frame is that of its first place."""
     box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
     return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

@@ -20,7 +20,7 @@ from matching import _opencv
 from matching._types import Array, Bools, Floats, Ints
 from matching.collection.store import Store, open_store
 from matching.errors import InputError
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.folders import part_of, uninterrupted
 from matching.pictures.decoding import orientation_of, stored_from_displayed

@@ -15,7 +15,7 @@ import numpy as np
 
 from matching import _opencv
 from matching._types import Array, Floats
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none

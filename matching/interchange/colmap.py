@@ -27,7 +27,7 @@ from matching.interchange.records import (
     join_keypoints,
     known_size,
 )
-from matching.objects.description import fit_transform
+from matching.objects.transforms import fit_transform
 from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 
 HALF_PIXEL = 0.5

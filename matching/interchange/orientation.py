@@ -10,7 +10,7 @@ import numpy as np
 
 from matching.errors import InputError
 from matching.interchange.records import PairMatches
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import stored_from_displayed
 
 if TYPE_CHECKING:

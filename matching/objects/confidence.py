@@ -13,8 +13,22 @@ LIKELY_SCORE = 0.35
 
 
 def confidence(score: float, n_matches: int) -> str:
-    """One of WORDS for an object with this score and so many matches.
+    """Tell how sure an object is.
 
+    Parameters
+    ----------
+    score : float
+        Its score, in [0, 1].
+    n_matches : int
+        How many matches it has.
+
+    Returns
+    -------
+    str
+        One of WORDS.
+
+    Examples
+    --------
     >>> confidence(0.71, 212), confidence(0.71, 12), confidence(0.19, 200)
     ('sure', 'likely', 'look at it')
     """

@@ -18,7 +18,7 @@ import numpy as np
 
 from matching._types import Array, Bools, Floats, Ints
 from matching.errors import InputError
-from matching.objects.description import apply_transform, fit_transform
+from matching.objects.transforms import apply_transform, fit_transform
 
 if TYPE_CHECKING:
     from matching.result import MatchResult

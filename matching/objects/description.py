@@ -6,20 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import shapely
 from scipy.spatial import Delaunay, QhullError
 
 from matching import _opencv
+from matching._types import Array, Floats, Ints
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, fit_frame, motion_of
 from matching.objects.things import Thing
+from matching.objects.transforms import apply_transform, fit_transform
 
-OUTLINE_CANVAS = 400  # pixels along the longer side of an object when its outline is traced
-NOTCH, SPUR = 1 / 40, 1 / 100  # of that: half the width of notches to fill, of spurs to cut off
-SIDES = (0.2, 0.3, 0.45, np.inf)  # longest sides of triangles inside an outline, in sizes of the object
+LONGEST = 0.45  # side of a triangle inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
 
 
-def _no_points() -> np.ndarray:
+def _no_points() -> Floats:
     return np.empty((0, 2))
 
 
@@ -27,33 +28,46 @@ def _no_points() -> np.ndarray:
 class MatchedObject:
     """One object that both pictures show.
 
-    id : its number in `cluster`
-    n_matches : correspondences
-    score : in [0, 1]: of the 35 candidates nearest to a match, how many agree with it, on average
-    outline0, outline1 : (k, 2) float64 polygons around the matches in image 0 and 1, pixels
-    transform : (3, 3) float64, takes homogeneous pixels of image 0 to image 1 over the object
-    transform_kind : "homography", or "affine" where a homography is no better
-    transform_error : median distance in pixels of image 1 between transformed and matched points
-    frame1 : (4, 2) float64, the corners of picture 0, or of the box around what its mask shows, as they lie
-        in picture 1: top-left first, then clockwise in picture 0; None where it is not known
-    motion : how it lies in picture 1, compared with picture 0; None where it is not known
-    thing : equal for objects that are copies of one thing: they share their place in picture 0
-    points0, points1 : (n_matches, 2) float64, its matches in image 0 and 1, pixels; empty where not known
+    Parameters
+    ----------
+    id : int
+        Its number in `cluster`.
+    n_matches : int
+        How many correspondences it has.
+    score : float
+        In [0, 1]: of the 35 candidates nearest to a match, how many agree with it, on average.
+    outline0, outline1 : (k, 2) float64
+        Polygons around the matches in image 0 and 1, pixels.
+    transform : (3, 3) float64
+        Takes homogeneous pixels of image 0 to image 1 over the object.
+    transform_kind : str
+        "homography", or "affine" where a homography is no better.
+    transform_error : float
+        Median distance in pixels of image 1 between transformed and matched points.
+    frame1 : (4, 2) float64 or None
+        The corners of picture 0, or of the box around what its mask shows, as they lie in picture 1: top-left
+        first, then clockwise in picture 0; None where it is not known.
+    motion : Motion or None
+        How it lies in picture 1, compared with picture 0; None where it is not known.
+    thing : int
+        Equal for objects that are copies of one thing: they share their place in picture 0.
+    points0, points1 : (n_matches, 2) float64
+        Its matches in image 0 and 1, pixels; empty where not known.
     """
 
     id: int
     n_matches: int
     score: float
-    outline0: np.ndarray
-    outline1: np.ndarray
-    transform: np.ndarray
+    outline0: Array
+    outline1: Array
+    transform: Array
     transform_kind: str
     transform_error: float
-    frame1: np.ndarray | None = None
+    frame1: Array | None = None
     motion: Motion | None = None
     thing: int = 0
-    points0: np.ndarray = field(default_factory=_no_points)
-    points1: np.ndarray = field(default_factory=_no_points)
+    points0: Array = field(default_factory=_no_points)
+    points1: Array = field(default_factory=_no_points)
 
     @property
     def confidence(self) -> str:
@@ -69,16 +83,41 @@ class MatchedObject:
 
     @property
     def rank(self) -> float:
-        """What pairs are ranked by: the score times the share that the object covers of the picture of which
-        it covers more. A logo alone covers little of a product's picture, however well it matches.
+        """What pairs are ranked by: the score times the share that the object covers.
+
+        The share is that of the picture of which it covers more. A logo alone covers little of a product's
+        picture, however well it matches.
         """
         return self.score * max(self.motion.share, self.motion.share1) if self.motion else self.score
 
 
-def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None):
-    """The object of the correspondences xy0, xy1 (n, 2) of one cluster, n >= 1.
+def describe_object(
+    number: int,
+    xy0: Floats,
+    xy1: Floats,
+    score: float,
+    tolerance: float = 5.0,
+    box: Floats | None = None,
+    box1: Floats | None = None,
+) -> MatchedObject:
+    """Describe the object of the correspondences of one cluster.
 
-    box, box1 : (2, 2) least and greatest x and y of picture 0 and 1; None: of the correspondences
+    Parameters
+    ----------
+    number : int
+        Its id.
+    xy0, xy1 : (n, 2) float64
+        The correspondences, n >= 1.
+    score : float
+        Its score.
+    tolerance : float
+        Largest error of an inlier of its transform, pixels of image 1.
+    box, box1 : (2, 2) float64, optional
+        Least and greatest x and y of picture 0 and 1; None: of the correspondences.
+
+    Returns
+    -------
+    MatchedObject
     """
     outline0, outline1 = outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
@@ -95,101 +134,78 @@ def describe_object(number, xy0, xy1, score, tolerance=5.0, box=None, box1=None)
 
 
 def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
-    """The objects with the numbers of their things."""
+    """Give objects the numbers of their things.
+
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        Without numbers.
+    things : sequence of Thing
+        Of which each object belongs to one.
+
+    Returns
+    -------
+    tuple of MatchedObject
+        The objects with `thing`.
+    """
     number = {k: thing.number for thing in things for k in thing.objects}
     return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
-def apply_transform(transform, xy):
-    """(n, 2) points through a (3, 3) transform."""
-    mapped = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
-    return mapped[:, :2] / mapped[:, 2:]
+def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
+    """Draw polygons around matched points in either image.
 
+    Both are around the same triangles between matches: those of the Delaunay triangulation in image 0 that
+    are small in both images. Where they don't hold nearly all matches together, the polygons are the convex
+    hulls.
 
-def fit_transform(xy0, xy1, tolerance=5.0):
-    """The robust transform (3, 3) of matched points, and its kind: a homography if it is sound and fits
-    better than an affine map.
-    """
-    affine = _affine(xy0, xy1, tolerance)
-    homography = _opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
-    if homography is not None and _is_sound(homography, xy0):
-        error = [
-            np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
-        ]
-        if error[0] < 0.95 * error[1]:
-            return homography / homography[2, 2], "homography"
-    return affine, "affine"
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64
+        Points of either image, pixels.
 
-
-def _affine(xy0, xy1, tolerance):
-    affine = _opencv.fit_affine(xy0, xy1, tolerance)
-    if affine is None or not np.isfinite(affine).all():
-        # fewer than three points, or all in one line: the shift alone
-        affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
-    return np.vstack([affine, [0.0, 0.0, 1.0]])
-
-
-def _is_sound(homography, xy):
-    """Whether a homography keeps the points on one side of the horizon, and well away from it."""
-    hull = _opencv.convex_hull(xy)
-    w = np.column_stack([hull, np.ones(len(hull))]) @ homography[2]
-    one_side = (w > 0).all() or (w < 0).all()
-    return bool(np.isfinite(homography).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
-
-
-def outlines(xy0, xy1):
-    """Polygons (k, 2) around matched points in either image.
-
-    Both trace the same triangles between matches: those of the Delaunay triangulation in image 0 that are
-    small in both images. The longest side allowed grows until nearly all matches lie in one piece.
+    Returns
+    -------
+    outline0 : (k, 2) float64
+        Corners of the polygon in image 0, pixels.
+    outline1 : (k, 2) float64
+        In image 1.
     """
     try:
-        triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else None
+        triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else np.empty((0, 3), int)
     except QhullError:  # all in one line
-        triangles = None
-    if triangles is None:
-        return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
-    side = np.max([_longest_side(xy, triangles) for xy in (xy0 / _size(xy0), xy1 / _size(xy1))], axis=0)
-    for limit in SIDES:
-        kept = triangles[side <= limit]
-        if len(np.unique(kept)) >= COVERED * len(xy0):
-            traced = [_trace(xy, kept) for xy in (xy0, xy1)]
-            if all(t is not None for t in traced):
-                return tuple(traced)
+        triangles = np.empty((0, 3), int)
+    side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
+    small = triangles[side <= LONGEST]
+    pieces = [_around(xy[small]) for xy in (xy0, xy1) if len(small)]
+    if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
+        return _corners(pieces[0]), _corners(pieces[1])
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
 
 
-def _size(xy):
+def _size(xy: Floats) -> float:
     return max(float(np.ptp(xy, axis=0).max()), 1.0)
 
 
-def _longest_side(xy, triangles):
+def _longest_side(xy: Floats, triangles: Ints) -> Floats:
     corners = xy[triangles]  # (t, 3, 2)
-    return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    longest: Floats = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
+    return longest
 
 
-def _trace(xy, triangles):
-    """The outer boundary of triangles, smoothed; None where the largest piece holds less than COVERED of
-    the points.
-    """
-    low, scale = xy.min(axis=0), OUTLINE_CANVAS / _size(xy)
-    notch, spur = round(NOTCH * OUTLINE_CANVAS), round(SPUR * OUTLINE_CANVAS)
-    margin = notch + 4
-    drawn = (xy - low) * scale + margin
-    shape = tuple(int(n) for n in np.ceil(drawn.max(axis=0))[::-1] + margin + 1)
-    filled = _opencv.fill_polygons(shape, drawn[triangles])
-    piece = _largest(_opencv.cut_spurs(_opencv.fill_notches(filled, notch), spur))
-    if piece is None:
-        return None
-    # cutting spurs off may have opened a bay: once more, or the boundary touches itself
-    piece = _largest(_opencv.fill_notches(_opencv.fill_polygons(shape, [piece]), notch))
-    inside = _opencv.dilate(_opencv.fill_polygons(shape, [piece]), 3)
-    at = np.rint(drawn).astype(int)
-    if inside[at[:, 1], at[:, 0]].mean() < COVERED:
-        return None
-    return (_opencv.simplify_polygon(piece, 2.0) - margin) / scale + low
+def _around(triangles: Floats) -> shapely.Polygon:
+    """The largest piece of the union of triangles (t, 3, 2), without holes."""
+    union = shapely.union_all(shapely.polygons(triangles))
+    return shapely.Polygon(max(shapely.get_parts(union), key=shapely.area).exterior)
 
 
-def _largest(mask):
-    contours = _opencv.outer_contours(mask)
-    return contours[0] if contours else None
+def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
+    """Whether nearly all points lie in a polygon."""
+    shapely.prepare(polygon)
+    return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= COVERED)
+
+
+def _corners(polygon: shapely.Polygon) -> Floats:
+    """(k, 2) corners, to a pixel."""
+    corners: Floats = shapely.get_coordinates(polygon.simplify(1.0))[:-1]
+    return corners

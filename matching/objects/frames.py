@@ -14,18 +14,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import least_squares
 
-STRETCH, PERSPECTIVE = 0.2, 0.05  # standard deviations of the priors: of the deviation over the scale, of g
-ROUNDS = 20  # of the robust fit
+from matching._types import Array, Floats
+from matching.objects.transforms import apply_transform, is_sound, linear_part
+
+PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 ACCURACY = 1.0  # pixels that matches are off at least
-LEAST_DEPTH = 0.3  # of 1 + g x at the corners, which is 1 in the middle; below it, the map is affine
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
     """How an object lies in picture 1, compared with picture 0.
 
-    Attributes
+    Parameters
     ----------
     centre : (2,) float64
         Its middle in picture 1, pixels.
@@ -41,7 +43,7 @@ class Motion:
         cover.
     """
 
-    centre: np.ndarray
+    centre: Array
     turn: float
     scale: float
     mirrored: bool
@@ -52,6 +54,8 @@ class Motion:
     def words(self) -> str:
         """The motion in a few words.
 
+        Examples
+        --------
         >>> Motion(np.zeros(2), -30.0, 0.5, True, 0.4).words
         'mirrored, turned 30° anticlockwise, 0.50 times as large'
         """
@@ -63,14 +67,25 @@ class Motion:
         return ", ".join(parts)
 
 
-def corners_of(box: np.ndarray) -> np.ndarray:
-    """(4, 2) corners of a box (2, 2), its least and greatest x and y: top-left, then clockwise as seen."""
+def corners_of(box: Array) -> Floats:
+    """List the corners of a box.
+
+    Parameters
+    ----------
+    box : (2, 2) float64
+        Its least and greatest x and y.
+
+    Returns
+    -------
+    (4, 2) float64
+        Top-left, then clockwise as seen.
+    """
     (left, top), (right, bottom) = box
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
 
-def fit_frame(xy0: np.ndarray, xy1: np.ndarray, box: np.ndarray, transform: np.ndarray) -> np.ndarray:
-    """(4, 2) float64: the corners of a box in picture 0 as they lie in picture 1.
+def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
+    """Find the corners of a box in picture 0 as they lie in picture 1.
 
     Parameters
     ----------
@@ -79,79 +94,68 @@ def fit_frame(xy0: np.ndarray, xy1: np.ndarray, box: np.ndarray, transform: np.n
     box : (2, 2) float64
         Least and greatest x and y.
     transform : (3, 3) float64
-        The object's transform, which tells whether it is mirrored, and takes the place of a map that the
-        matches don't fix.
+        The object's transform, which the fit begins with: it tells whether the object is mirrored, and how
+        far matches are off. It takes the place of a map that the matches don't fix.
+
+    Returns
+    -------
+    (4, 2) float64
+        The corners.
     """
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
-    centre = np.median(xy1, axis=0)
-    unit = np.median(np.abs(xy1 - centre))
     corners = (corners_of(box) - middle) / half
-    local = linear_part(transform, np.median(xy0, axis=0))
-    mirrored = np.linalg.det(local) < 0
-    if unit > 0 and len(xy0) >= 3:
-        points = (xy0 - middle) / half, (xy1 - centre) / unit
-        for perspective in (PERSPECTIVE, 0.0):
-            linear, shift, g = _fit_map(*points, mirrored, perspective, ACCURACY / unit)
-            depth = 1 + corners @ g
-            mapped = (corners @ linear.T + shift) / depth[:, None]
-            if depth.min() >= LEAST_DEPTH and np.isfinite(mapped).all():
-                return mapped * unit + centre
-    return (corners_of(box) - np.median(xy0, axis=0)) @ local.T + centre
+    local = half * linear_part(transform, np.median(xy0, axis=0))
+    x, centre = (xy0 - middle) / half, np.median(xy1, axis=0)
+    unit = float(np.sqrt(abs(np.linalg.det(local))))
+    if len(xy0) >= 3 and unit > 0:
+        off = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
+        spread = max(np.median(off) / 1.18, ACCURACY) / unit  # of a Rayleigh distribution
+        fitted = _fit_map(x, (xy1 - centre) / unit, local / unit, spread)
+        if is_sound(fitted, corners):
+            return apply_transform(fitted, corners) * unit + centre
+    return np.asarray((corners - np.median(x, axis=0)) @ local.T + centre)
 
 
-def _fit_map(x, y, mirrored, perspective, accuracy):
-    """A (2, 2), t (2,), g (2,) by iteratively reweighted least squares with Cauchy weights.
+def _fit_map(x: Floats, y: Floats, linear: Floats, spread: float) -> Floats:
+    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess of A.
 
     The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, c, d
     one that is mirrored, and either is the deviation from the other.
     """
-    own, deviation = ([2, 3], [0, 1]) if mirrored else ([0, 1], [2, 3])
-    (x0, x1), (y0, y1), one, zero = x.T, y.T, np.ones(len(x)), np.zeros(len(x))
-    design = np.stack(
-        [
-            np.column_stack([x0, -x1, x0, x1, one, zero, -y0 * x0, -y0 * x1]),
-            np.column_stack([x1, x0, -x1, x0, zero, one, -y1 * x0, -y1 * x1]),
-        ]
-    )  # (2, n, 8), of y (1 + g x) = A x + t
-    weight, spread, g = one, 1.0, np.zeros(2)
-    scale = _spread(y) / max(_spread(x), 1e-9)
-    for _ in range(ROUNDS):
-        depth = np.maximum(1 + x @ g, LEAST_DEPTH)
-        rows = design * (weight / depth)[:, None]
-        right = y.T * (weight / depth)
-        prior = np.zeros(8)
-        prior[deviation] = 1 / (STRETCH * scale)
-        prior[6:] = 1 / perspective if perspective else 1e9
-        normal = np.einsum("knp,knq->pq", rows, rows) + np.diag((prior * spread) ** 2 + 1e-12)
-        unknown = np.linalg.solve(normal, np.einsum("knp,kn->p", rows, right))
-        scale = max(float(np.hypot(*unknown[own])), 1e-9)
-        a, b, c, d = unknown[:4]
-        linear, shift, g = np.array([[a + c, d - b], [b + d, a - c]]), unknown[4:6], unknown[6:]
-        depth = np.maximum(1 + x @ g, LEAST_DEPTH)
-        off = np.linalg.norm((x @ linear.T + shift) / depth[:, None] - y, axis=1)
-        spread = max(float(np.median(off)) / 1.18, accuracy)  # of a Rayleigh distribution
-        weight = 1 / np.sqrt(1 + (off / (2 * spread)) ** 2)
-    return linear, shift, g
+    (p, q), (r, s) = linear
+    similar, deviant = ([2, 3], [0, 1]) if np.linalg.det(linear) < 0 else ([0, 1], [2, 3])
 
+    def as_matrix(unknown: Floats) -> Floats:
+        a, b, c, d, *t, g0, g1 = unknown
+        return np.array([[a + c, d - b, t[0]], [b + d, a - c, t[1]], [g0, g1, 1.0]])
 
-def _spread(x):
-    return float(np.median(np.abs(x - np.median(x, axis=0))))
+    def residuals(unknown: Floats) -> Floats:
+        off = (apply_transform(as_matrix(unknown), x) - y) / spread
+        deviation = unknown[deviant] / np.hypot(*unknown[similar])
+        return np.concatenate([off.ravel(), deviation / PRIOR, unknown[6:] / PRIOR])
 
-
-def linear_part(transform: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """(2, 2): the derivative of a (3, 3) transform at a point (2,)."""
-    u, v, w = transform @ [*point, 1.0]
-    return (transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w
+    start = [*np.array([p + s, r - q, p - s, q + r]) / 2, *np.median(y - x @ linear.T, axis=0), 0.0, 0.0]
+    return as_matrix(least_squares(residuals, start, loss="cauchy").x)
 
 
 def motion_of(
-    transform: np.ndarray,
-    outline0: np.ndarray,
-    outline1: np.ndarray,
-    box: np.ndarray,
-    box1: np.ndarray | None = None,
+    transform: Array, outline0: Array, outline1: Array, box: Array, box1: Array | None = None
 ) -> Motion:
-    """The Motion of an object with this transform and these outlines; the pictures are boxes (2, 2)."""
+    """Describe how an object moved.
+
+    Parameters
+    ----------
+    transform : (3, 3) float64
+        The object's transform.
+    outline0, outline1 : (k, 2) float64
+        Its outlines.
+    box, box1 : (2, 2) float64
+        Least and greatest x and y of picture 0 and 1; without the second, `share1` is 0.
+
+    Returns
+    -------
+    Motion
+    """
     linear = linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
     (a, b), (c, d) = linear @ np.diag([-1.0, 1.0]) if mirrored else linear
@@ -161,15 +165,26 @@ def motion_of(
     return Motion(_middle(outline1), 180.0 if turn == -180 else turn, scale, mirrored, *shares)
 
 
-def _share(outline, box):
+def _share(outline: Array, box: Array) -> float:
     return min(polygon_area(outline) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9), 1.0)
 
 
-def polygon_area(polygon: np.ndarray) -> float:
-    """Area of a polygon (k, 2)."""
+def polygon_area(polygon: Array) -> float:
+    """Compute the area of a polygon.
+
+    Parameters
+    ----------
+    polygon : (k, 2) array
+        Its corners.
+
+    Returns
+    -------
+    float
+    """
     x, y = (polygon - polygon[0]).T
     return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
 
 
-def _middle(polygon):
-    return (polygon.min(axis=0) + polygon.max(axis=0)) / 2
+def _middle(polygon: Array) -> Floats:
+    middle: Floats = (polygon.min(axis=0) + polygon.max(axis=0)) / 2
+    return middle

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from matching import _opencv
+from matching._types import Array, Bools, Ints
 from matching.objects.frames import polygon_area
 
-CANVAS = 256  # pixels along the longer side of the raster on which outlines are compared
 SHARED = 0.5  # of the smaller outline that lies in the larger one
 COMPARABLE = 0.1  # of the larger one's area that the smaller has: a logo is another thing than its box
 
@@ -21,7 +21,7 @@ COMPARABLE = 0.1  # of the larger one's area that the smaller has: a logo is ano
 class Thing:
     """What stands in one or more places.
 
-    Attributes
+    Parameters
     ----------
     number : int
         `MatchedObject.thing` of its objects.
@@ -35,23 +35,33 @@ class Thing:
 
     number: int
     objects: tuple[int, ...]
-    places: tuple[np.ndarray, ...]
+    places: tuple[Array, ...]
     periodic: bool = False
 
 
-def number_places(outlines: Sequence[np.ndarray]) -> np.ndarray:
-    """(n,) int64: the place of each outline (k, 2) of one picture, 0, 1, ... in the order given.
+def number_places(outlines: Sequence[Array]) -> Ints:
+    """Number the places where the outlines of one picture lie.
 
     Outlines are taken by falling area: each is at the place whose first outline shares most of the smaller of
     both, or begins another place where that is too little.
+
+    Parameters
+    ----------
+    outlines : sequence of (k, 2) arrays
+        Polygons, pixels.
+
+    Returns
+    -------
+    (n,) int64
+        The place of each, 0, 1, ... in the order given.
     """
     if not len(outlines):
         return np.empty(0, np.int64)
-    masks = _rasters(outlines)
-    area = masks.sum(axis=1)
-    shared = masks @ masks.T / np.minimum(area[:, None], area)
+    shapes = np.array([_shape(outline) for outline in outlines])
+    area = shapely.area(shapes)
+    shared = shapely.area(shapely.intersection(shapes[:, None], shapes)) / np.minimum(area[:, None], area)
     shared[area[:, None] < COMPARABLE * area] = 0.0
-    owner, firsts = np.empty(len(outlines), np.int64), []
+    owner, firsts = np.empty(len(outlines), np.int64), list[np.intp]()
     for k in np.argsort(-area, kind="stable"):
         best = max(firsts, key=lambda first: shared[k, first], default=None)
         if best is None or shared[k, best] < SHARED:
@@ -61,20 +71,43 @@ def number_places(outlines: Sequence[np.ndarray]) -> np.ndarray:
     return in_order(owner)
 
 
-def things_of_pair(outlines0: Sequence[np.ndarray], outlines1: Sequence[np.ndarray]) -> tuple[Thing, ...]:
-    """The things of the objects of two pictures: those that share their place in picture 0 are copies."""
+def things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
+    """Find the things of the objects of two pictures: those that share their place in picture 0 are copies.
+
+    Parameters
+    ----------
+    outlines0, outlines1 : sequence of (k, 2) arrays
+        Of each object in either picture, pixels.
+
+    Returns
+    -------
+    tuple of Thing
+    """
     number = number_places(outlines0)
     own = [np.flatnonzero(number == n) for n in range(number.max(initial=-1) + 1)]
     return tuple(
-        Thing(n, tuple(objects.tolist()), tuple(outlines1[k] for k in objects))
+        Thing(n, tuple(objects.tolist()), tuple(outlines1[int(k)] for k in objects))
         for n, objects in enumerate(own)
     )
 
 
 def things_of_repeats(
-    outlines0: Sequence[np.ndarray], outlines1: Sequence[np.ndarray], periodic: Sequence[bool]
+    outlines0: Sequence[Array], outlines1: Sequence[Array], periodic: Sequence[bool] | Bools
 ) -> tuple[Thing, ...]:
-    """The things of repeats in one picture: places that objects join, directly or over others."""
+    """Find the things of repeats in one picture: places that objects join, directly or over others.
+
+    Parameters
+    ----------
+    outlines0, outlines1 : sequence of (k, 2) arrays
+        Of either place of each object, pixels.
+    periodic : sequence of bool
+        Whether an object is a periodic texture.
+
+    Returns
+    -------
+    tuple of Thing
+        A thing is periodic where most of its objects are.
+    """
     n, outlines = len(outlines0), [*outlines0, *outlines1]
     place = number_places(outlines)
     n_places = place.max(initial=-1) + 1
@@ -86,21 +119,29 @@ def things_of_repeats(
         objects = np.flatnonzero(number == k)
         places = np.unique(place[np.concatenate([objects, objects + n])])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
-        is_periodic = bool(np.mean([periodic[i] for i in objects]) > 0.5)
-        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), is_periodic))
+        is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
+        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic)))
     return tuple(things)
 
 
-def in_order(labels: np.ndarray) -> np.ndarray:
-    """The labels (n,) as 0, 1, ... in the order in which they come first."""
+def in_order(labels: Array) -> Ints:
+    """Number labels by where they come first.
+
+    Parameters
+    ----------
+    labels : (n,) array
+        Any values.
+
+    Returns
+    -------
+    (n,) int64
+        The same groups as 0, 1, ...
+    """
     _, first, label = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[label]
+    rank: Ints = np.argsort(np.argsort(first))
+    return rank[label]
 
 
-def _rasters(outlines):
-    """(n, pixels) float32, 1 inside an outline and on it."""
-    corners = np.concatenate(outlines)
-    low, size = corners.min(axis=0), max(float(np.ptp(corners, axis=0).max()), 1e-9)
-    shape = (CANVAS + 1, CANVAS + 1)
-    drawn = [_opencv.fill_polygons(shape, [(outline - low) * (CANVAS / size)]) for outline in outlines]
-    return np.stack([mask.ravel() for mask in drawn]).astype(np.float32)
+def _shape(outline: Array) -> shapely.Geometry:
+    """The area of an outline and half a pixel around it, so that a point and a line have an area too."""
+    return shapely.buffer(shapely.polygons(np.resize(outline, (max(len(outline), 3), 2))), 0.5)

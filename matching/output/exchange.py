@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from matching import _opencv
 from matching._types import Array, Ints
 from matching.errors import InputError
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.output.export_formats import EXPORTS as FORMATS
 from matching.pictures.decoding import stored_from_displayed
 from matching.pictures.names import relative_names

@@ -9,7 +9,7 @@ import pytest
 
 from eval.matching import command
 from matching import match
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.pictures.images import read_picture
 
 DATA = Path(os.environ["GDL_DATA"]) if os.environ.get("GDL_DATA") else None

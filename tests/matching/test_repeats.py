@@ -6,9 +6,8 @@ from planting import crops
 
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
-from matching.grouping.objects import ObjectsConfig
-from matching.grouping.repeats import RepeatsConfig, both_ways, repeats_of
-from matching.objects.description import apply_transform
+from matching.grouping.repeats import both_ways, repeats_of
+from matching.objects.transforms import apply_transform
 
 SIDE = 220
 
@@ -102,18 +101,18 @@ def both_groups(xy0, xy1, scores=(0.8, 0.8)):
 def test_groups_of_either_direction_are_one_object_from_left_to_right():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    repeats = repeats_of(correspondences, groups, MatchConfig())
     assert repeats.groups.labels.tolist() == [0] * 40
     assert repeats.reversed.all()
     assert repeats.groups.scores.tolist() == [0.8]
     assert not repeats.periodic.any()
 
 
-@pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (20.0, [True])])
+@pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
 def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
-    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    repeats = repeats_of(correspondences, groups, MatchConfig())
     assert repeats.periodic.tolist() == periodic
 
 
@@ -122,5 +121,27 @@ def test_things_side_by_side_twice_are_apart():
     rng = np.random.default_rng(0)
     xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (40, 2))])
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = repeats_of(correspondences, groups, RepeatsConfig(), ObjectsConfig())
+    repeats = repeats_of(correspondences, groups, MatchConfig())
     assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
+
+
+def test_things_corner_to_corner_that_move_alike_are_apart():
+    """The second place of the upper thing lies between the first places of both:  A A'
+    . B B'
+    """
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 95, (60, 2)), rng.uniform(100, 195, (60, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = repeats_of(correspondences, groups, MatchConfig())
+    own = [np.bincount(half, minlength=2) for half in np.split(repeats.groups.labels, 2)]
+    assert len(repeats.groups.scores) == 2
+    assert sorted(int(counts.argmax()) for counts in own) == [0, 1]
+    assert min(counts.max() for counts in own) >= 55
+
+
+def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
+    xy = np.random.default_rng(0).uniform(0, 200, (300, 2))
+    xy = xy[~(xy > 100).all(axis=1)]
+    correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
+    repeats = repeats_of(correspondences, groups, MatchConfig())
+    assert set(repeats.groups.labels) == {0}

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eval.common.tables import markdown_table
 from eval.matching.photographs.homography import sequence
 from matching import MatchConfig, match
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from synth.photographs import read_folder, read_picture
 
 TILTS = (1.0, 2.0, 3.0, 4.0, 6.0, 8.0)

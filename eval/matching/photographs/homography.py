@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eval.matching.baselines.ransac import sift_matches
 from matching import match
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.pictures.images import read_picture
 from synth.photographs import SUFFIXES
 

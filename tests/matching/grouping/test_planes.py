@@ -3,7 +3,7 @@ import numpy as np
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping import Groups
 from matching.grouping.planes import PlanesConfig, count_places, find_planes, transfer_errors
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 
 SIDE = np.array([[0.2, 0.05, 60.0], [0.02, 0.9, 20.0], [-3e-4, 1e-4, 1.0]])  # a wall from the side
 

@@ -8,7 +8,7 @@ import pytest
 
 from matching import InputError, read_matches
 from matching.interchange.files import match_file
-from matching.objects.description import apply_transform
+from matching.objects.transforms import apply_transform
 from matching.output.exchange import SCHEMA
 
 PAIR = 2147483647 + 2

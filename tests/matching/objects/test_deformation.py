@@ -6,7 +6,8 @@ import pytest
 from matching import MatchResult, object_deformation
 from matching.errors import InputError
 from matching.objects.deformation import _Bins, _fit, fit_smooth_map
-from matching.objects.description import apply_transform, describe_object
+from matching.objects.description import describe_object
+from matching.objects.transforms import apply_transform
 
 AFFINE = np.array([[0.9, 0.2, 30], [-0.15, 1.1, 60], [0, 0, 1]])
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from matching.objects.description import apply_transform, describe_object, fit_transform
-from matching.objects.frames import Motion, corners_of, fit_frame, linear_part, motion_of, polygon_area
+from matching.objects.description import describe_object
+from matching.objects.frames import Motion, corners_of, fit_frame, motion_of, polygon_area
+from matching.objects.transforms import apply_transform, fit_transform, linear_part
 
 BOX = np.array([[-0.5, -0.5], [399.5, 499.5]])
 TILTED = np.array([[0.62, -0.21, 140.0], [0.17, 0.55, 80.0], [2e-4, -1e-4, 1.0]])

@@ -3,14 +3,8 @@ import numpy as np
 import pytest
 from planting import similarity
 
-from matching.objects.description import (
-    MatchedObject,
-    _is_sound,
-    apply_transform,
-    describe_object,
-    fit_transform,
-    outlines,
-)
+from matching.objects.description import MatchedObject, describe_object, outlines
+from matching.objects.transforms import apply_transform, fit_transform, is_sound
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
 SHIFT = np.array([10.0, 20.0])
@@ -177,5 +171,5 @@ def test_a_horizon_across_the_object_is_not_sound(sign):
     square = np.array([[0.0, 0], [100, 0], [100, 100], [0, 100]])
     behind = sign * np.array([[1.0, 0, 0], [0, 1, 0], [-0.02, 0, 1]])
     before = sign * np.array([[1.0, 0, 0], [0, 1, 0], [0.01, 0, 1]])
-    assert _is_sound(before, square)
-    assert not _is_sound(behind, square)
+    assert is_sound(before, square)
+    assert not is_sound(behind, square)

@@ -12,7 +12,8 @@ import pytest
 
 from matching import MatchResult
 from matching.errors import InputError
-from matching.objects.description import apply_transform, describe_object
+from matching.objects.description import describe_object
+from matching.objects.transforms import apply_transform
 from matching.output.exchange import FORMATS, check_formats, exported, image_names
 from matching.pictures.decoding import TURNS
 from matching.pictures.images import Picture

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import skimage.data
 from PIL import Image
+from scipy import ndimage
 
 from matching import MatchConfig, MatchResult, __version__, _opencv
 from matching.errors import InputError
@@ -288,7 +289,7 @@ def test_objects_are_not_dimmed_and_the_rest_is(pictures, result):
     inside = _opencv.fill_polygons((240, 300), [found.outline0 for found in result.objects])
     same = (drawn == pictures[0].rgb).all(axis=2)
     assert same[inside].mean() > 0.7  # but for outlines and labels
-    assert same[~_opencv.dilate(inside, 5)].mean() < 0.02
+    assert same[~ndimage.binary_dilation(inside, iterations=5)].mean() < 0.02
 
 
 def test_transparent_areas_are_a_checkerboard(pictures):
@@ -351,7 +352,7 @@ def test_a_smaller_drawing_has_everything_in_its_place(pictures, result, monkeyp
             ).mean(axis=0)
             for image in (full, half)
         ]
-        assert np.abs(2 * middles[1] - middles[0]).max() < 5
+        assert np.abs(2 * middles[1] - middles[0]).max() < 8  # of places of the label, which is larger
 
 
 def count(image, rgb):
