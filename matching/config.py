@@ -38,10 +38,6 @@ class MatchConfig:
     view_synthesis : bool
         Whether features of simulated views of both pictures are matched as well if the pair is not solved
         without them (`matching.view_synthesis`). The result from the views is used if it has more matches.
-    solved_score : float
-        A pair counts as solved, and no (further) views are looked at, if the score of its best object is at
-        least this. Unrelated photographs stay below 0.18; an object that scores less than this is often
-        matched only in part, for example because it is seen from the side.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig
@@ -68,7 +64,6 @@ class MatchConfig:
     grouping: str = "default"
     mirrored: bool = False
     view_synthesis: bool = False
-    solved_score: float = 0.3
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -85,7 +80,7 @@ class MatchConfig:
             kind, value = type(field.default), getattr(self, field.name)
             if kind not in (int, float) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1, solved_score=0)
+        check_at_least(self, max_pixels=1)
         for name in ("mirrored", "view_synthesis"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")

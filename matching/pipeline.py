@@ -234,7 +234,7 @@ def match_described(
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
-    if config.view_synthesis and views is not None and not is_solved(groups, config):
+    if config.view_synthesis and views is not None and not is_solved(groups):
         ordered = views[::-1] if swapped else views
         found = find_in_views([first.features, second.features], [v() for v in ordered], config)
         if found is not None and _n_kept(found[1]) > _n_kept(groups):

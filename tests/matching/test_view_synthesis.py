@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 import skimage.data
 
-from eval.matching.photographs.extreme_views import is_solved, tilt_picture
+from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
 from matching.cli.main import main
 from matching.collection.cache import FeatureCache, content_digest
 from matching.collection.work import Settings, Source, match_files
+from matching.grouping import Groups
 from matching.pictures.images import picture_of_array
 from matching.pipeline import describe_picture, match_described
 from matching.threads import limited_threads
+from matching.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
 COLUMNS = ("xy0", "xy1", "cluster", "score")
@@ -25,7 +27,7 @@ def same(a, b):
 def tilted():
     """A picture, the same at tilt 6, and the homography between them."""
     image = skimage.data.astronaut()[100:400, :320]
-    return image, *tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
+    return image, *extreme_views.tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
     assert "views" not in plain.timings
     kept = found.cluster >= 0
     assert len(found.objects) == 1
-    assert is_solved(found.xy0[kept], found.xy1[kept], homography)
+    assert extreme_views.is_solved(found.xy0[kept], found.xy1[kept], homography)
     assert len(found.score) <= VIEWS.candidates.max_matches
     assert found.timings["views"] > 0
 
@@ -62,8 +64,13 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
 
     plain = match_described(*described)
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
-    with pytest.raises(AssertionError, match="views of a pair"):  # but where it is not sure
-        match_described(*described, replace(VIEWS, solved_score=1.0), views=[never, never])
+
+
+def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
+    labels = np.repeat([0, 1, -1], 30)
+    assert is_solved(Groups(labels, np.array([0.4, 0.2])))
+    assert not is_solved(Groups(labels, np.array([0.3, 0.2])))
+    assert not is_solved(Groups(np.full(9, -1), np.empty(0)))
 
 
 def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
@@ -93,7 +100,6 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     ("options", "message"),
     [
         ({"view_synthesis": 1}, "view_synthesis must be a bool, got int"),
-        ({"solved_score": -1.0}, "solved_score"),
         (
             {"view_synthesis": True, "grouping": "paper"},
             "view_synthesis must be off where grouping is 'paper'",
