@@ -10,8 +10,8 @@ from pathlib import Path
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.files import write_results
-from matching.output.html.pair import warp_drawings, write_pair_report
-from matching.output.words import told
+from matching.output.html.pair import draw_all_warps, write_pair_report
+from matching.output.words import describe_result
 from matching.pictures.images import read_picture
 from matching.pipeline import Clock, match_pictures
 from matching.serve.jobs import STAGES
@@ -59,7 +59,7 @@ def _match(clock: Clock, uploads: list[Path], names: list[str]) -> str:
     result = match_pictures(picture0, picture1, config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config)
-    warps = warp_drawings(pictures, result, WARPED)
+    warps = draw_all_warps(pictures, result, WARPED)
     write_pair_report(folder / "matches.html", pictures, result, warps)
     clock.lap("files")
-    return told(result)
+    return describe_result(result)
