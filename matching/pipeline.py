@@ -100,7 +100,7 @@ def match(
     """
     check_config(config)
     config = config.with_settings(**settings)
-    clock = Clock(progress)
+    clock = Clock(progress, stages_of(config))
     pictures = [
         with_mask(picture_of(image, f"image{k}"), mask, f"mask{k}")
         for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
@@ -415,6 +415,22 @@ def _digest(image: WorkingImage) -> bytes:
     if image.mask is not None:
         digest.update(np.ascontiguousarray(image.mask).data)
     return digest.digest()
+
+
+def stages_of(config: MatchConfig) -> tuple[str, ...]:
+    """Name the stages of a match in their order.
+
+    Parameters
+    ----------
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    tuple of str
+        STAGES, with "views" behind the grouping if views are synthesised where they are needed.
+    """
+    return (*STAGES[:-1], "views", STAGES[-1]) if config.view_synthesis else STAGES
 
 
 class Clock:

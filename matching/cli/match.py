@@ -18,7 +18,7 @@ from matching.cli.compiling import report_compiling
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import format_repeats, table
+from matching.output.words import format_repeats, may_look_harder, table
 from matching.pictures.names import absolute, is_folder
 
 if TYPE_CHECKING:
@@ -49,9 +49,10 @@ def match_pair(argv: Sequence[str], rivals: Rivals, *, owns_process: bool = Fals
     int
         The exit status.
     """
-    arguments = make_parser(rivals).parse_intermixed_args(argv)
-    _check_usage(arguments, rivals)
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
+    with guard():  # argparse fails in a way of its own where it is interrupted
+        arguments = make_parser(rivals).parse_intermixed_args(argv)
+    _check_usage(arguments, rivals)
     if is_many(arguments.images):
         from matching.cli.many import match_many
 
@@ -131,6 +132,7 @@ def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, Match
 
 
 def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, result: MatchResult) -> int:
+    from matching.grouping.clustering import METHODS
     from matching.output.files import write_results
 
     folder = _folder(arguments, inputs)  # again: another run may have taken the first one
@@ -147,7 +149,10 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
         print(format_repeats(result) if _is_single(arguments) else table(result, _stem(arguments)))
-    make_teller(arguments)(f"written to {folder}")
+    tell = make_teller(arguments)
+    tell(f"written to {folder}")
+    if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
+        tell("pictures from very different directions? --view-synthesis looks harder")
     if arguments.open:
         open_report(folder)
     return FOUND if result.objects else NONE_FOUND

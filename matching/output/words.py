@@ -214,6 +214,24 @@ def describe_result(result: MatchResult) -> str:
     return f"{n} object{'s' if n > 1 else ''} in both, {kept} matches of {len(result.cluster)} candidates"
 
 
+def may_look_harder(result: MatchResult) -> bool:
+    """Test whether simulated views may find what the result has not.
+
+    Parameters
+    ----------
+    result : MatchResult
+        Of two pictures.
+
+    Returns
+    -------
+    bool
+        Whether there is no object, and the default grouping has looked at no views.
+    """
+    config = result.config
+    is_plain = config is not None and config.grouping == "default" and not config.view_synthesis
+    return is_plain and not result.objects
+
+
 def stem_of(path: str | PurePath | None) -> str:
     """The name of a picture in messages.
 

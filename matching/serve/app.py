@@ -144,6 +144,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
     async def submit(request: Request) -> dict[str, Any]:
         _check_origin(request)
         async with jobs.slot() as job:
+            job.views = request.query_params.get("views") == "1"
             job.names = await receive(request, job.folder, limits)
             for k, name in enumerate(job.names):
                 await jobs.check(job.folder / f"upload{k}", name)

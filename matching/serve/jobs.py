@@ -18,7 +18,7 @@ from typing import Any
 from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
 
-STAGES = ("read", "features", "candidates", "grouping", "objects", "files")
+STAGES = ("read", "features", "candidates", "grouping", "views", "objects", "files")
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old
@@ -43,8 +43,12 @@ class Job:
         Of the two pictures.
     stage : int
         How many of STAGES have ended.
+    views : bool
+        Whether features of simulated views are matched where plain ones find nothing sure.
     told : str, optional
         What was found, in a few words.
+    look_harder : bool
+        Whether nothing was found without views, which may find something.
     error : str, optional
         Why it failed.
     ended : float, optional
@@ -62,7 +66,9 @@ class Job:
     state: str = "uploading"
     names: list[str] = field(default_factory=list)
     stage: int = 0
+    views: bool = False
     told: str | None = None
+    look_harder: bool = False
     error: str | None = None
     ended: float | None = None
     files: list[str] = field(default_factory=list)
@@ -237,7 +243,7 @@ class Jobs:
             done = min(job.stage, len(STAGES) - 1)
             return {**status, "stage": STAGES[done], "done": done, "of": len(STAGES)}
         if job.state == "done":
-            return {**status, "told": job.told, "files": job.files}
+            return {**status, "told": job.told, "files": job.files, "look_harder": job.look_harder}
         return {**status, "error": job.error}
 
     def health(self) -> dict[str, Any]:
@@ -318,8 +324,10 @@ class Jobs:
             job.stage = stage
 
         try:
-            answer = await self._ask(worker, {"folder": str(job.folder), "names": job.names}, note)
+            request = {"folder": str(job.folder), "names": job.names, "views": job.views}
+            answer = await self._ask(worker, request, note)
             job.told, job.error = answer["told"], answer["error"]
+            job.look_harder = answer["look_harder"]
         except NotStarted as error:
             job.error = f"no process can be started for the match ({error}); try again later"
         except TimeoutError:

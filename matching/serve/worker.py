@@ -119,7 +119,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
     return int(width), int(height)
 
 
-def _match_role() -> Callable[..., dict[str, str | None]]:
+def _match_role() -> Callable[..., dict[str, str | bool | None]]:
     from matching.parent_watchdog import end_with
     from matching.serve.uploaded_pair import match_uploads
 

@@ -11,7 +11,7 @@ from matching.collection.cache import FeatureCache, content_digest
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
 from matching.pictures.images import picture_of_array
-from matching.pipeline import describe_picture, match_described
+from matching.pipeline import describe_picture, match_described, stages_of
 from matching.threads import limited_threads
 from matching.view_synthesis import is_solved
 
@@ -31,8 +31,21 @@ def tilted():
 
 
 @pytest.fixture(scope="module")
-def found(tilted):
-    return match(*tilted[:2], VIEWS)
+def followed(tilted):
+    """The result with views, and what the progress callback was called with."""
+    told = []
+    return match(*tilted[:2], VIEWS, progress=lambda *step: told.append(step)), told
+
+
+@pytest.fixture(scope="module")
+def found(followed):
+    return followed[0]
+
+
+def test_views_are_a_stage_of_their_own(followed):
+    found, told = followed
+    assert told == [(stage, k, 6) for k, stage in enumerate(stages_of(VIEWS), 1)]
+    assert list(found.timings) == list(stages_of(VIEWS))
 
 
 def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):

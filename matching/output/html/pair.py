@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from matching._types import Bytes
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
-from matching.output.words import describe_result, describe_things, stem_of
+from matching.output.words import describe_result, describe_things, may_look_harder, stem_of
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
@@ -119,7 +119,8 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     things = describe_things(result.objects, stem_of(pictures[0].path), result.things)
-    texts = {"told": describe_result(result), "things": things, "facts": _facts(result)}
+    harder = may_look_harder(result)
+    texts = {"told": describe_result(result), "things": things, "harder": harder, "facts": _facts(result)}
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
