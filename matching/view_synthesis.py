@@ -40,7 +40,7 @@ def is_solved(groups: Groups) -> bool:
     """
     return (
         len(groups.scores) > 0
-        and confidence(groups.scores[0], np.count_nonzero(groups.labels == 0)) != DOUBTFUL
+        and confidence(groups.scores[0], int(np.count_nonzero(groups.labels == 0))) != DOUBTFUL
     )
 
 
@@ -68,11 +68,13 @@ def find_in_views(
     n_threads, found = default_threads(), None
     narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # as seen from the side
     for views in view_levels(config.features.regions):
-        both = [
+        features0, features1 = (
             join_features([own, picture.features(views, n_threads)])
             for own, picture in zip(plain, pictures, strict=True)
-        ]
-        candidates, n_listed = match_views(*both, config.candidates, config.view_candidates, n_threads)
+        )
+        candidates, n_listed = match_views(
+            features0, features1, config.candidates, config.view_candidates, n_threads
+        )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads)
         planes = find_planes(correspondences, groups, config.planes)
