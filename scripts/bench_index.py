@@ -23,7 +23,7 @@ from PIL import Image
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
-from matching.collection.kept_index import add_pictures, find_candidates, verified
+from matching.collection.kept_index import add_pictures, find_candidates, verify_candidates
 from matching.collection.store import open_store
 from synth.composite import fill_square
 from synth.photographs import read_picture
@@ -119,7 +119,10 @@ def measure_size(folder, size, chosen, cache, arguments):
     some = list(queries)[: arguments.verified]
     first = {query: [c for c in found if c.query == query][:5] for query in some}
     n_right = 0
-    with verified([c for own in first.values() for c in own], cache=cache) as db, open_store(db) as store:
+    with (
+        verify_candidates([c for own in first.values() for c in own], cache=cache) as db,
+        open_store(db) as store,
+    ):
         for query in some:
             best = store.rows(
                 "SELECT path1 FROM results WHERE path0 = ? AND n_objects > 0 ORDER BY n_matches DESC LIMIT 1",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, ended_by_interrupt, exit_status
+from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.pictures.names import is_folder
@@ -170,7 +170,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
         raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
-    with ended_by_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
+    with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
     summary = _match(arguments) if named else None
@@ -228,7 +228,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
             progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
         )
     if not arguments.quiet:
-        print(*_failures(arguments.db), told(summary), sep="\n", file=sys.stderr)
+        print(*_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if len(summary.machines) > 1:
         print(
             f"{COMMAND}: the results come from {len(summary.machines)} kinds of processors or"
@@ -338,7 +338,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def told(summary: Summary) -> str:
+def describe_summary(summary: Summary) -> str:
     """Describe a run in one line.
 
     Parameters

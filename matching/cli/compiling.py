@@ -9,7 +9,7 @@ TEXT = "compiling the inner loops, once: about half a minute"
 
 
 @contextmanager
-def compiling_told(tell: Callable[[str], object]) -> Iterator[None]:
+def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
     """Report the first compilation of a kernel; nothing is reported if all are in the cache.
 
     Parameters

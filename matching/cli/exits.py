@@ -79,7 +79,7 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
 
 
 @contextmanager
-def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
+def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
     """Let Ctrl-C end the process at once, with one line.
 
     For imports and computations that leave nothing behind: libraries ignore a KeyboardInterrupt, or print

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_clustering, clustering_of
-from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt, exit_status
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import absolute
 
@@ -135,7 +135,7 @@ class Job:
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = make_parser().parse_args(argv)
-    guard: Guard = partial(ended_by_interrupt, "gdl-match group") if argv is None else nullcontext
+    guard: Guard = partial(end_on_interrupt, "gdl-match group") if argv is None else nullcontext
     with guard():
         job = _job(arguments, guard)
         import matching.given  # noqa: F401 - all that is slow to load
@@ -224,7 +224,7 @@ def _group_many(job: Job) -> int:
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
-    from matching.cli.match import warnings_in_a_line
+    from matching.cli.match import print_short_warnings
     from matching.interchange.orientation import displayed
 
     shown = pair if pictures is None else displayed(pair, pictures)
@@ -232,7 +232,7 @@ def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple
     if job.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
     try:
-        with warnings_in_a_line():
+        with print_short_warnings():
             result = shown.group(job.config)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
@@ -252,10 +252,10 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
 
 
 def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
-    from matching.cli.match import silent_decoders
+    from matching.cli.match import silence_decoders
     from matching.pictures.images import read_picture
 
-    with silent_decoders():
+    with silence_decoders():
         return [read_picture(path) for path in paths]
 
 

@@ -120,13 +120,13 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index import find_candidates, verified
+    from matching.collection.kept_index import find_candidates, verify_candidates
     from matching.collection.query_results import results_of
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
-    with verified(candidates, db=arguments.db, **how) as db:
+    with verify_candidates(candidates, db=arguments.db, **how) as db:
         results = results_of(db, queries, candidates)
     if arguments.json:
         print(json.dumps({"queries": results}, indent=1))

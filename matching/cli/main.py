@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matching.cli.exits import ended_by_interrupt, exit_status
+from matching.cli.exits import end_on_interrupt, exit_status
 from matching.cli.subcommands import SUBCOMMANDS
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
         return _run_subcommand(words[0], words[1:], owns_process=argv is None)
-    with ended_by_interrupt("gdl-match") if argv is None else nullcontext():
+    with end_on_interrupt("gdl-match") if argv is None else nullcontext():
         from matching.cli.match import match_pair
 
     return match_pair(words, rivals, owns_process=argv is None)

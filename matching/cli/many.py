@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import config_of
-from matching.cli.compiling import compiling_told
+from matching.cli.compiling import report_compiling
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.cli.match import (
     Guard,
     check_not_over,
+    make_teller,
     open_report,
+    output_options,
     pair_folder,
-    silent_decoders,
-    teller,
-    warnings_in_a_line,
-    written,
+    print_short_warnings,
+    silence_decoders,
 )
 from matching.errors import InputError
 from matching.output.folders import MANIFEST, check_folder, folder_for
-from matching.output.words import NOTHING, UNKNOWN, place_cells
+from matching.output.words import NOTHING, UNKNOWN, format_place
 from matching.pictures.names import absolute, is_file, is_folder
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def match_many(arguments: argparse.Namespace, rivals: Rivals, guard: Guard) -> i
     if arguments.json:
         print(_json(outcomes))
     else:
-        teller(arguments)(f"written to {base}" if arguments.out else "written to a folder for each picture")
+        make_teller(arguments)(
+            f"written to {base}" if arguments.out else "written to a folder for each picture"
+        )
     having = [(o.result, o.folder) for o in outcomes if o.result and o.result.objects and o.folder]
     if not having:
         return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
@@ -139,14 +141,14 @@ class _Search:
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
         self.find_clusters = rivals.get(arguments.method)
-        self.tell = teller(arguments)
+        self.tell = make_teller(arguments)
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
         from matching.pipeline import describe_picture
         from matching.threads import default_threads
 
         self.config = config_of(arguments)
-        with compiling_told(self.tell):
+        with report_compiling(self.tell):
             self.described = describe_picture(self.picture, self.config, default_threads())
 
     def match(self, path: Path) -> Outcome:
@@ -159,7 +161,7 @@ class _Search:
                 check_not_over(folder, self.arguments, (self.thing, path))
                 picture = _read(path)
                 result = self._result(picture)
-            options = written(self.arguments)
+            options = output_options(self.arguments)
             if options["exports"]:
                 from matching.output.exchange import check_formats
 
@@ -178,7 +180,7 @@ class _Search:
         from matching.pipeline import describe_picture, match_described
         from matching.threads import default_threads
 
-        with warnings_in_a_line(), compiling_told(self.tell):
+        with print_short_warnings(), report_compiling(self.tell):
             described = describe_picture(picture, self.config, default_threads())
             return match_described(self.described, described, self.config, find_clusters=self.find_clusters)
 
@@ -186,7 +188,7 @@ class _Search:
 def _read(path: Path, mask: Path | None = None) -> Picture:
     from matching.pictures.images import read_picture, with_mask
 
-    with silent_decoders():
+    with silence_decoders():
         return with_mask(read_picture(path), mask)
 
 
@@ -220,7 +222,7 @@ def _told(outcome: Outcome, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = best_object(outcome.result)
     copies = [o for o in outcome.result.objects if o.thing == found.thing]
-    _, _, turn, scale, seen = place_cells(found)
+    _, _, turn, scale, seen = format_place(found)
     cells = (
         str(len(copies)),
         str(found.n_matches),

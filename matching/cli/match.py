@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching.cli.arguments import config_of, make_parser
-from matching.cli.compiling import compiling_told
-from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt
+from matching.cli.compiling import report_compiling
+from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import may_look_harder, repeats_table, table
+from matching.output.words import format_repeats, may_look_harder, table
 from matching.pictures.names import absolute, is_folder
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def match_pair(argv: Sequence[str], rivals: Rivals, *, owns_process: bool = Fals
     int
         The exit status.
     """
-    guard: Guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
+    guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
     with guard():  # argparse fails in a way of its own where it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(argv)
     _check_usage(arguments, rivals)
@@ -107,7 +107,7 @@ def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, Match
             f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
             file=sys.stderr,
         )
-    tell = teller(arguments)
+    tell = make_teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import match_pictures  # only now: unreadable pictures are reported without it
@@ -117,7 +117,7 @@ def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, Match
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
     if config.view_synthesis and _is_single(arguments):
         raise InputError("--view-synthesis needs two pictures, got one")
-    with warnings_in_a_line(), compiling_told(tell):
+    with print_short_warnings(), report_compiling(tell):
         if _is_single(arguments):
             from matching.repeats import repeats_in_picture
 
@@ -143,13 +143,13 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         config,
         inputs=inputs.paths,
         others=inputs.others,
-        **written(arguments),
+        **output_options(arguments),
     )
     if arguments.json:
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
-        print(repeats_table(result) if _is_single(arguments) else table(result, _stem(arguments)))
-    tell = teller(arguments)
+        print(format_repeats(result) if _is_single(arguments) else table(result, _stem(arguments)))
+    tell = make_teller(arguments)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
         tell("pictures from very different directions? --view-synthesis looks harder")
@@ -158,7 +158,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     return FOUND if result.objects else NONE_FOUND
 
 
-def written(arguments: argparse.Namespace) -> dict[str, Any]:
+def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """The files to write.
 
     Parameters
@@ -195,7 +195,7 @@ def open_report(folder: Path) -> None:
         print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
 
 
-def teller(arguments: argparse.Namespace) -> Callable[[str], None]:
+def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
     """Make a function that prints progress on standard error, or nothing with ``--quiet``.
 
     Parameters
@@ -316,7 +316,7 @@ def check_not_over(
     from matching.output.warping import FILES
 
     check_folder(folder)
-    options = written(arguments)
+    options = output_options(arguments)
     of_objects = options.pop("warp") | options.pop("crops")
     names = file_names(**options) | set(others)
     replaced = names | (own_files(folder) if folder.exists() else set())
@@ -332,7 +332,7 @@ def _pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -
     from matching.pictures.images import picture_of, with_mask
 
     masks = arguments.mask0, arguments.mask1
-    with silent_decoders():
+    with silence_decoders():
         pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=False)]
     if arguments.export:
         from matching.output.exchange import check_formats
@@ -342,7 +342,7 @@ def _pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -
 
 
 @contextmanager
-def warnings_in_a_line() -> Iterator[None]:
+def print_short_warnings() -> Iterator[None]:
     """Print warnings as errors are printed, in one line without the place in the sources.
 
     Yields
@@ -356,7 +356,7 @@ def warnings_in_a_line() -> Iterator[None]:
 
 
 @contextmanager
-def silent_decoders() -> Iterator[None]:
+def silence_decoders() -> Iterator[None]:
     """Suppress what libtiff itself writes to standard error about damage, several lines.
 
     Yields

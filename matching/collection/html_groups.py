@@ -11,7 +11,7 @@ from matching.collection.groups import Member, groups_of
 from matching.collection.store import open_store
 from matching.errors import InputError
 from matching.output.files import write_whole
-from matching.output.html.page import embedded, render
+from matching.output.html.page import embed_picture, render
 from matching.pictures.images import read_picture
 from matching.pictures.names import relative_names
 
@@ -108,9 +108,9 @@ def table_of(groups: Sequence[Sequence[Member]]) -> str:
 
 def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
     try:
-        src = embedded(read_picture(member.picture).rgb, LONGEST)
+        src = embed_picture(read_picture(member.picture).rgb, LONGEST)
     except InputError:
-        src = embedded(np.full((1, 1, 3), 128, np.uint8), LONGEST)  # the file is gone
+        src = embed_picture(np.full((1, 1, 3), 128, np.uint8), LONGEST)  # the file is gone
     return {
         "src": src,
         "name": names[member.picture],

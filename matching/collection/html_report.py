@@ -21,7 +21,7 @@ from matching.errors import InputError
 from matching.grouping import Groups
 from matching.objects.description import MatchedObject
 from matching.output.files import write_whole
-from matching.output.html.page import candidates_data, embedded, objects_data, render
+from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.pictures.images import read_picture
 from matching.pictures.names import relative_names
 from matching.pipeline import match_described
@@ -119,9 +119,9 @@ def _pixels(width: int, height: int, longest: int) -> float:
 
 def _source(path: str, longest: int) -> str:
     try:
-        return embedded(read_picture(path).rgb, longest)
+        return embed_picture(read_picture(path).rgb, longest)
     except InputError:
-        return embedded(np.full((1, 1, 3), GREY, np.uint8), longest)
+        return embed_picture(np.full((1, 1, 3), GREY, np.uint8), longest)
 
 
 def _pair_data(

@@ -16,7 +16,7 @@ from matching.collection.kept_store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
 from matching.collection.run import check_origin, match_collection
-from matching.collection.shards import batched, forget_segments, rankings
+from matching.collection.shards import batched, forget_segments, rank_pictures
 from matching.collection.work import INTERNAL, Settings, Source, described
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -216,7 +216,7 @@ def find_candidates(
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(f"{path}: can't be read")
-        found = rankings(
+        found = rank_pictures(
             numbers,
             index.shards(),
             sources,
@@ -236,7 +236,7 @@ def find_candidates(
 
 
 @contextmanager
-def verified(
+def verify_candidates(
     candidates: Sequence[Candidate],
     config: MatchConfig = MatchConfig(),
     *,

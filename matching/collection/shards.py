@@ -95,7 +95,7 @@ class Rankings:
     lost: set[int]
 
 
-def rankings(
+def rank_pictures(
     queries: Sequence[int],
     shards: Sequence[Shard],
     sources: Mapping[int, Source],

@@ -24,7 +24,7 @@ from matching.collection.shards import (
     check_found,
     forget_segments,
     make_shard,
-    rankings,
+    rank_pictures,
 )
 from matching.collection.work import Settings, Source
 
@@ -93,7 +93,7 @@ def shortlist(
         for record in progress(run(make_shard, tasks), total=len(shards), desc="index"):
             check_found(record, check)
             lost.update(record.lost)
-        found = rankings(
+        found = rank_pictures(
             queries, shards, sources, n, run=run, settings=settings, progress=progress, check=check
         )
         lost.update(found.lost)

@@ -13,7 +13,7 @@ from matching import _opencv
 from matching._types import Bytes, Floats, Ints
 from matching.output.captions import add_caption
 from matching.output.labels import place_labels
-from matching.output.words import NOTHING, stem_of, told_things
+from matching.output.words import NOTHING, describe_things, stem_of
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
@@ -77,7 +77,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> B
         [(found.id, _zoomed(found.outline0, zoom0)) for found in result.objects],
         [(found.id, _zoomed(found.outline1, zoom1) + shift) for found in result.objects],
     )
-    framed = [(found.id, frame_to_draw(found)) for found in result.objects]
+    framed = [(found.id, choose_frame(found)) for found in result.objects]
     frames = [(number, _zoomed(frame, zoom1)) for number, frame in framed if frame is not None]
     bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
@@ -98,12 +98,14 @@ def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> B
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
         _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
     caption = (
-        told_things(result.objects, stem_of(picture0.path), result.things) if result.objects else [NOTHING]
+        describe_things(result.objects, stem_of(picture0.path), result.things)
+        if result.objects
+        else [NOTHING]
     )
     return add_caption(canvas, caption, 26 * unit)
 
 
-def frame_to_draw(found: MatchedObject) -> Floats | None:
+def choose_frame(found: MatchedObject) -> Floats | None:
     """Return the frame of picture 0 in picture 1 if the object covers enough of picture 0.
 
     Parameters
@@ -235,7 +237,7 @@ def spread(xy: Floats, most: int) -> Ints:
     return np.array(chosen)
 
 
-def faded(rgb: Bytes, strength: float = FADE) -> Bytes:
+def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
     """Fade a picture: half way to grey, then `strength` of the way to mid grey.
 
     Parameters
@@ -289,7 +291,7 @@ def _margin(width: int) -> int:
     return max(width, 100) // 100
 
 
-def highlighted(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
+def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
     """Fade a picture outside some outlines.
 
     Parameters
@@ -299,7 +301,7 @@ def highlighted(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) 
     outlines : iterable of (k, 2) float64
         Polygons that are not faded inside.
     strength : float
-        As of `faded`.
+        As of `fade`.
 
     Returns
     -------
@@ -307,7 +309,7 @@ def highlighted(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) 
         The picture.
     """
     outlines = list(outlines)
-    shown = faded(rgb, strength)
+    shown = fade(rgb, strength)
     if outlines:
         inside = _opencv.fill_polygons(rgb.shape[:2], outlines)
         shown[inside] = rgb[inside]
@@ -324,5 +326,5 @@ def _side_by_side(
         for top in range(0, len(rgb), STRIP):
             part = rgb[top : top + STRIP]
             place = canvas[top : top + len(part), x : x + rgb.shape[1]]
-            place[:] = highlighted(part, (o - (0, top) for o in own)) if own else part
+            place[:] = fade_outside(part, (o - (0, top) for o in own)) if own else part
     return canvas

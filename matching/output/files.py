@@ -168,9 +168,9 @@ def write_results(
         warps = {}
         for number, drawings in _warps(picture0, picture1, result, deformations):
             if html:
-                from matching.output.html.pair import embedded_warps
+                from matching.output.html.pair import embed_warps
 
-                warps[number] = embedded_warps(drawings)
+                warps[number] = embed_warps(drawings)
             for name, rgb in drawings.items():
                 yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
         if crops:

@@ -12,7 +12,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from matching import _opencv
 from matching._types import Array, Bools, Bytes, Floats, Ints
-from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, Colour, colour, faded, highlighted, spread
+from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, Colour, colour, fade, fade_outside, spread
 
 if TYPE_CHECKING:
     from matching.objects.deformation import Deformation, SmoothMap
@@ -115,7 +115,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = _opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        panel = highlighted(panel, [_zoomed(outline, corner, zoom)], BACKGROUND)
+        panel = fade_outside(panel, [_zoomed(outline, corner, zoom)], BACKGROUND)
         _draw_outline(panel, _zoomed(outline, corner, zoom), colour(found.id))
         for place in _zoomed(xy[own], corner, zoom):
             _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
@@ -157,7 +157,7 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
-        panel[outside] = faded(panel, BACKGROUND)[outside]
+        panel[outside] = fade(panel, BACKGROUND)[outside]
         _draw_outline(panel, outline, tint)
         panels.append(panel)
     return _row(panels)

@@ -37,11 +37,11 @@ def table(result: MatchResult, name: str = "picture 0") -> str:
     """
     if not result.objects:
         return NOTHING
-    lines = aligned([HEADER, *(object_cells(found) for found in result.objects)], left=(3, 6))
-    return "\n".join([*lines, *told_things(result.objects, name, result.things)])
+    lines = align_columns([HEADER, *(format_object(found) for found in result.objects)], left=(3, 6))
+    return "\n".join([*lines, *describe_things(result.objects, name, result.things)])
 
 
-def object_cells(found: MatchedObject) -> tuple[str, ...]:
+def format_object(found: MatchedObject) -> tuple[str, ...]:
     """The table's cells for an object.
 
     Place and size are those of its outline in picture 1; `seen` is the share of picture 0 that it covers.
@@ -58,10 +58,10 @@ def object_cells(found: MatchedObject) -> tuple[str, ...]:
     """
     error = f"{found.transform_error:.1f} px"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence,
-            *place_cells(found), error)  # fmt: skip
+            *format_place(found), error)  # fmt: skip
 
 
-def place_cells(found: MatchedObject) -> tuple[str, ...]:
+def format_place(found: MatchedObject) -> tuple[str, ...]:
     """Place, size, turn, scale and share seen of an object.
 
     Parameters
@@ -82,10 +82,10 @@ def place_cells(found: MatchedObject) -> tuple[str, ...]:
     motion = found.motion
     if motion is None:
         return place, size, *(UNKNOWN,) * 3
-    return place, size, turn_text(motion), f"{motion.scale:.2f}", percent(motion.share)
+    return place, size, format_turn(motion), f"{motion.scale:.2f}", percent(motion.share)
 
 
-def repeats_table(result: MatchResult) -> str:
+def format_repeats(result: MatchResult) -> str:
     """Format what one picture shows more than once as a table, one line a thing.
 
     Parameters
@@ -105,10 +105,10 @@ def repeats_table(result: MatchResult) -> str:
         matches = sum(o.n_matches for o in result.objects if o.thing == thing.number)
         counts = thing.number, len(thing.places), len(thing.objects), matches
         rows.append((*map(str, counts), "periodic texture" if thing.periodic else ""))
-    return "\n".join(aligned(rows, left=(4,)))
+    return "\n".join(align_columns(rows, left=(4,)))
 
 
-def turn_text(motion: Motion) -> str:
+def format_turn(motion: Motion) -> str:
     """The turn in whole degrees, and whether the object is mirrored.
 
     Parameters
@@ -124,9 +124,9 @@ def turn_text(motion: Motion) -> str:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> turn_text(SimpleNamespace(turn=-12.3, mirrored=False))
+    >>> format_turn(SimpleNamespace(turn=-12.3, mirrored=False))
     '12° ccw'
-    >>> turn_text(SimpleNamespace(turn=0.3, mirrored=True))
+    >>> format_turn(SimpleNamespace(turn=0.3, mirrored=True))
     'mirrored'
     """
     degrees = round(abs(motion.turn))
@@ -157,7 +157,7 @@ def percent(share: float) -> str:
     return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
-def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
+def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
     """Describe the things found in several places.
 
     If all objects show one thing, it has the name of picture 0.
@@ -179,7 +179,7 @@ def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Th
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> told_things([SimpleNamespace(id=0, thing=0), SimpleNamespace(id=1, thing=0)], "nesquik")
+    >>> describe_things([SimpleNamespace(id=0, thing=0), SimpleNamespace(id=1, thing=0)], "nesquik")
     ['nesquik: 2 places (objects 0, 1)']
     """
     numbers, lines = sorted({found.thing for found in objects}), []
@@ -194,7 +194,7 @@ def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Th
     return lines
 
 
-def told(result: MatchResult) -> str:
+def describe_result(result: MatchResult) -> str:
     """Describe in a few words what was found.
 
     Parameters
@@ -248,7 +248,7 @@ def stem_of(path: str | PurePath | None) -> str:
     return "picture 0" if path is None else PurePath(path).stem
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
     """Lay out rows of texts as lines with columns two spaces apart.
 
     Parameters
@@ -265,7 +265,7 @@ def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str
 
     Examples
     --------
-    >>> aligned([["a", "to the left"], ["100", "b"]], left=[1])
+    >>> align_columns([["a", "to the left"], ["100", "b"]], left=[1])
     ['  a  to the left', '100  b']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -10,8 +10,8 @@ from pathlib import Path
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.files import write_results
-from matching.output.html.pair import warp_drawings, write_pair_report
-from matching.output.words import may_look_harder, told
+from matching.output.html.pair import draw_all_warps, write_pair_report
+from matching.output.words import describe_result, may_look_harder
 from matching.pictures.images import read_picture
 from matching.pipeline import Clock, match_pictures
 from matching.result import MatchResult
@@ -46,7 +46,7 @@ def match_uploads(
     try:
         clock = Clock(lambda _, n_done, __: tell(stage=n_done), STAGES)
         result = _match(clock, uploads, names, MatchConfig(view_synthesis=views))
-        return {"told": told(result), "error": None, "look_harder": may_look_harder(result)}
+        return {"told": describe_result(result), "error": None, "look_harder": may_look_harder(result)}
     except InputError as error:
         reason = str(error)
         for path, name in zip(uploads, names, strict=True):
@@ -67,7 +67,7 @@ def _match(clock: Clock, uploads: list[Path], names: list[str], config: MatchCon
     result = match_pictures(picture0, picture1, config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config)
-    warps = warp_drawings(pictures, result, WARPED)
+    warps = draw_all_warps(pictures, result, WARPED)
     write_pair_report(folder / "matches.html", pictures, result, warps)
     clock.lap("files")
     return result

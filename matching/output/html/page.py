@@ -17,8 +17,8 @@ from PIL import Image
 
 from matching._types import Bytes, Floats, Ints
 from matching._version import __version__
-from matching.output.drawing import colour, frame_to_draw, spread
-from matching.output.words import HEADER, object_cells
+from matching.output.drawing import choose_frame, colour, spread
+from matching.output.words import HEADER, format_object
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
@@ -67,7 +67,7 @@ def _json(data: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def embedded(rgb: Bytes, longest: int) -> str:
+def embed_picture(rgb: Bytes, longest: int) -> str:
     """Encode a picture as a data URI.
 
     Parameters
@@ -111,7 +111,7 @@ def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> l
     """
     found = []
     for o in objects:
-        frame = frame_to_draw(o)
+        frame = choose_frame(o)
         own = np.flatnonzero(rows == o.id)
         found.append(
             {
@@ -119,7 +119,7 @@ def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> l
                 "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.id)),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
-                "cells": object_cells(o)[1:],
+                "cells": format_object(o)[1:],
                 "kind": o.transform_kind,
                 "words": "" if o.motion is None else o.motion.words,
                 "frame": None if frame is None else np.round(frame, 1).tolist(),

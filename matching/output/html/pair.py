@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from matching._types import Bytes
 from matching.output.files import write_whole
-from matching.output.html.page import candidates_data, embedded, objects_data, render
-from matching.output.words import may_look_harder, stem_of, told, told_things
+from matching.output.html.page import candidates_data, embed_picture, objects_data, render
+from matching.output.words import describe_result, describe_things, may_look_harder, stem_of
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
@@ -40,7 +40,7 @@ def write_pair_report(
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
-def warp_drawings(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
+def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
     """Draw objects of one picture warped onto the other, for `pair_report`.
 
     Parameters
@@ -62,12 +62,12 @@ def warp_drawings(pictures: Sequence[Picture], result: MatchResult, most: int) -
 
     picture0, picture1 = pictures
     return {
-        found.id: embedded_warps(draw_warps(picture0, picture1, found, object_deformation(result, found.id)))
+        found.id: embed_warps(draw_warps(picture0, picture1, found, object_deformation(result, found.id)))
         for found in result.objects[:most]
     }
 
 
-def embedded_warps(drawings: Mapping[str, Bytes]) -> list[str]:
+def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     """Encode the drawings that show an object warped onto the other picture.
 
     Parameters
@@ -80,7 +80,7 @@ def embedded_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     list of str
         Data URIs.
     """
-    return [embedded(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
+    return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
 def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None) -> str:
@@ -93,7 +93,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     result : MatchResult
         What they have in common.
     warps : dict of int to list of str, optional
-        Data URIs of objects warped onto the other picture, by the object's id, see `warp_drawings`.
+        Data URIs of objects warped onto the other picture, by the object's id, see `draw_all_warps`.
 
     Returns
     -------
@@ -101,7 +101,12 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
         The page.
     """
     shown = [
-        {"src": embedded(p.displayed, LONGEST), "name": _name(p, k), "width": p.width, "height": p.height}
+        {
+            "src": embed_picture(p.displayed, LONGEST),
+            "name": _name(p, k),
+            "width": p.width,
+            "height": p.height,
+        }
         for k, p in enumerate(pictures)
     ]
     candidates, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score)
@@ -113,9 +118,9 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    things = told_things(result.objects, stem_of(pictures[0].path), result.things)
+    things = describe_things(result.objects, stem_of(pictures[0].path), result.things)
     harder = may_look_harder(result)
-    texts = {"told": told(result), "things": things, "harder": harder, "facts": _facts(result)}
+    texts = {"told": describe_result(result), "things": things, "harder": harder, "facts": _facts(result)}
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 

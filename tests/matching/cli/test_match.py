@@ -531,10 +531,10 @@ def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
 def test_compiling_is_told_once(tmp_path):
     """Where the kernels are not in Numba's cache."""
     program = (
-        "import numba; from matching.cli.compiling import compiling_told\n"
+        "import numba; from matching.cli.compiling import report_compiling\n"
         "add = numba.njit(lambda a: a + 1); told = []\n"
-        "with compiling_told(told.append): add(1); add(1.0)\n"
-        "with compiling_told(told.append): add(2)\n"
+        "with report_compiling(told.append): add(1); add(1.0)\n"
+        "with report_compiling(told.append): add(2)\n"
         "print(told)"
     )
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
@@ -684,7 +684,7 @@ def test_a_broken_installation_is_no_answer(tmp_path, script):
 def test_an_interrupt_is_told_while_decoders_are_kept_silent(tmp_path):
     program = (
         "import signal; from matching.cli import exits, match as cli\n"
-        "with exits.ended_by_interrupt('gdl-match'), cli.silent_decoders():\n"
+        "with exits.end_on_interrupt('gdl-match'), cli.silence_decoders():\n"
         "    signal.raise_signal(signal.SIGINT)"
     )
     process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -23,7 +23,7 @@ from matching.collection import FeatureCache, match_collection, plan_of_folder
 from matching.collection.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
-from matching.output.html.page import _json, candidates_data, embedded
+from matching.output.html.page import _json, candidates_data, embed_picture
 from matching.pictures.images import picture_of_array
 from matching.pipeline import match_pictures
 
@@ -108,7 +108,7 @@ def test_embedded_pictures_are_made_smaller():
     import base64
     import io
 
-    uri = embedded(np.full((600, 300, 3), 90, np.uint8), 200)
+    uri = embed_picture(np.full((600, 300, 3), 90, np.uint8), 200)
     image = Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2])))
     assert (image.format, image.size) == ("JPEG", (100, 200))
 
