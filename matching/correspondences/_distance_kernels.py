@@ -35,10 +35,17 @@ def acc_nearest(
 
 
 @njit
-def acc_nearest_among(table, among, slope, k, start, stop, nearest, distance):
-    """`acc_nearest` among the correspondences in a row of among (m, c), of which -1 are none. What there is
-    less of than k is -1, at an infinite distance.
-    """
+def acc_nearest_among(
+    table: Array,
+    among: Array,
+    slope: Scalar,
+    k: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    nearest: Array,
+    distance: Array,
+) -> None:
+    """`acc_nearest` among the correspondences in a row of among (m, c), which rise; k is c at most."""
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
     for i in range(start, stop):
@@ -47,12 +54,9 @@ def acc_nearest_among(table, among, slope, k, start, stop, nearest, distance):
             own[:, 1 + n] = table[:, among[i, n]]
         _acc_row(own, 0, slope, row)
         row[0] = np.inf
-        for n in range(c):
-            if among[i, n] < 0:
-                row[1 + n] = np.inf
         _smallest(row, k, chosen, distance[i])
         for n in range(k):
-            nearest[i, n] = among[i, chosen[n] - 1] if chosen[n] > 0 else -1
+            nearest[i, n] = among[i, chosen[n] - 1]
 
 
 @inner
