@@ -44,6 +44,7 @@ PARTS = (  # of a package that is not annotated throughout yet
     "matching.features.extraction",
     "matching.features.keypoints",
     "matching.features.thinning",
+    "matching.given",
     "matching.grouping._kernels",
     "matching.grouping._vote_kernels",
     "matching.grouping.clustering",
