@@ -58,7 +58,20 @@ def complete_by_distance(
 
 
 def among_samples(x: Array, metric: Metric) -> DistancesAmong:
-    """What `complete_by_distance` asks for, from samples or a dense array of distances."""
+    """Make the function that `complete_by_distance` needs from samples or a dense array of distances.
+
+    Parameters
+    ----------
+    x : (n, d) array, or (n, n) distances
+        The samples.
+    metric : str or callable
+        As of `knn_graph`; "precomputed" for distances.
+
+    Returns
+    -------
+    callable
+        Takes some samples and k, and returns their graph of k nearest neighbours.
+    """
     if metric == "precomputed":
         return lambda samples, k: knn_graph(x[np.ix_(samples, samples)], k, metric=metric)
     return lambda samples, k: knn_graph(x[samples], k, metric=metric, search="exact")

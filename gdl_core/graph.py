@@ -331,7 +331,18 @@ def enough_initial_clusters(
 
 
 def number_by_first(labels: ArrayLike) -> Ints:
-    """The same partition with labels 0, 1, ... in order of first appearance; -1 stays -1. (n,) int64."""
+    """Number the clusters 0, 1, ... in order of first appearance; -1 stays -1.
+
+    Parameters
+    ----------
+    labels : array_like of int
+        The cluster of each sample.
+
+    Returns
+    -------
+    (n,) int64
+        The same partition.
+    """
     labels = np.asarray(labels)
     values, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(np.where(values < 0, -1, first), kind="stable")

@@ -1,5 +1,6 @@
 """Which clusters are outliers: connectivity scores and their largest gap (supplement, "Outlier
-Elimination")."""
+Elimination").
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -20,27 +20,96 @@ Edges = list[dict[int, int]]  # of each vertex, {the other end: weight}
 
 
 def indegree(w: Array, i: int, cluster: Vertices) -> float:
-    """Definition 2: deg^-_i(C) = 1/|C| sum_{j in C} w_ji."""
+    """Definition 2: deg^-_i(C) = 1/|C| sum_{j in C} w_ji.
+
+    Parameters
+    ----------
+    w : (n, n) array
+        Weights of the graph.
+    i : int
+        A vertex.
+    cluster : sequence of int
+        Vertices.
+
+    Returns
+    -------
+    float
+        The average indegree.
+    """
     return float(sum(w[j, i] for j in cluster) / len(cluster))
 
 
 def outdegree(w: Array, i: int, cluster: Vertices) -> float:
-    """Definition 2: deg^+_i(C) = 1/|C| sum_{j in C} w_ij."""
+    """Definition 2: deg^+_i(C) = 1/|C| sum_{j in C} w_ij.
+
+    Parameters
+    ----------
+    w : (n, n) array
+        Weights of the graph.
+    i : int
+        A vertex.
+    cluster : sequence of int
+        Vertices.
+
+    Returns
+    -------
+    float
+        The average outdegree.
+    """
     return float(sum(w[i, j] for j in cluster) / len(cluster))
 
 
 def directed_affinity(w: Array, b: Vertices, a: Vertices) -> float:
-    """Eq. 3: A_{C_b -> C_a}, the sum over i in C_b of deg^-_i(C_a) deg^+_i(C_a)."""
+    """Eq. 3: A_{C_b -> C_a}, the sum over i in C_b of deg^-_i(C_a) deg^+_i(C_a).
+
+    Parameters
+    ----------
+    w : (n, n) array
+        Weights of the graph.
+    b, a : sequence of int
+        Vertices of two clusters.
+
+    Returns
+    -------
+    float
+        The affinity from b to a.
+    """
     return sum(indegree(w, i, a) * outdegree(w, i, a) for i in b)
 
 
 def affinity(w: Array, a: Vertices, b: Vertices) -> float:
-    """Eq. 4: A_{C_a, C_b} = A_{C_b -> C_a} + A_{C_a -> C_b}."""
+    """Eq. 4: A_{C_a, C_b} = A_{C_b -> C_a} + A_{C_a -> C_b}.
+
+    Parameters
+    ----------
+    w : (n, n) array
+        Weights of the graph.
+    a, b : sequence of int
+        Vertices of two clusters.
+
+    Returns
+    -------
+    float
+        The affinity.
+    """
     return directed_affinity(w, b, a) + directed_affinity(w, a, b)
 
 
 def affinity_matrix_form(w: Array, a: Vertices, b: Vertices) -> float:
-    """Eq. 5 (Theorem 1), for a NumPy array W."""
+    """Eq. 5 (Theorem 1): the affinity by products of matrices.
+
+    Parameters
+    ----------
+    w : (n, n) NumPy array
+        Weights of the graph.
+    a, b : sequence of int
+        Vertices of two clusters.
+
+    Returns
+    -------
+    float
+        The affinity, equal to `affinity` but for rounding.
+    """
     a, b = np.asarray(a), np.asarray(b)
     ab, ba = w[np.ix_(a, b)], w[np.ix_(b, a)]
     one_a, one_b = np.ones(len(a)), np.ones(len(b))
@@ -89,7 +158,29 @@ def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) ->
 
 
 def checked_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int) -> tuple[Ints, int]:
-    """The labels as (n,) int64 and their number, or one clear error."""
+    """Check the initial labels and the number of clusters.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        Of the samples.
+    initial_labels : array_like of int
+        The initial cluster of each sample, 0, 1, ... without gaps.
+    n_clusters : int
+        At which merging stops.
+
+    Returns
+    -------
+    labels : (n,) int64
+        The initial labels.
+    n_initial : int
+        Their number.
+
+    Raises
+    ------
+    ValueError
+        One of them can't be used.
+    """
     labels = labels_of(graph, initial_labels, "initial_labels")
     if integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")

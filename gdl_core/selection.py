@@ -84,7 +84,22 @@ def _cut_at(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
 
 
 def large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
-    """How many clusters have that many members before the first merge and after each. (m + 1,) int64."""
+    """Count the large clusters before the first merge and after each.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of m merges.
+    sizes : (n_initial + m,) int64
+        Samples of each node.
+    min_cluster_size : int
+        Samples of a large cluster, at least.
+
+    Returns
+    -------
+    (m + 1,) int64
+        The counts.
+    """
     large = sizes >= min_cluster_size
     start = large[: tree.n_initial].sum()
     steps = large[tree.n_initial :].astype(np.int64) - large[tree.children].sum(axis=1)

@@ -296,12 +296,12 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     Returns
     -------
     (3, 3) float64 or None
-        The homography from xy0 to xy1; None where there is none.
+        The homography from xy0 to xy1; None where there is none that can be inverted.
     """
     if len(xy0) < 4:
         return None
     matrix, _ = cv2.findHomography(xy0, xy1, cv2.USAC_MAGSAC, tolerance, maxIters=2000, confidence=0.999)
-    return matrix
+    return None if matrix is None or np.linalg.matrix_rank(matrix) < 3 else matrix
 
 
 def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
@@ -462,6 +462,24 @@ def convex_hull(xy: Array) -> Floats:
         Its corners.
     """
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
+
+
+def hull_overlap(xy: Array, others: Array) -> float:
+    """Share of the convex hull of points that the hull of other points covers.
+
+    Parameters
+    ----------
+    xy, others : (n, 2), (k, 2) array
+        The points.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 0 where a hull has no area.
+    """
+    own, other = (cv2.convexHull(points.astype(np.float32)) for points in (xy, others))
+    area, _ = cv2.intersectConvexConvex(own, other)
+    return float(area / cv2.contourArea(own)) if area > 0 else 0.0
 
 
 def dilate(mask: Array, radius: int) -> Bools:

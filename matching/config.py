@@ -25,30 +25,45 @@ GROUPINGS = ("default", "paper")
 class MatchConfig:
     """Settings of `match`, stage by stage.
 
-    Attributes
+    Parameters
     ----------
     max_pixels : int
-        Larger pictures are matched at a coarser scale; all tolerances count its pixels.
+        Larger pictures are matched at a coarser scale; all tolerances are pixels of that scale.
     grouping : str
         How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
     mirrored : bool
-        Whether objects are also found that are turned over left to right in one of the pictures. There are
-        twice as many candidates then: of mirrored features as many again.
+        Whether objects are also found that are mirrored in one of the pictures. This doubles the number of
+        candidates: as many again are matched with mirrored features.
     view_synthesis : bool
-        Whether features of simulated views of both pictures are matched as well where a pair is not solved
-        without them (`matching.view_synthesis`). What views find is kept where it has more matches.
-    solved_score : float
-        Score of the best object from which on a pair counts as solved, so that no (further) views are
-        looked at. Unrelated photographs stay below 0.18; an object that scores less than this is often
-        matched in part only, as one seen from the side.
+        Whether features of simulated views of both pictures are matched as well if the pair is not solved
+        without them (`matching.view_synthesis`). The result from the views is used if it has more matches.
+    features : FeatureConfig
+        Detection and description.
+    candidates : CandidateConfig
+        Descriptor matching.
+    graph : GraphConfig
+        The graph of candidates.
+    clustering : ClusteringConfig
+        Graph degree linkage.
+    smooth_map : SmoothMapConfig
+        The smooth map that the matches of an object follow.
+    suppression : SuppressionConfig
+        When an object is contained in others.
+    objects : ObjectsConfig
+        From clusters to objects.
+    repeats : RepeatsConfig
+        Repeats within one picture.
+    view_candidates : ViewCandidatesConfig
+        Descriptor matching of views.
+    planes : PlanesConfig
+        Planes that two pictures share.
     """
 
     max_pixels: int = 2_000_000
     grouping: str = "default"
     mirrored: bool = False
     view_synthesis: bool = False
-    solved_score: float = 0.3
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -60,12 +75,12 @@ class MatchConfig:
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()
     planes: PlanesConfig = PlanesConfig()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in fields(self):
             kind, value = type(field.default), getattr(self, field.name)
             if kind not in (int, float) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1, solved_score=0)
+        check_at_least(self, max_pixels=1)
         for name in ("mirrored", "view_synthesis"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -77,10 +92,20 @@ class MatchConfig:
             raise InputError("n_clusters must be a number where grouping is 'paper', got None")
 
     def with_settings(self, **settings: Any) -> MatchConfig:
-        """The settings with some of them changed, those of any stage by their names alone.
+        """Change some settings, those of any stage by their names alone.
 
         A name that several stages have means `clustering`'s, as on the command line; ``stage__name`` means
         that of one stage.
+
+        Parameters
+        ----------
+        **settings : object
+            New values.
+
+        Returns
+        -------
+        MatchConfig
+            A changed copy.
 
         Raises
         ------
@@ -103,7 +128,7 @@ class MatchConfig:
         stages = {stage: replace(getattr(self, stage), **changed) for stage, changed in of_stages.items()}
         return replace(self, **own, **stages)
 
-    def _place(self, name):
+    def _place(self, name: str) -> tuple[str | None, str]:
         """The stage, None for a setting of no stage, and the setting that a keyword means."""
         names = {
             field.name: [f.name for f in fields(value)] if is_dataclass(value) else None
@@ -127,7 +152,13 @@ class MatchConfig:
 
     @classmethod
     def paper(cls) -> MatchConfig:
-        """Every stage as the paper's text has it; docs/paper.md lists what the text leaves open."""
+        """Every stage as the paper's text has it; docs/paper.md lists what the text leaves open.
+
+        Returns
+        -------
+        MatchConfig
+            The settings.
+        """
         return cls(
             grouping="paper",
             features=FeatureConfig(
@@ -139,6 +170,12 @@ class MatchConfig:
 
 
 def check_config(config: MatchConfig) -> None:
-    """Raise TypeError for what is no MatchConfig."""
+    """Raise TypeError unless the settings are a MatchConfig.
+
+    Parameters
+    ----------
+    config : MatchConfig
+        What was given as settings.
+    """
     if not isinstance(config, MatchConfig):
         raise TypeError(f"config must be a MatchConfig, got {type(config).__name__}")

@@ -4,44 +4,55 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from matching._types import Floats, Ints
 from matching.config import MatchConfig, check_config
-from matching.correspondences.candidates import join_candidates, match_with_reserve
+from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, extract_features, mirrored_features
 from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
-from matching.objects.description import describe_object, with_things
+from matching.objects.description import MatchedObject, describe_object, with_things
 from matching.objects.things import things_of_pair
-from matching.pictures.images import picture_of, to_picture, with_mask, working_image
+from matching.pictures.images import Picture, WorkingImage, picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
 from matching.threads import default_threads
 from matching.view_synthesis import find_in_views, is_solved
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
 
+FindClusters = Callable[[Candidates, MatchConfig], Groups]
+FindViews = Callable[[], ViewedPicture]
+Clustering = Callable[..., Ints]  # with the parameters of `cluster_graph`
+
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
     """All that the matching needs to know of a picture, so that it can be kept for further pairs.
 
-    features : in working pixels
-    step : (2,) float64, pixels of the picture a working pixel, in x and y
-    digest : SHA-256 of what the features come from: working pixels and mask
-    box : (2, 2) float64, least and greatest x and y of the picture, or of what its mask shows
+    Parameters
+    ----------
+    features : Features
+        In working pixels.
+    step : (2,) float64
+        Pixels of the picture in one working pixel, in x and y.
+    digest : bytes
+        SHA-256 of what the features come from: working pixels and mask.
+    box : (2, 2) float64
+        Least and greatest x and y of the picture, or of what its mask shows.
     """
 
     features: Features
-    step: np.ndarray
+    step: Floats
     digest: bytes
-    box: np.ndarray
+    box: Floats
 
 
 def match(
@@ -59,12 +70,14 @@ def match(
     Parameters
     ----------
     image0, image1 : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The pictures.
     config : MatchConfig
-    mask0, mask1 : path, Pillow image, or array of the image's size, white where features may lie; None:
-        everywhere
+        The settings.
+    mask0, mask1 : path, Pillow image, or array of the image's size, optional
+        White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each of STAGES has ended.
-    **settings
+    **settings : object
         Settings that differ from `config`, see `MatchConfig.with_settings`: ``max_matches=5000``.
 
     Returns
@@ -87,48 +100,125 @@ def match(
     """
     check_config(config)
     config = config.with_settings(**settings)
-    clock = Clock(progress)
+    clock = Clock(progress, stages_of(config))
     pictures = [
         with_mask(picture_of(image, f"image{k}"), mask, f"mask{k}")
         for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
     ]
     clock.lap("read")
-    result = match_pictures(*pictures, config, clock=clock)
+    result = match_pictures(pictures[0], pictures[1], config, clock=clock)
     return with_inputs(result, (image0, image1), (mask0, mask1), pictures)
 
 
-def match_pictures(picture0, picture1, config=MatchConfig(), *, find_clusters=None, clock=None):
-    """`match` for pictures already read. find_clusters(candidates, config) -> Groups may replace the
-    grouping.
+def match_pictures(
+    picture0: Picture,
+    picture1: Picture,
+    config: MatchConfig = MatchConfig(),
+    *,
+    find_clusters: FindClusters | None = None,
+    clock: Clock | None = None,
+) -> MatchResult:
+    """Find the objects that two pictures both show: `match` for pictures that are already read.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    config : MatchConfig
+        The settings.
+    find_clusters : callable, optional
+        Called as ``find_clusters(candidates, config)`` in place of the grouping; returns Groups.
+    clock : Clock, optional
+        Measures the stages.
+
+    Returns
+    -------
+    MatchResult
+        Without inputs.
     """
     clock = clock or Clock()
     # one after the other, on all threads: the regions of both at a time would take twice the memory
-    pictures = picture0, picture1
-    described = [describe_picture(picture, config, default_threads()) for picture in pictures]
+    described0, described1 = (
+        describe_picture(picture, config, default_threads()) for picture in (picture0, picture1)
+    )
     clock.lap("features")
-    views = [lambda picture=picture: viewed_picture(picture, config) for picture in pictures]
-    return match_described(*described, config, find_clusters=find_clusters, clock=clock, views=views)
+    views = (lambda: viewed_picture(picture0, config)), (lambda: viewed_picture(picture1, config))
+    return match_described(
+        described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
+    )
 
 
-def describe_picture(picture, config=MatchConfig(), n_threads=1):
-    """The DescribedPicture of a Picture: the part of a match that has nothing to do with the other one."""
+def describe_picture(
+    picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
+) -> DescribedPicture:
+    """Extract the features of a picture: the part of a match that does not depend on the other picture.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    config : MatchConfig
+        The settings.
+    n_threads : int
+        Threads to use; the features do not depend on it.
+
+    Returns
+    -------
+    DescribedPicture
+        The features, and what else the matching needs.
+    """
     image = working_image(picture, config.max_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
     return DescribedPicture(features, image.step, _digest(image), picture.box)
 
 
-def viewed_picture(picture, config=MatchConfig()):
-    """The ViewedPicture of a Picture, with the pixels and the mask that `describe_picture` works on."""
+def viewed_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
+    """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    ViewedPicture
+        It computes features of views when they are first asked for.
+    """
     image = working_image(picture, config.max_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
 
 
 def match_described(
-    described0, described1, config=MatchConfig(), *, find_clusters=None, clock=None, views=None
-):
-    """`match` for pictures already described, with the same features and max_pixels in the config.
+    described0: DescribedPicture,
+    described1: DescribedPicture,
+    config: MatchConfig = MatchConfig(),
+    *,
+    find_clusters: FindClusters | None = None,
+    clock: Clock | None = None,
+    views: Sequence[FindViews] | None = None,
+) -> MatchResult:
+    """Find the objects that two pictures both show: `match` for pictures that are already described.
 
-    views : two callables that give the ViewedPicture of either; without them nothing is looked for in views
+    Parameters
+    ----------
+    described0, described1 : DescribedPicture
+        The pictures, described with the same `features` and `max_pixels` as in the settings.
+    config : MatchConfig
+        The settings.
+    find_clusters : callable, optional
+        Called as ``find_clusters(candidates, config)`` in place of the grouping; returns Groups.
+    clock : Clock, optional
+        Measures the stages.
+    views : sequence of callable, optional
+        Two functions that return the ViewedPicture of either picture. Without them no views are matched.
+
+    Returns
+    -------
+    MatchResult
+        Without inputs.
     """
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
@@ -137,13 +227,14 @@ def match_described(
     candidates, reserve = candidates_of(first.features, second.features, config)
     clock.lap("candidates")
     if find_clusters is None:
-        both = first.features, second.features
-        found = without_textures(*both, *find_objects(candidates, reserve, config), config)
-        candidates, groups = listed(*found, len(candidates))
+        n_listed = len(candidates)
+        candidates, groups = find_objects(candidates, reserve, config)
+        candidates, groups = without_textures(first.features, second.features, candidates, groups, config)
+        candidates, groups = listed(candidates, groups, n_listed)
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
-    if config.view_synthesis and views is not None and not is_solved(groups, config):
+    if config.view_synthesis and views is not None and not is_solved(groups):
         ordered = views[::-1] if swapped else views
         found = find_in_views([first.features, second.features], [v() for v in ordered], config)
         if found is not None and _n_kept(found[1]) > _n_kept(groups):
@@ -152,45 +243,97 @@ def match_described(
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
-    objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
-    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
-    objects = with_things(objects, things)
+    found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
+    things = things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
+    objects = with_things(found_objects, things)
     clock.lap("objects")
     return MatchResult(
         xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things
     )
 
 
-def describe_objects(xy0, xy1, groups, tolerance, boxes):
-    """A MatchedObject of each group of matches xy0, xy1 (m, 2); the pictures are boxes (2, 2)."""
+def describe_objects(
+    xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, boxes: tuple[Floats, Floats]
+) -> list[MatchedObject]:
+    """Describe the object of each group of matches.
 
-    def describe(k):
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        Matched points of either picture, pixels.
+    groups : Groups
+        The object of each match.
+    tolerance : float
+        Of the transforms, pixels of picture 1.
+    boxes : tuple of (2, 2) float64
+        Least and greatest x and y of either picture.
+
+    Returns
+    -------
+    list of MatchedObject
+        In the order of their numbers.
+    """
+
+    def describe(k: int) -> MatchedObject:
         own = groups.labels == k
-        return describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
+        found: MatchedObject = describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
+        return found
 
     with ThreadPoolExecutor(default_threads()) as pool:
         return list(pool.map(describe, range(len(groups.scores))))
 
 
-def _n_kept(groups):
-    return np.count_nonzero(groups.labels >= 0)
+def _n_kept(groups: Groups) -> int:
+    return int(np.count_nonzero(groups.labels >= 0))
 
 
-def find_objects(candidates, pool, config=MatchConfig(), cluster=cluster_graph):
-    """The candidates, those of the pool behind them by rising score, and the Groups of both.
+def find_objects(
+    candidates: Candidates,
+    pool: Candidates,
+    config: MatchConfig = MatchConfig(),
+    cluster: Clustering = cluster_graph,
+) -> tuple[Candidates, Groups]:
+    """Group the candidates into objects, which draw further matches from a pool.
 
-    Another method may `cluster` in place of graph degree linkage, see `matching.grouping.group`.
+    Parameters
+    ----------
+    candidates : Candidates
+        Those that are clustered.
+    pool : Candidates
+        The next best, which may join an object.
+    config : MatchConfig
+        The settings.
+    cluster : callable
+        Clusters the graph of candidates, see `matching.grouping.group`.
+
+    Returns
+    -------
+    tuple
+        The candidates followed by the pool by rising score, and the Groups of all of them.
     """
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
-    how = {"default": group, "paper": group_by_paper}[config.grouping]
+    how: Callable[..., Groups] = {"default": group, "paper": group_by_paper}[config.grouping]
     return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
 
 
-def candidates_of(features0, features1, config):
-    """The candidates between two pictures and the next best, of mirrored features as many again if asked
-    for.
+def candidates_of(
+    features0: Features, features1: Features, config: MatchConfig
+) -> tuple[Candidates, Candidates]:
+    """Match the features of two pictures.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of either picture.
+    config : MatchConfig
+        The settings. With `mirrored`, as many candidates again are matched with mirrored features.
+
+    Returns
+    -------
+    tuple of Candidates
+        The best candidates and the next best.
     """
     parts = [match_with_reserve(features0, features1, config.candidates, default_threads())]
     if config.mirrored:
@@ -200,8 +343,27 @@ def candidates_of(features0, features1, config):
     return join_candidates(best), join_candidates(reserve)
 
 
-def without_textures(features0, features1, candidates, groups, config):
-    """The candidates and the Groups that are no fine periodic texture; all as the paper has it."""
+def without_textures(
+    features0: Features, features1: Features, candidates: Candidates, groups: Groups, config: MatchConfig
+) -> tuple[Candidates, Groups]:
+    """Drop the groups that are a fine periodic texture; with the paper's grouping, keep all.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of either picture.
+    candidates : Candidates
+        Between these features.
+    groups : Groups
+        Of the candidates.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    tuple
+        The candidates and the Groups that remain.
+    """
     if config.grouping == "paper":
         return candidates, groups
     n = len(groups.scores)
@@ -211,9 +373,24 @@ def without_textures(features0, features1, candidates, groups, config):
     return candidates, Groups(number[groups.labels], groups.scores[kept])
 
 
-def listed(candidates, groups, n_best):
-    """As many as n_best of the candidates: the objects' matches take the places of the worst outliers, and
-    where places are few, the largest objects give up their worst matches.
+def listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[Candidates, Groups]:
+    """Choose the candidates that a result lists: all matches of objects, then the best outliers.
+
+    If the objects alone have more than `n_best` matches, those with most of them lose their worst ones.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        The `n_best` best ones, and the pool behind them.
+    groups : Groups
+        Of the candidates.
+    n_best : int
+        How many to list at most.
+
+    Returns
+    -------
+    tuple
+        The Candidates that are listed, in their order, and their Groups.
     """
     order = np.lexsort((candidates.score, np.arange(len(candidates)) >= n_best))
     labels = groups.labels[order]
@@ -224,29 +401,45 @@ def listed(candidates, groups, n_best):
     return candidates[rows], Groups(groups.labels[rows], groups.scores)
 
 
-def _fair_share(sizes, places):
-    """The most of each that there is place for."""
-    share = sizes.max(initial=0)
+def _fair_share(sizes: Ints, places: int) -> int:
+    """The largest size at which all groups, none larger than it, still fit into the places."""
+    share = int(sizes.max(initial=0))
     while np.minimum(sizes, share).sum() > places:
         share -= 1
     return share
 
 
-def _digest(image):
+def _digest(image: WorkingImage) -> bytes:
     digest = hashlib.sha256(repr((image.grey.shape, image.mask is None)).encode())
-    digest.update(np.ascontiguousarray(image.grey))
+    digest.update(np.ascontiguousarray(image.grey).data)
     if image.mask is not None:
-        digest.update(np.ascontiguousarray(image.mask))
+        digest.update(np.ascontiguousarray(image.mask).data)
     return digest.digest()
 
 
+def stages_of(config: MatchConfig) -> tuple[str, ...]:
+    """Name the stages of a match in their order.
+
+    Parameters
+    ----------
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    tuple of str
+        STAGES, with "views" behind the grouping if views are synthesised where they are needed.
+    """
+    return (*STAGES[:-1], "views", STAGES[-1]) if config.view_synthesis else STAGES
+
+
 class Clock:
-    """Seconds of the stages, one lap after another.
+    """Measures the seconds of the stages, one after another.
 
     Parameters
     ----------
     progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` after each lap.
+        Called as ``progress(stage, n_done, n_stages)`` when a stage has ended.
     stages : tuple of str
         All stages in their order.
     """
@@ -258,7 +451,13 @@ class Clock:
         self._progress, self._stages, self._last = progress, stages, time.perf_counter()
 
     def lap(self, stage: str) -> None:
-        """End a stage."""
+        """End a stage.
+
+        Parameters
+        ----------
+        stage : str
+            Its name.
+        """
         now = time.perf_counter()
         self.seconds[stage], self._last = now - self._last, now
         if self._progress is not None:

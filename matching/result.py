@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from matching._types import Bytes, Floats, Ints
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.confidence import WORDS
@@ -19,13 +19,14 @@ from matching.pictures.images import Picture, picture_of, with_mask
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What was matched, to be looked at again: nothing is copied, and files are not held in memory.
+    """The inputs of a match, from which the pictures can be read again: no pixels are copied.
 
-    Attributes
+    Parameters
     ----------
-    images, masks : two each
-        Files, Pillow images, arrays or Pictures; a mask may be None.
-    sizes : two (width, height)
+    images, masks : tuple
+        Two each: files, Pillow images, arrays or Pictures; a mask may be None.
+    sizes : tuple
+        Width and height of both pictures.
     """
 
     images: tuple[Any, Any]
@@ -33,9 +34,17 @@ class Inputs:
     sizes: tuple[tuple[int, int], tuple[int, int]]
 
     def pictures(self) -> list[Picture]:
-        """Both Pictures, read again where they are files.
+        """Read both pictures again.
 
-        Raises InputError where a file is gone or shows a picture of another size by now.
+        Returns
+        -------
+        list of Picture
+            The two pictures with their masks.
+
+        Raises
+        ------
+        InputError
+            A file is gone, or shows a picture of another size by now.
         """
         pictures = []
         for k, (image, mask, size) in enumerate(zip(self.images, self.masks, self.sizes, strict=True)):
@@ -51,32 +60,32 @@ class Inputs:
 class MatchResult:
     """What two pictures have in common.
 
-    Attributes
+    Parameters
     ----------
     xy0, xy1 : (m, 2) float64
         One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
-        right, y down, (0, 0) the centre of the top-left pixel; the best max_matches, and behind them, for as
-        many of the worst outliers, those from beyond that joined an object.
+        right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
+        further ones that joined an object take the places of the worst outliers.
     cluster : (m,) int64
-        The object of each, numbered by falling connectivity score; -1 where removed as an outlier.
+        The object of each candidate, numbered by falling score; -1 for an outlier.
     score : (m,) float64
         Descriptor distance, smaller is better.
     objects : tuple of MatchedObject
         One for each cluster.
     timings : dict
         Seconds of each stage.
-    config : MatchConfig or None
-        The settings; None where they are not known.
-    inputs : Inputs or None
-        What was matched, for `draw` and `save`; None where it is not known.
+    config : MatchConfig, optional
+        The settings; None if they are not known.
+    inputs : Inputs, optional
+        What was matched, for `draw` and `save`; None if it is not known.
     things : tuple of Thing
         One for each number that objects have as their `thing`.
     """
 
-    xy0: np.ndarray
-    xy1: np.ndarray
-    cluster: np.ndarray
-    score: np.ndarray
+    xy0: Floats
+    xy1: Floats
+    cluster: Ints
+    score: Floats
     objects: tuple[MatchedObject, ...]
     timings: dict[str, float] = field(default_factory=dict)
     config: MatchConfig | None = None
@@ -85,28 +94,42 @@ class MatchResult:
 
     @property
     def confidence(self) -> str | None:
-        """How sure the surest object is: "sure", "likely" or "look at it"; None where there is none."""
+        """How sure the surest object is: "sure", "likely" or "look at it"; None without objects."""
         return min((found.confidence for found in self.objects), key=WORDS.index, default=None)
 
-    def draw(self) -> np.ndarray:
-        """(h, w, 3) uint8: both pictures side by side, each object in its own colour.
+    def draw(self) -> Bytes:
+        """Draw both pictures side by side, each object in its own colour.
 
-        Raises InputError where the result doesn't know its pictures, or they can't be read any more.
+        Returns
+        -------
+        (h, w, 3) uint8
+            The drawing.
+
+        Raises
+        ------
+        InputError
+            The result doesn't know its pictures, or they can't be read any more.
         """
         from matching.output.drawing import draw_matches
 
-        return draw_matches(*self._inputs().pictures(), self)
+        picture0, picture1 = self._inputs().pictures()
+        return draw_matches(picture0, picture1, self)
 
-    def save(self, folder: str | PathLike, **options: bool) -> Path:
-        """Write the result into a folder, made if missing, and return its path: matches.npz, matches.json and
-        matches.png, all of them or none.
+    def save(self, folder: str | PathLike[str], **options: Any) -> Path:
+        """Write matches.npz, matches.json and matches.png into a folder, all of them or none.
 
         Parameters
         ----------
-        folder : path
-        **options
+        folder : str or path
+            The folder, made if missing.
+        **options : object
             As of `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
             ``crops=True``, ``exports=("csv",)``.
+
+        Returns
+        -------
+        Path
+            The folder.
 
         Raises
         ------
@@ -133,7 +156,24 @@ class MatchResult:
         return f"<MatchResult: {found}{told}, {kept} of {len(self.cluster)} candidates>"
 
 
-def with_inputs(result: MatchResult, images: tuple, masks: tuple, pictures: list[Picture]) -> MatchResult:
-    """The result, which knows what it was made of."""
-    sizes = tuple((picture.width, picture.height) for picture in pictures)
-    return replace(result, inputs=Inputs(images, masks, sizes))
+def with_inputs(
+    result: MatchResult, images: tuple[Any, Any], masks: tuple[Any, Any], pictures: Sequence[Picture]
+) -> MatchResult:
+    """Add to a result what it was made of.
+
+    Parameters
+    ----------
+    result : MatchResult
+        Without inputs.
+    images, masks : tuple
+        Two each, as `match` takes them.
+    pictures : sequence of Picture
+        The same two pictures, read.
+
+    Returns
+    -------
+    MatchResult
+        With inputs.
+    """
+    size0, size1 = ((picture.width, picture.height) for picture in pictures)
+    return replace(result, inputs=Inputs(images, masks, (size0, size1)))

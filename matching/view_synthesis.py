@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.view_candidates import match_views
@@ -17,49 +19,68 @@ from matching.features.extraction import Features
 from matching.features.views import ViewedPicture, join_features, view_levels
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.planes import count_places, find_planes
+from matching.objects.confidence import DOUBTFUL, confidence
 from matching.threads import default_threads
 
-SOLVED_PLACES = 100  # of the best object, see `PlanesConfig.min_places`, for which no more views are needed
+ENOUGH = 2  # times the places that an object needs: no more views are looked at
 
 
-def is_solved(groups: Groups, config: MatchConfig) -> bool:
-    """Whether a pair counts as solved: its best object has `solved_score`."""
-    return len(groups.scores) > 0 and groups.scores[0] >= config.solved_score
+def is_solved(groups: Groups) -> bool:
+    """Test whether plain features solve a pair: its best object is not doubtful.
+
+    Parameters
+    ----------
+    groups : Groups
+        What they have found.
+
+    Returns
+    -------
+    bool
+        Whether no views are needed.
+    """
+    return (
+        len(groups.scores) > 0
+        and confidence(groups.scores[0], int(np.count_nonzero(groups.labels == 0))) != DOUBTFUL
+    )
 
 
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
-    """Objects that only simulated views show.
+    """Find objects that only simulated views show.
 
     Parameters
     ----------
-    plain : two Features
+    plain : sequence of two Features
         Of the pictures themselves.
-    pictures : two ViewedPicture
+    pictures : sequence of two ViewedPicture
+        Where the features of views come from.
     config : MatchConfig
+        The settings.
 
     Returns
     -------
     candidates : Candidates
-        Of the last level of views that was looked at, by falling trust.
+        Of the last level of views that has an object, by falling trust.
     groups : Groups
-        None instead of both where no level has an object.
+        The objects. None instead of both where no level has one.
     """
     n_threads, found = default_threads(), None
-    narrow = replace(config, objects=replace(config.objects, min_width=config.planes.min_width))
+    narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # as seen from the side
     for views in view_levels(config.features.regions):
-        both = [
+        features0, features1 = (
             join_features([own, picture.features(views, n_threads)])
             for own, picture in zip(plain, pictures, strict=True)
-        ]
-        candidates, n_listed = match_views(*both, config.candidates, config.view_candidates, n_threads)
+        )
+        candidates, n_listed = match_views(
+            features0, features1, config.candidates, config.view_candidates, n_threads
+        )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads)
         planes = find_planes(correspondences, groups, config.planes)
         if len(planes.scores):
             found = candidates, planes
-        best = correspondences[planes.labels == 0]
-        if is_solved(planes, config) and count_places(best, config.planes.cell) >= SOLVED_PLACES:
+        kept = correspondences[planes.labels >= 0]
+        if count_places(kept, config.planes.tolerance) >= ENOUGH * config.planes.min_places:
             break
     return found

@@ -2,7 +2,8 @@
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
 and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the best score
-of each pair where no least score is asked for.
+of each pair where no least score is asked for. With --view-synthesis, features of simulated views are
+matched as well, and the least score is that of the program.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -22,15 +23,16 @@ from matching import MatchConfig
 from matching.collection.plan import pictures_in
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipeline import describe_picture, match_described
+from matching.pipeline import describe_picture, match_described, viewed_picture
 from matching.threads import default_threads
 
+VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
 
 
-def best_object(described0, described1):
-    """Score, matches and confidence of the best object of a pair, without a least score; None without any."""
-    objects = match_described(described0, described1, FREE).objects
+def best_object(described, views, config):
+    """Score, matches and confidence of the best object of two DescribedPictures; None without any."""
+    objects = match_described(*described, config, views=views).objects
     best = max(objects, key=lambda found: found.score, default=None)
     return None if best is None else (best.score, best.n_matches, best.confidence)
 
@@ -42,6 +44,7 @@ def main(argv=None):
     parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER")
     parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--view-synthesis", action="store_true", help="also match simulated views")
     options = parser.parse_args(argv)
     return exit_status(lambda: measure(options))
 
@@ -54,11 +57,16 @@ def measure(options):
         raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
-    described = {
-        path: describe_picture(read_picture(path), FREE, default_threads())
-        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
-    }
-    best = [best_object(described[a], described[b]) for a, b in tqdm(pairs, desc="pairs")]
+    config = VIEWS if options.view_synthesis else FREE
+    described, views = {}, {}
+    for path in tqdm(sorted(set(chain(*pairs))), desc="pictures"):
+        picture = read_picture(path)
+        described[path] = describe_picture(picture, config, default_threads())
+        views[path] = viewed_picture(picture, config)  # keeps its features once they are asked for
+    best = [
+        best_object([described[path] for path in pair], [lambda p=path: views[p] for path in pair], config)
+        for pair in tqdm(pairs, desc="pairs")
+    ]
     scores = np.array([0.0 if found is None else found[0] for found in best])
     least = MatchConfig().clustering.min_score
     words = []

@@ -1,4 +1,4 @@
-"""Match many pairs of pictures into one database; the same as the command gdl-match-collection."""
+"""Match many pairs of pictures into one database; the same as gdl-match collection."""
 
 import sys
 

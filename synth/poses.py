@@ -86,7 +86,8 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
 
 def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Array, Array]]:
     """The tile resized (area-averaged where smaller), and the maps to the place from the tile and from the
-    resized tile."""
+    resized tile.
+    """
     side = len(tile)
     n = round(side * scale)
     resized = cv2.resize(tile, (n, n), interpolation=cv2.INTER_AREA if n < side else cv2.INTER_CUBIC)
@@ -112,7 +113,8 @@ def _relit(picture: Picture, rng: np.random.Generator) -> Picture:
 
 def _cover_mask(visible: Bools, rng: np.random.Generator) -> Bools:
     """A half-plane with a random direction that hides a random share of the visible pixels, all of it inside
-    the object's outline."""
+    the object's outline.
+    """
     angle, share = rng.uniform(0, 2 * np.pi), rng.uniform(*COVERED)
     y, x = np.indices(visible.shape)
     along = x * np.cos(angle) + y * np.sin(angle)

@@ -34,6 +34,7 @@ class ThinPlateWarp:
     sources: Floats
 
     def __call__(self, xy: Array) -> Floats:
+        """Map points (n, 2) of the warped image to the source image."""
         xy = np.asarray(xy, np.float64).reshape(-1, 2)
         return np.asarray(self._spline(xy) if len(xy) else np.empty((0, 2)))
 

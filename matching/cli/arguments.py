@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
+
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.grouping.clustering import ClusteringConfig
 
 LARGEST = 10**9  # of the whole numbers among the options
 
@@ -29,20 +35,35 @@ outlines, parameters), matches.png (both pictures, each object in its own colour
 
 
 class LineParser(argparse.ArgumentParser):
-    """Raises InputError with the one line that says what is wrong, and what may have been meant."""
+    """A parser whose errors are InputErrors of one line, which may suggest what was meant."""
 
-    def error(self, message):
+    def error(self, message: str) -> NoReturn:
+        """Raise InputError.
+
+        Parameters
+        ----------
+        message : str
+            What is wrong.
+        """
         words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
-        known = self._option_string_actions
+        known = list(self._option_string_actions)
         unknown = [word for word in words if word not in known and message.startswith("unrecognized")]
         meant = [close for word in unknown for close in get_close_matches(word, known, 1)]
         raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
 
 
-def parser(rivals=()):
-    """The ArgumentParser of `gdl-match`, which raises InputError.
+def make_parser(rivals: Collection[str] = ()) -> LineParser:
+    """Make the parser of `gdl-match`.
 
-    rivals : names of further methods
+    Parameters
+    ----------
+    rivals : collection of str
+        Names of further methods.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
     """
     result = LineParser(
         prog="gdl-match",
@@ -65,7 +86,7 @@ def parser(rivals=()):
     return result
 
 
-def _add_input_and_output(group):
+def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, for a folder each"
     add("--out", type=Path, metavar="DIR", help=text)
@@ -90,8 +111,16 @@ def _add_input_and_output(group):
     add("--quiet", action="store_true", help="no progress on standard error")
 
 
-def add_settings(group, rivals=()):
-    """Add the options that `config_of` reads; `rivals` are names of further methods."""
+def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -> None:
+    """Add the options that `config_of` reads.
+
+    Parameters
+    ----------
+    group : argument group
+        Of a parser.
+    rivals : collection of str
+        Names of further methods.
+    """
     text = "candidate correspondences, best first (default: 3000)"
     group.add_argument("--max-matches", type=whole_number, metavar="N", default=3000, help=text)
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
@@ -117,10 +146,21 @@ def add_settings(group, rivals=()):
     )
 
 
-def add_clustering(group, rivals=(), n_clusters="merging stops by affinity"):
+def add_clustering(
+    group: argparse._ArgumentGroup,
+    rivals: Collection[str] = (),
+    n_clusters: str = "merging stops by affinity",
+) -> None:
     """Add the options that `clustering_of` reads.
 
-    rivals : names of further methods; n_clusters : what holds without --n-clusters
+    Parameters
+    ----------
+    group : argument group
+        Of a parser.
+    rivals : collection of str
+        Names of further methods.
+    n_clusters : str
+        What happens without ``--n-clusters``.
     """
     for option, symbol, default, text in (
         ("--n-neighbors", "K", 35, "neighbours of a correspondence, K"),
@@ -145,8 +185,19 @@ def add_clustering(group, rivals=(), n_clusters="merging stops by affinity"):
     )
 
 
-def config_of(arguments):
-    """The MatchConfig of parsed arguments."""
+def config_of(arguments: argparse.Namespace) -> MatchConfig:
+    """The settings that parsed arguments stand for.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With the options of `add_settings`.
+
+    Returns
+    -------
+    MatchConfig
+        The settings.
+    """
     from matching.config import MatchConfig
 
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
@@ -160,8 +211,21 @@ def config_of(arguments):
     )
 
 
-def clustering_of(arguments, clustering):
-    """The settings of the clustering, of parsed arguments; what they leave open is as in `clustering`."""
+def clustering_of(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
+    """The settings of the clustering that parsed arguments stand for.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With the options of `add_clustering`.
+    clustering : ClusteringConfig
+        What the arguments leave open is as here.
+
+    Returns
+    -------
+    ClusteringConfig
+        The settings.
+    """
     return replace(
         clustering,
         method=arguments.method,
@@ -172,8 +236,19 @@ def clustering_of(arguments, clustering):
     )
 
 
-def whole_number(text):
-    """The value of an option that counts something, 1 or more."""
+def whole_number(text: str) -> int:
+    """The value of an option that counts something, 1 or more.
+
+    Parameters
+    ----------
+    text : str
+        As given.
+
+    Returns
+    -------
+    int
+        The value.
+    """
     try:
         number = int(text)
     except ValueError:
@@ -183,7 +258,7 @@ def whole_number(text):
     return number
 
 
-def _positive(text):
+def _positive(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -193,15 +268,15 @@ def _positive(text):
     return number
 
 
-def _regions(text):
+def _regions(text: str) -> tuple[str, ...]:
     return _some_of(("mser", "sift"), text, "mser, sift or mser,sift")
 
 
-def _exports(text):
+def _exports(text: str) -> tuple[str, ...]:
     return _some_of(EXPORTS, text, f"some of {','.join(EXPORTS)}")
 
 
-def _some_of(names, text, rule):
+def _some_of(names: Collection[str], text: str, rule: str) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(text.split(",")))
     if not set(chosen) <= set(names):
         raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")

@@ -1,13 +1,15 @@
-"""The command line of collections: `gdl-match-collection`."""
+"""`gdl-match collection`: many pictures, matched into one database."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
@@ -16,6 +18,12 @@ from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.pictures.names import is_folder
 
+if TYPE_CHECKING:
+    from matching.collection.cache import FeatureCache
+    from matching.collection.plan import Plan
+    from matching.collection.run import Summary
+
+COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
 STOPPED = "interrupted; the same command goes on from here"
 
@@ -29,19 +37,37 @@ Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 th
 nothing. With --db alone and --csv, --parquet or --html, a database that exists is exported."""
 
 
-def main(argv=None):
-    """Run the command; returns the exit status."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after `gdl-match collection`; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
     return exit_status(
-        "gdl-match-collection",
-        lambda: _run(_parser().parse_args(argv), argv is None),
+        COMMAND,
+        lambda: _run(make_parser().parse_args(argv), argv is None),
         STOPPED,
         owns_process=argv is None,
     )
 
 
-def _parser():
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(
-        prog="gdl-match-collection",
+        prog=COMMAND,
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -103,20 +129,31 @@ def _parser():
     how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
     how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    how.add_argument("--version", action="version", version=f"gdl-match-collection {__version__}")
+    how.add_argument("--version", action="version", version=f"gdl-match {__version__}")
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
-def address(text):
-    """The address of a Dask scheduler, as an option has it."""
+def address(text: str) -> str:
+    """The value of an option that is the address of a Dask scheduler.
+
+    Parameters
+    ----------
+    text : str
+        As given.
+
+    Returns
+    -------
+    str
+        The same.
+    """
     if not is_address(text):
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
 
 
-def _run(arguments, is_process):
-    """is_process : whether the command has the process to itself, which an interrupt may end"""
+def _run(arguments: argparse.Namespace, is_process: bool) -> int:
+    """Do what the arguments say; `is_process` tells whether an interrupt may end the process."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
@@ -133,7 +170,7 @@ def _run(arguments, is_process):
         raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
-    with ended_by_interrupt("gdl-match-collection", STOPPED) if is_process else nullcontext():
+    with ended_by_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
     summary = _match(arguments) if named else None
@@ -143,8 +180,8 @@ def _run(arguments, is_process):
     return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
 
 
-def _check_outputs(arguments):
-    """Say at the start, not after hours, that a result can't be written."""
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Check at the start, not after hours, that the results can be written."""
     from matching.collection.export import check_tables_replaceable, require_parquet
     from matching.output.folders import check_folder
 
@@ -170,7 +207,7 @@ def _check_outputs(arguments):
             raise InputError(f"{arguments.html}: is the database; --html wants another file")
 
 
-def _match(arguments):
+def _match(arguments: argparse.Namespace) -> Summary:
     from tqdm import tqdm
 
     from matching.collection.run import match_collection
@@ -194,20 +231,20 @@ def _match(arguments):
         print(*_failures(arguments.db), told(summary), sep="\n", file=sys.stderr)
     if len(summary.machines) > 1:
         print(
-            f"gdl-match-collection: the results come from {len(summary.machines)} kinds of processors or"
+            f"{COMMAND}: the results come from {len(summary.machines)} kinds of processors or"
             f" builds of OpenCV, which find different features: {'; '.join(summary.machines)}",
             file=sys.stderr,
         )
     if summary.internal_errors:
         print(
-            f"gdl-match-collection: {summary.internal_errors} pictures or pairs failed through an error of"
+            f"{COMMAND}: {summary.internal_errors} pictures or pairs failed through an error of"
             " the program; the column error of images and pairs holds the tracebacks",
             file=sys.stderr,
         )
     return summary
 
 
-def _plan(arguments):
+def _plan(arguments: argparse.Namespace) -> Plan:
     from matching.collection.plan import plan_of_folder, plan_of_gallery, plan_of_list
 
     if arguments.pairs is not None:
@@ -217,8 +254,19 @@ def _plan(arguments):
     return plan_of_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def cache_of(arguments):
-    """The FeatureCache of the options --cache and --cache-size."""
+def cache_of(arguments: argparse.Namespace) -> FeatureCache:
+    """Open the cache of the options ``--cache`` and ``--cache-size``.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Returns
+    -------
+    FeatureCache
+        The cache.
+    """
     from platformdirs import user_cache_path
 
     from matching.collection.cache import FeatureCache
@@ -228,7 +276,7 @@ def cache_of(arguments):
     return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
 
 
-def _write(arguments):
+def _write(arguments: argparse.Namespace) -> None:
     from matching.collection.export import export
 
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
@@ -258,7 +306,7 @@ def _write(arguments):
         write_collection_report(arguments.db, arguments.html, arguments.html_pairs, cache_of(arguments))
 
 
-def _failures(db):
+def _failures(db: Path) -> Iterator[str]:
     """A line for each picture that failed, and for each pair that failed though its pictures did not."""
     from matching.collection.store import open_store
 
@@ -274,13 +322,35 @@ def _failures(db):
         yield f"failed: {printable(name)}: {printable(reason)}"
 
 
-def printable(text):
-    """Text without letters that would change what a terminal shows."""
+def printable(text: str) -> str:
+    """Replace letters that would change what a terminal shows.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        With question marks in their places.
+    """
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def told(summary):
-    """A Summary in one line."""
+def told(summary: Summary) -> str:
+    """Describe a run in one line.
+
+    Parameters
+    ----------
+    summary : Summary
+        Of the run.
+
+    Returns
+    -------
+    str
+        Its counts.
+    """
     return (
         f"{summary.images} pictures ({summary.failed_images} failed), {summary.pairs} pairs"
         f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {summary.objects} objects;"
@@ -288,7 +358,7 @@ def told(summary):
     )
 
 
-def _show_groups(db):
+def _show_groups(db: Path) -> int:
     from matching.collection.groups import groups_in
     from matching.collection.html_groups import table_of
 
@@ -297,7 +367,7 @@ def _show_groups(db):
     return FOUND if groups else NONE_FOUND
 
 
-def _show(db):
+def _show(db: Path) -> int:
     from matching.collection.store import open_store
 
     with open_store(db) as store:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from matching._types import Bytes
 
 
-def demo_pair() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Make two composite pictures, (960, 960, 3) each, from photographs that scikit-image ships.
+def demo_pair() -> tuple[Bytes, Bytes]:
+    """Make two composite pictures from photographs that scikit-image ships.
 
     Four objects are in both pictures; those in the second one are bent.
+
+    Returns
+    -------
+    tuple of (960, 960, 3) uint8
+        The two pictures.
     """
     from synth.composite import composite_pair  # only the demo needs these
     from synth.photographs import shipped

@@ -1,10 +1,12 @@
-"""How a command ends: its exit status, and what it says where it fails or is interrupted.
+"""How a command ends: its exit status, and its message if it fails or is interrupted.
 
-Nothing heavy may be imported here: what is imported before a command's guard stands can't be guarded.
+Only light modules may be imported here: an interrupt while modules load is caught only once this module is
+loaded.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -21,14 +23,28 @@ FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3
 def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
 ) -> int:
-    """The exit status of a command's work, a function without arguments that returns one.
+    """Do a command's work and return its exit status.
 
-    Bad input is told in one line; `stopped` is told where the user interrupts. Any other error, also that of
-    a library that can't be imported, is the program's own and keeps its traceback. Where nobody reads the
-    output any more (`| head`), the rest is lost.
+    Bad input is reported in one line, and so is an interrupt by the user. Any other error, including that
+    of a library that can't be imported, is the program's own and keeps its traceback. If nobody reads the
+    output any more (`| head`), the rest is dropped.
 
-    owns_process : whether the process ends with the command. Then Ctrl-C from its end on, while threads and
-        processes go, changes nothing, or ends an interrupted command without a traceback.
+    Parameters
+    ----------
+    command : str
+        The command's name, for messages.
+    work : callable
+        The work; it returns an exit status.
+    stopped : str
+        The message after an interrupt.
+    owns_process : bool
+        Whether the process ends with the command. If so, Ctrl-C after the work, while threads and processes
+        end, is ignored, or ends an interrupted command without a traceback.
+
+    Returns
+    -------
+    int
+        The exit status.
     """
     status = INTERRUPTED
     try:
@@ -41,7 +57,7 @@ def exit_status(
 
 
 def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
-    if hasattr(sys.stdout, "reconfigure"):  # a console may lack letters of a picture's name
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack letters of a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
         try:
@@ -64,21 +80,35 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
 
 @contextmanager
 def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
-    """Let Ctrl-C end the process at once, with one line. For imports and computations that leave nothing
-    behind: libraries swallow a KeyboardInterrupt, or tell of it in tracebacks.
+    """Let Ctrl-C end the process at once, with one line.
+
+    For imports and computations that leave nothing behind: libraries ignore a KeyboardInterrupt, or print
+    tracebacks.
+
+    Parameters
+    ----------
+    command : str
+        The command's name, for the message.
+    stopped : str
+        The message.
+
+    Yields
+    ------
+    None
+        Ctrl-C inside ends the process.
     """
     if not _is_main_thread():
         yield  # signals reach the main thread only
         return
 
-    try:
+    told: int | None = None
+    with suppress(OSError):  # there may be none
         told = os.dup(2)  # 2 itself leads elsewhere while decoders are kept silent
-    except OSError:
-        told = None  # there is none
 
-    def end(*_):
-        with suppress(OSError, TypeError):
-            os.write(told, f"{command}: {stopped}\n".encode())
+    def end(*_: object) -> None:
+        if told is not None:
+            with suppress(OSError):
+                os.write(told, f"{command}: {stopped}\n".encode())
         os._exit(INTERRUPTED)
 
     before = signal.signal(signal.SIGINT, end)
@@ -90,5 +120,5 @@ def ended_by_interrupt(command: str, stopped: str = "interrupted") -> Iterator[N
             os.close(told)
 
 
-def _is_main_thread():
+def _is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_clustering, clustering_of
@@ -19,8 +19,13 @@ from matching.errors import InputError
 from matching.pictures.names import absolute
 
 if TYPE_CHECKING:
+    from matching._types import Floats, Ints
+    from matching.cli.match import Guard
     from matching.config import MatchConfig
     from matching.interchange.files import MatchFile
+    from matching.interchange.records import PairMatches
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
 
 DESCRIPTION = """\
 Group the matches that another program found between two pictures into the objects that both show.
@@ -39,11 +44,29 @@ LONGEST_NAME = 100  # letters of a folder's name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after `gdl-match group`; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
     return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
-def _parser():
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(
         prog="gdl-match group",
         description=DESCRIPTION,
@@ -72,20 +95,25 @@ def _parser():
 class Job:
     """One run of the command.
 
-    Attributes
+    Parameters
     ----------
     file : MatchFile
-    folder : where the results go
+        The matches.
+    folder : Path
+        Where the results go.
     config : MatchConfig
-    arguments : parsed
-    guard : context in which Ctrl-C ends the process at once, for what leaves nothing behind
+        The settings.
+    arguments : Namespace
+        Parsed.
+    guard : callable
+        Returns a context in which Ctrl-C ends the process at once, for what leaves nothing behind.
     """
 
     file: MatchFile
     folder: Path
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Callable[[], AbstractContextManager]
+    guard: Guard
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -94,14 +122,20 @@ class Job:
         return tuple(absolute(path) for path in given if path is not None)
 
     def tell(self, text: str) -> None:
-        """Print progress."""
+        """Print progress.
+
+        Parameters
+        ----------
+        text : str
+            One line.
+        """
         if not self.arguments.quiet:
             print(text, file=sys.stderr, flush=True)
 
 
-def _run(argv):
-    arguments = _parser().parse_args(argv)
-    guard = partial(ended_by_interrupt, "gdl-match group") if argv is None else nullcontext
+def _run(argv: Sequence[str] | None) -> int:
+    arguments = make_parser().parse_args(argv)
+    guard: Guard = partial(ended_by_interrupt, "gdl-match group") if argv is None else nullcontext
     with guard():
         job = _job(arguments, guard)
         import matching.given  # noqa: F401 - all that is slow to load
@@ -109,7 +143,7 @@ def _run(argv):
     return _group_one(job) if is_one else _group_many(job)
 
 
-def _job(arguments, guard):
+def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
     from matching.output.folders import check_folder, check_replaceable, folder_for, own_files
@@ -132,11 +166,11 @@ def _job(arguments, guard):
     return replace(job, folder=folder)
 
 
-def _image_options(arguments):
+def _image_options(arguments: argparse.Namespace) -> tuple[Path | None, Path | None, Path | None]:
     return arguments.image0, arguments.image1, arguments.images
 
 
-def _check_usage(arguments):
+def _check_usage(arguments: argparse.Namespace) -> None:
     if (arguments.image0 is None) != (arguments.image1 is None):
         raise InputError("--image0 and --image1 go together")
     if arguments.image0 is not None and arguments.images is not None:
@@ -147,7 +181,7 @@ def _check_usage(arguments):
                 raise InputError(f"--{name} needs the pictures: --image0 and --image1")
 
 
-def _group_one(job):
+def _group_one(job: Job) -> int:
     """Group one pair: the only one, or that of the pictures given."""
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
@@ -156,22 +190,25 @@ def _group_one(job):
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)})
     _write_pair(job, job.folder, shown, result, pictures, groups)
-    from matching.cli.match import table
+    from matching.output.words import table
 
     print(table(result))
     job.tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
 
 
-def _group_many(job):
+def _group_many(job: Job) -> int:
     """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
     from matching.interchange.results import summary_of_pair, write_pairs
 
-    labels, told, taken = {}, [], set()
+    labels: dict[Any, tuple[PairMatches, Ints]] = {}
+    told: list[dict[str, Any]] = []
+    taken: set[str] = set()
     quiet = True if job.arguments.quiet else None
     for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
+        assert pair.names is not None  # files of many pairs have them
         with job.guard():
             pictures = _pictures_in(job.arguments.images, pair.names)
             shown, result = _group(job, pair, pictures)
@@ -185,13 +222,15 @@ def _group_many(job):
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
 
 
-def _group(job, pair, pictures):
-    """The matches as displayed, and their groups."""
+def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
+    """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
     from matching.cli.match import warnings_in_a_line
     from matching.interchange.orientation import displayed
 
     shown = pair if pictures is None else displayed(pair, pictures)
-    source = f"{job.file.path}: " + ("" if not job.file.holds_many else f"{' and '.join(pair.names)}: ")
+    source = f"{job.file.path}: "
+    if job.file.holds_many and pair.names is not None:
+        source += f"{' and '.join(pair.names)}: "
     try:
         with warnings_in_a_line():
             result = shown.group(job.config)
@@ -202,7 +241,7 @@ def _group(job, pair, pictures):
     return shown, result
 
 
-def _warn_of_points_outside(source, xy, picture):
+def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
     outside = ((xy < -1) | (xy > [picture.width, picture.height])).any(axis=1).sum()
     if outside:
         print(
@@ -212,7 +251,7 @@ def _warn_of_points_outside(source, xy, picture):
         )
 
 
-def _read_pictures(paths):
+def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
     from matching.cli.match import silent_decoders
     from matching.pictures.images import read_picture
 
@@ -220,7 +259,7 @@ def _read_pictures(paths):
         return [read_picture(path) for path in paths]
 
 
-def _pictures_in(folder, names):
+def _pictures_in(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
@@ -228,8 +267,8 @@ def _pictures_in(folder, names):
     return _read_pictures([folder / name for name in names])
 
 
-def _folder_name(names, taken):
-    """A name for the folder of a pair that is not taken, by capitals or not; it is then."""
+def _folder_name(names: Sequence[str], taken: set[str]) -> str:
+    """Choose a name that is not taken, whatever the case of its letters, and add it to those taken."""
     base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
     name, number = base, 2
     while name.casefold() in taken:
@@ -238,7 +277,14 @@ def _folder_name(names, taken):
     return name
 
 
-def _write_pair(job, folder, pair, result, pictures, groups):
+def _write_pair(
+    job: Job,
+    folder: Path,
+    pair: PairMatches,
+    result: MatchResult,
+    pictures: list[Picture] | None,
+    groups: dict[str, Any],
+) -> None:
     from matching.interchange.results import write_pair
 
     write_pair(
@@ -255,7 +301,7 @@ def _write_pair(job, folder, pair, result, pictures, groups):
     )
 
 
-def _print_pairs(told):
+def _print_pairs(told: Iterable[dict[str, Any]]) -> None:
     print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
     for pair in told:
         names = "  ".join("".join(c if c.isprintable() else "?" for c in name) for name in pair["images"])

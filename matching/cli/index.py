@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
 from matching.cli.collection import address, cache_of, printable
@@ -24,14 +26,31 @@ grows with each add; pictures whose files are gone are dropped, changed ones are
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status.
+    """Run the command.
 
-    argv : arguments after `gdl-match index`; None: those of the process
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after `gdl-match index`; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
     """
-    return exit_status(COMMAND, lambda: _run(_parser().parse_args(argv)), STOPPED, owns_process=argv is None)
+    return exit_status(
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+    )
 
 
-def _parser():
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
@@ -73,7 +92,7 @@ def _parser():
     return parser
 
 
-def _run(arguments):
+def _run(arguments: argparse.Namespace) -> int:
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
     with warnings.catch_warnings():
@@ -81,7 +100,7 @@ def _run(arguments):
         return {"add": _add, "query": _query}[arguments.command](arguments)
 
 
-def _add(arguments):
+def _add(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index import add_pictures
 
     # a folder that has become empty may still have pictures in the index to be dropped
@@ -100,7 +119,7 @@ def _add(arguments):
     return FOUND if counts.indexed else NONE_FOUND
 
 
-def _query(arguments):
+def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index import find_candidates, verified
     from matching.collection.query_results import results_of
 
@@ -116,7 +135,7 @@ def _query(arguments):
     return FOUND if any(result["pictures"] for result in results) else NONE_FOUND
 
 
-def _show(results):
+def _show(results: Sequence[dict[str, Any]]) -> None:
     for result in results:
         if len(results) > 1:
             print(printable(result["query"]))
@@ -130,10 +149,10 @@ def _show(results):
             print(f"{picture['score']:>5.2f}  {numbers}  {printable(picture['path'])}")
 
 
-def _pictures(arguments, may_be_empty=False):
+def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
     from matching.collection.plan import pictures_in
 
-    paths = []
+    paths: list[str] = []
     for path in arguments.pictures:
         if not exists(path):
             raise InputError(f"{path}: no such file or folder")
@@ -145,7 +164,8 @@ def _pictures(arguments, may_be_empty=False):
     return list(dict.fromkeys(paths))
 
 
-def _how(arguments):
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that adding and querying share."""
     from tqdm import tqdm
 
     return {

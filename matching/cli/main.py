@@ -4,39 +4,49 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from matching.cli.exits import exit_status
+from matching.cli.exits import ended_by_interrupt, exit_status
 from matching.cli.subcommands import SUBCOMMANDS
 
+if TYPE_CHECKING:
+    from matching.pipeline import FindClusters
 
-def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, Callable[..., Any]] | None = None) -> int:
-    """Run the command, or the subcommand that the first argument names, and return its exit status.
+
+def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
+    """Run the command, or the subcommand that the first argument names.
 
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments. None: those of the process, which an interrupt then ends at once wherever it leaves
-        nothing behind.
+        Arguments; by default those of the process. An interrupt then ends the process at once while it would
+        leave nothing behind.
     rivals : mapping, optional
-        Further methods for ``--method``, name -> find_clusters as in `matching.pipeline.match_pictures`.
+        Further methods for ``--method``: name, and find_clusters as in `matching.pipeline.match_pictures`.
+
+    Returns
+    -------
+    int
+        The exit status.
     """
     return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
 
 
-def _run(argv, rivals):
+def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
         return _run_subcommand(words[0], words[1:], owns_process=argv is None)
-    from matching.cli.match import match_pair
+    with ended_by_interrupt("gdl-match") if argv is None else nullcontext():
+        from matching.cli.match import match_pair
 
     return match_pair(words, rivals, owns_process=argv is None)
 
 
-def _run_subcommand(name, words, owns_process):
-    subcommand = import_module(SUBCOMMANDS[name][0])
+def _run_subcommand(name: str, words: list[str], owns_process: bool) -> int:
+    run: Callable[..., int] = import_module(SUBCOMMANDS[name][0]).main
     if not owns_process:
-        return subcommand.main(words)
+        return run(words)
     sys.argv = [f"{sys.argv[0]} {name}", *words]
-    return subcommand.main()
+    return run()

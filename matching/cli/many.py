@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matching.cli.arguments import config_of
 from matching.cli.compiling import compiling_told
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.cli.match import (
+    Guard,
     check_not_over,
     open_report,
     pair_folder,
@@ -28,6 +28,7 @@ from matching.output.words import NOTHING, UNKNOWN, place_cells
 from matching.pictures.names import absolute, is_file, is_folder
 
 if TYPE_CHECKING:
+    from matching.cli.match import Rivals
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
     from matching.result import MatchResult
@@ -35,20 +36,22 @@ if TYPE_CHECKING:
 HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "seen")
 WIDTHS = (6, 7, 5, 10, 13, 5, 4)
 HOW_SURE = HEADER.index("how sure")
-Guard = Callable[[], AbstractContextManager]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one picture.
+    """The outcome of one picture.
 
-    Attributes
+    Parameters
     ----------
     path : Path
-    folder : Path or None
-        Where its results are; None where it can't be used.
-    result : MatchResult or None
-    error : str or None
+        The picture.
+    folder : Path, optional
+        Where its results are; None if it can't be used.
+    result : MatchResult, optional
+        What it has in common with the first picture.
+    error : str, optional
+        Why it can't be used.
     """
 
     path: Path
@@ -57,13 +60,25 @@ class Outcome:
     error: str | None = None
 
 
-def match_many(arguments: argparse.Namespace, rivals: Mapping[str, Callable[..., Any]], guard: Guard) -> int:
-    """Match the first picture with each of the others; returns the exit status.
+def match_many(arguments: argparse.Namespace, rivals: Rivals, guard: Guard) -> int:
+    """Match the first picture with each of the others.
 
-    Features of the first are computed once. A line is printed for each picture as soon as it is done; one
-    that can't be used stops nothing.
+    Features of the first are computed once. A line is printed for each picture as soon as it is done; a
+    picture that can't be used does not stop the others.
 
-    rivals : further methods; guard : context in which Ctrl-C ends the process at once
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+    rivals : mapping
+        Further methods, as of `matching.cli.main.main`.
+    guard : callable
+        Returns a context in which Ctrl-C ends the process at once.
+
+    Returns
+    -------
+    int
+        The exit status.
     """
     with guard():
         if arguments.mask1 is not None:
@@ -87,28 +102,41 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, Callable[...,
         print(_json(outcomes))
     else:
         teller(arguments)(f"written to {base}" if arguments.out else "written to a folder for each picture")
-    best = max((o for o in outcomes if o.result and o.result.objects), key=_covered, default=None)
-    if arguments.open and best is not None:
-        open_report(best.folder)
-    if best is None:
+    having = [(o.result, o.folder) for o in outcomes if o.result and o.result.objects and o.folder]
+    if not having:
         return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
+    if arguments.open:
+        open_report(max(having, key=lambda pair: _covered(pair[0]))[1])
     return FOUND
 
 
 def best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product, not its logo."""
+    """The object that shows most of the first picture: a whole product, not its logo.
+
+    Parameters
+    ----------
+    result : MatchResult
+        With objects.
+
+    Returns
+    -------
+    MatchedObject
+        One of them.
+    """
     return max(result.objects, key=lambda found: (found.motion.share if found.motion else 0.0, found.score))
 
 
-def _covered(outcome):
-    found = best_object(outcome.result)
+def _covered(result: MatchResult) -> float:
+    found = best_object(result)
     return found.motion.share if found.motion else 0.0
 
 
 class _Search:
     """One thing, described once, that is matched with picture after picture."""
 
-    def __init__(self, arguments, rivals, thing, base, guard):
+    def __init__(
+        self, arguments: argparse.Namespace, rivals: Rivals, thing: Path, base: Path, guard: Guard
+    ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
         self.find_clusters = rivals.get(arguments.method)
         self.tell = teller(arguments)
@@ -142,7 +170,7 @@ class _Search:
             return Outcome(path, error=str(error))
         return Outcome(path, folder, result)
 
-    def _folder(self, path):
+    def _folder(self, path: Path) -> Path:
         inputs = absolute(self.thing), absolute(path)
         return folder_for(self.base / pair_folder(self.thing, path), inputs)
 
@@ -155,7 +183,7 @@ class _Search:
             return match_described(self.described, described, self.config, find_clusters=self.find_clusters)
 
 
-def _read(path, mask=None):
+def _read(path: Path, mask: Path | None = None) -> Picture:
     from matching.pictures.images import read_picture, with_mask
 
     with silent_decoders():
@@ -205,7 +233,7 @@ def _told(outcome: Outcome, width: int) -> str:
     return _line(name, cells, width)
 
 
-def _line(name, cells, width):
+def _line(name: str, cells: Sequence[str], width: int) -> str:
     aligned = (
         f"{cell:<{w}}" if k == HOW_SURE else f"{cell:>{w}}"
         for k, (cell, w) in enumerate(zip(cells, WIDTHS, strict=True))
@@ -213,7 +241,7 @@ def _line(name, cells, width):
     return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
 
 
-def _shown(path):
+def _shown(path: Path | str) -> str:
     """A name on one line."""
     return "".join(c if c.isprintable() else "?" for c in str(path)) or UNKNOWN
 

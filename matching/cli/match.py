@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import config_of, parser
+from matching.cli.arguments import config_of, make_parser
 from matching.cli.compiling import compiling_told
 from matching.cli.exits import FOUND, NONE_FOUND, ended_by_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import repeats_table, table
+from matching.output.words import may_look_harder, repeats_table, table
 from matching.pictures.names import absolute, is_folder
 
 if TYPE_CHECKING:
+    from matching.config import MatchConfig
     from matching.pictures.images import Picture
+    from matching.pipeline import FindClusters
+    from matching.result import MatchResult
+
+    Rivals = Mapping[str, FindClusters]
+
+Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
 
 
-def match_pair(argv, rivals, *, owns_process=False):
-    """Match the pictures that the arguments name, write the results; returns the exit status.
+def match_pair(argv: Sequence[str], rivals: Rivals, *, owns_process: bool = False) -> int:
+    """Match the pictures that the arguments name, and write the results.
 
-    owns_process : whether an interrupt ends the process at once wherever that leaves nothing behind
+    Parameters
+    ----------
+    argv : sequence of str
+        Arguments.
+    rivals : mapping
+        Further methods, as of `matching.cli.main.main`.
+    owns_process : bool
+        Whether an interrupt ends the process at once while it would leave nothing behind.
+
+    Returns
+    -------
+    int
+        The exit status.
     """
-    arguments = parser(rivals).parse_intermixed_args(argv)
+    guard: Guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
+    with guard():  # argparse fails in a way of its own where it is interrupted
+        arguments = make_parser(rivals).parse_intermixed_args(argv)
     _check_usage(arguments, rivals)
-    guard = partial(ended_by_interrupt, "gdl-match") if owns_process else nullcontext
     if is_many(arguments.images):
         from matching.cli.many import match_many
 
@@ -41,7 +63,18 @@ def match_pair(argv, rivals, *, owns_process=False):
 
 
 def is_many(images: list[Path]) -> bool:
-    """Whether the arguments name one thing and many pictures: more than two, or a folder of them."""
+    """Whether the arguments name one thing and many pictures: more than two, or a folder of them.
+
+    Parameters
+    ----------
+    images : list of Path
+        The pictures and folders that are named.
+
+    Returns
+    -------
+    bool
+        Whether they are many.
+    """
     return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
 
 
@@ -49,9 +82,14 @@ def is_many(images: list[Path]) -> bool:
 class Inputs:
     """What is matched.
 
-    pictures : the two Pictures, with their masks
-    paths : their absolute paths, None for the demo's
-    others : content of the pictures that are made, file name -> bytes
+    Parameters
+    ----------
+    pictures : list of Picture
+        The two pictures, with their masks.
+    paths : tuple of str, optional
+        Their absolute paths, None for the demo's.
+    others : dict of str to bytes
+        Names and contents of the pictures that the demo makes.
     """
 
     pictures: list[Picture]
@@ -59,8 +97,8 @@ class Inputs:
     others: dict[str, bytes] = field(default_factory=dict)
 
 
-def _match(arguments, rivals):
-    """Everything before the files: the Inputs, the settings and the result."""
+def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, MatchConfig, MatchResult]:
+    """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
     _check_folder(folder, arguments, inputs)
@@ -72,7 +110,7 @@ def _match(arguments, rivals):
     tell = teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipeline import match_pictures  # only now: what can't be read is told without it
+    from matching.pipeline import match_pictures  # only now: unreadable pictures are reported without it
 
     config = config_of(arguments)
     if config.view_synthesis and arguments.method in rivals:
@@ -85,13 +123,16 @@ def _match(arguments, rivals):
 
             result = repeats_in_picture(inputs.pictures[0], config)
         else:
-            result = match_pictures(*inputs.pictures, config, find_clusters=rivals.get(arguments.method))
+            picture0, picture1 = inputs.pictures
+            find_clusters = rivals.get(arguments.method)
+            result = match_pictures(picture0, picture1, config, find_clusters=find_clusters)
     kept = int((result.cluster >= 0).sum())
     tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
 
 
-def _write(arguments, inputs, config, result):
+def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, result: MatchResult) -> int:
+    from matching.grouping.clustering import METHODS
     from matching.output.files import write_results
 
     folder = _folder(arguments, inputs)  # again: another run may have taken the first one
@@ -108,14 +149,28 @@ def _write(arguments, inputs, config, result):
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
         print(repeats_table(result) if _is_single(arguments) else table(result, _stem(arguments)))
-    teller(arguments)(f"written to {folder}")
+    tell = teller(arguments)
+    tell(f"written to {folder}")
+    if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
+        tell("pictures from very different directions? --view-synthesis looks harder")
     if arguments.open:
         open_report(folder)
     return FOUND if result.objects else NONE_FOUND
 
 
-def written(arguments):
-    """What is written, as options of `write_results`."""
+def written(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The files to write.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Returns
+    -------
+    dict of str to object
+        Options of `matching.output.files.write_results`.
+    """
     return {
         "figure": not arguments.no_figure,
         "warp": arguments.warp,
@@ -125,8 +180,14 @@ def written(arguments):
     }
 
 
-def open_report(folder):
-    """Open the report of a folder in the browser, or say where it is."""
+def open_report(folder: Path) -> None:
+    """Open the report of a folder in the browser; if there is no browser, print where it is.
+
+    Parameters
+    ----------
+    folder : Path
+        With a matches.html.
+    """
     import webbrowser
 
     report = folder / "matches.html"
@@ -134,12 +195,23 @@ def open_report(folder):
         print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
 
 
-def teller(arguments):
-    """A function that prints progress on standard error, or nothing with --quiet."""
+def teller(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """Make a function that prints progress on standard error, or nothing with ``--quiet``.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Returns
+    -------
+    callable
+        Takes a text.
+    """
     return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _check_usage(arguments, rivals):
+def _check_usage(arguments: argparse.Namespace, rivals: Rivals) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
@@ -155,12 +227,12 @@ def _check_usage(arguments, rivals):
             raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
 
 
-def _is_single(arguments):
-    """Whether one picture is given, of which repeats are asked for."""
+def _is_single(arguments: argparse.Namespace) -> bool:
+    """Whether one picture is given, in which repeats are to be found."""
     return len(arguments.images) == 1
 
 
-def _inputs(arguments):
+def _inputs(arguments: argparse.Namespace) -> Inputs:
     if _is_single(arguments):
         return Inputs(_pictures(arguments, arguments.images) * 2, (absolute(arguments.images[0]),))
     if arguments.images:
@@ -177,39 +249,67 @@ def _inputs(arguments):
     return Inputs(_pictures(arguments, made), None, others)
 
 
-def _base(arguments):
+def _base(arguments: argparse.Namespace) -> Path:
+    """The folder for the results, if no other results are there."""
     if arguments.out is not None:
-        return arguments.out
+        return Path(arguments.out)
     if _is_single(arguments):
         return Path(f"{arguments.images[0].stem}-repeats")
     return Path(pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
 
 
-def _stem(arguments):
+def _stem(arguments: argparse.Namespace) -> str:
     return arguments.images[0].stem if arguments.images else "picture0"
 
 
 def pair_folder(image0: Path, image1: Path) -> str:
-    """The name of the folder for the results of two pictures."""
+    """Name the folder for the results of two pictures.
+
+    Parameters
+    ----------
+    image0, image1 : Path
+        The pictures.
+
+    Returns
+    -------
+    str
+        The name.
+    """
     return f"{image0.stem}-{image1.stem}-match"
 
 
-def _folder(arguments, inputs):
+def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
     from matching.output.folders import folder_for
 
-    by_name = arguments.out is None and inputs.paths is not None
-    return folder_for(_base(arguments), inputs.paths) if by_name else _base(arguments)
+    if arguments.out is not None or inputs.paths is None:
+        return _base(arguments)
+    return folder_for(_base(arguments), inputs.paths)
 
 
-def _check_folder(folder, arguments, inputs):
+def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
     check_not_over(folder, arguments, arguments.images, inputs.others)
 
 
-def check_not_over(folder, arguments, images, others=()):
-    """Raise InputError where the results can't be written, or would be over what is matched or what is not
-    ours.
+def check_not_over(
+    folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
+) -> None:
+    """Check that the results can be written, and that they replace neither a picture nor a foreign file.
 
-    images : their paths; others : names of further files that are written
+    Parameters
+    ----------
+    folder : Path
+        For the results.
+    arguments : Namespace
+        Parsed.
+    images : sequence of Path
+        The pictures that are matched.
+    others : iterable of str
+        Names of further files that are written.
+
+    Raises
+    ------
+    InputError
+        They can't be written, or a file is in the way.
     """
     from matching.output.files import file_names
     from matching.output.folders import check_folder, check_replaceable, own_files
@@ -227,11 +327,8 @@ def check_not_over(folder, arguments, images, others=()):
     check_replaceable(folder, names, FILES if of_objects else None)
 
 
-def _pictures(arguments, images):
-    """The pictures with their masks, once it is clear that they can be exported as asked.
-
-    images : paths or Pictures
-    """
+def _pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
+    """The pictures with their masks. They are checked for the formats that they are to be exported in."""
     from matching.pictures.images import picture_of, with_mask
 
     masks = arguments.mask0, arguments.mask1
@@ -245,16 +342,28 @@ def _pictures(arguments, images):
 
 
 @contextmanager
-def warnings_in_a_line():
-    """Prints warnings as errors are printed, without the place in the sources."""
+def warnings_in_a_line() -> Iterator[None]:
+    """Print warnings as errors are printed, in one line without the place in the sources.
+
+    Yields
+    ------
+    None
+        Warnings inside are printed so.
+    """
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
         yield
 
 
 @contextmanager
-def silent_decoders():
-    """Keeps what libtiff tells of damage off standard error: it writes there by itself, several lines."""
+def silent_decoders() -> Iterator[None]:
+    """Suppress what libtiff itself writes to standard error about damage, several lines.
+
+    Yields
+    ------
+    None
+        Nothing inside is written to standard error.
+    """
     try:
         kept = os.dup(2)
     except OSError:  # there is none

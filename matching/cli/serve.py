@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any, cast
 
 from matching.cli.arguments import LineParser, whole_number
 from matching.cli.exits import exit_status
@@ -21,19 +23,37 @@ FILES_A_CONNECTION = 5  # open files that a connection may need: its own, two up
 GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections are cut earlier
 
 
-def main(argv=None):
-    """Run the server until it is interrupted; returns the exit status."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the server until it is interrupted.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
     return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
 
 
-def _until_interrupted(argv):
+def _until_interrupted(argv: Sequence[str] | None) -> int:
     try:
-        return _serve(_parser().parse_args(argv))
+        return _serve(make_parser().parse_args(argv))
     except KeyboardInterrupt:
         return 0
 
 
-def _parser():
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
@@ -50,13 +70,13 @@ def _parser():
     return parser
 
 
-def _port(text):
+def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text!r}")
     return int(text)
 
 
-def _serve(arguments):
+def _serve(arguments: argparse.Namespace) -> int:
     for name in ("fastapi", "uvicorn", "python_multipart"):
         if find_spec(name) is None:
             raise InputError("the page needs FastAPI: pip install 'gdl-match[serve]'")
@@ -79,7 +99,7 @@ def _serve(arguments):
     listening = _listening(arguments)
     config = uvicorn.Config(
         app,
-        http=limited_protocol(limits),
+        http=cast("Any", limited_protocol(limits)),  # documented as a class, used as a function
         ws="none",
         loop="asyncio",
         backlog=BACKLOG,

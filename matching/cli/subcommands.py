@@ -11,7 +11,13 @@ SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
 
 
 def subcommands() -> str:
-    """The subcommands for the help, one a line."""
+    """Describe the subcommands for the help.
+
+    Returns
+    -------
+    str
+        One line for each.
+    """
     lines = ["Subcommands, each with a --help of its own (a picture of the same name is ./group):"]
     for name, (_, arguments, text) in SUBCOMMANDS.items():
         usage = f"gdl-match {name} {arguments}".rstrip()

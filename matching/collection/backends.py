@@ -1,9 +1,9 @@
-"""Where the work runs: processes of this machine (joblib) or an existing Dask cluster.
+"""Backends, which run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
-A backend is a generator function: it takes function, tasks, gives the function's result for each task as
-they come, in any order, and a Lost for a task whose worker died each time it was tried. Every task begins
-with its number. The function is one of `matching.collection.work`: a failure that it can name comes back as
-a result.
+A backend is called with a function and an iterable of tasks. A task is a tuple of arguments, of which the
+first is the task's number. The backend yields the function's result for each task as the results come, in any
+order, and a Lost for a task whose worker died each time it was tried. The functions are those of
+`matching.collection.work`: an error that they can name is returned in the result.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
+from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -26,6 +28,11 @@ from matching.errors import InputError
 from matching.output.provenance import differences, programs
 from matching.parent_watchdog import end_with
 
+Function = Callable[..., Any]  # of a task, returns what is sent back
+Task = tuple[Any, ...]  # arguments, the first one a number
+Run = Callable[[Function, Iterable[Task]], Iterable[Any]]
+Progress = Callable[..., Iterable[Any]]  # like tqdm
+
 TOGETHER = 1000  # tasks that are taken from the list at a time, which may be a database's
 AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
 CONNECT = 30  # seconds
@@ -33,25 +40,44 @@ CONNECT = 30  # seconds
 
 @dataclass(frozen=True)
 class Lost:
-    """A task that no worker survived: its number, and what to say."""
+    """A task during which every worker died.
+
+    Parameters
+    ----------
+    id : int
+        Its number.
+    error : str
+        What to report.
+    """
 
     id: int
     error: str
 
 
 @contextmanager
-def local_backend(jobs):
-    """The backend of `jobs` processes on this machine; one job runs in this process."""
+def local_backend(jobs: int) -> Iterator[Run]:
+    """Make the backend of processes on this machine.
+
+    Parameters
+    ----------
+    jobs : int
+        Number of processes; one job runs in this process.
+
+    Yields
+    ------
+    callable
+        The backend.
+    """
     yield partial(_run_local, jobs)
 
 
-def _run_local(jobs, function, tasks):
+def _run_local(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
     tasks = iter(tasks)
     while some := list(islice(tasks, TOGETHER)):
         yield from _run_some(jobs, function, some)
 
 
-def _run_some(jobs, function, tasks):
+def _run_some(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
     waiting = {task[0]: task for task in tasks}
     while waiting:
         try:
@@ -66,7 +92,7 @@ def _run_some(jobs, function, tasks):
                 yield _run_alone(function, task)
 
 
-def _parallel(jobs, function, tasks):
+def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
     pool = Parallel(
         n_jobs=jobs,
         backend="loky",
@@ -77,13 +103,14 @@ def _parallel(jobs, function, tasks):
         initargs=(os.getpid(),),
     )
     with _deaf_processes():
-        return pool(delayed(function)(*task) for task in list(tasks))
+        results: Iterator[Any] = pool(delayed(function)(*task) for task in list(tasks))
+        return results
 
 
 @contextmanager
-def _deaf_processes():
-    """Processes started inside don't hear Ctrl-C, which a terminal sends to all: this one ends them, and they
-    have no tracebacks to tell.
+def _deaf_processes() -> Iterator[None]:
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them, and
+    they print no tracebacks.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only that one may say what a signal does
@@ -95,7 +122,7 @@ def _deaf_processes():
         signal.signal(signal.SIGINT, before)
 
 
-def _run_alone(function, task):
+def _run_alone(function: Function, task: Task) -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
     with ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),)) as pool:
@@ -108,11 +135,23 @@ def _run_alone(function, task):
 
 
 @contextmanager
-def dask_backend(address):
-    """The backend of the Dask cluster whose scheduler is at `address`.
+def dask_backend(address: str) -> Iterator[Run]:
+    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others.
 
-    Dask gives the tasks of a lost worker to others. Raises InputError where there is no such scheduler, or a
-    worker has another version of this program.
+    Parameters
+    ----------
+    address : str
+        Of the scheduler.
+
+    Yields
+    ------
+    callable
+        The backend.
+
+    Raises
+    ------
+    InputError
+        No scheduler answers there, or a worker has another version of this program.
     """
     if not is_address(address):  # Dask would look for one for a minute
         raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
@@ -121,7 +160,7 @@ def dask_backend(address):
     from distributed import Client
 
     try:
-        client = Client(address, timeout=CONNECT, set_as_default=False)
+        client: Any = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"--scheduler {address}: no Dask scheduler answers there ({reason})") from None
@@ -131,8 +170,8 @@ def dask_backend(address):
 
 
 @contextmanager
-def _silent(*names):
-    """Loggers say nothing: what happens to a cluster is said in one line, not in tracebacks."""
+def _silent(*names: str) -> Iterator[None]:
+    """Silence loggers: what happens to a cluster is reported in one line, not in tracebacks."""
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -144,7 +183,7 @@ def _silent(*names):
             logger.setLevel(level)
 
 
-def _check_workers(client, address):
+def _check_workers(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=CONNECT)
         found = client.run(programs)
@@ -160,22 +199,22 @@ def _check_workers(client, address):
             )
 
 
-def _run_on_cluster(client, function, tasks):
+def _run_on_cluster(client: Any, function: Function, tasks: Iterable[Task]) -> Iterator[Any]:
     from distributed import as_completed
     from distributed.scheduler import KilledWorker
 
     tasks = iter(tasks)
     room = AHEAD * max(sum(client.nthreads().values()), 1)
-    out = {}
+    out: dict[str, Task] = {}
 
-    def send():
+    def send() -> list[Any]:
         for task in tasks:
             future = client.submit(function, *task, pure=False)
             out[future.key] = task
             return [future]
         return []
 
-    stream = as_completed([future for _ in range(room) for future in send()], loop=client.loop)
+    stream: Any = as_completed([future for _ in range(room) for future in send()], loop=client.loop)
     for future in stream:
         number = out.pop(future.key)[0]
         if future.cancelled():

@@ -59,7 +59,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
         path = Path(folder) / f"{table}.{kind}"
         if path.exists() and _columns_in(path, kind) != columns:
             raise InputError(
-                f"{path}: was not written by gdl-match-collection; choose another folder, or remove it"
+                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
             )
 
 

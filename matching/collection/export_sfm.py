@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from matching import _opencv
+from matching._types import Array, Bools, Floats, Ints
 from matching.collection.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.description import apply_transform
@@ -35,31 +36,53 @@ LEAST = 15  # matches of a two-view geometry, COLMAP's
 class ExportedPair:
     """The matches of a pair, as keypoints of its pictures.
 
-    image0, image1 : numbers in the collection's database
-    matches : (n, 2) uint32, of the keypoints of each
-    score : (n,) float64 descriptor distances
-    is_static : (n,) bool, whether a common motion of the camera explains the match
-    fundamental : (3, 3) float64 of that motion between stored pixels whose centres are at (0.5, 0.5), None
-        where there is none
+    Parameters
+    ----------
+    image0, image1 : int
+        Numbers in the collection's database.
+    matches : (n, 2) uint32
+        Of the keypoints of each.
+    score : (n,) float64
+        Descriptor distances.
+    is_static : (n,) bool
+        Whether a common motion of the camera explains the match.
+    fundamental : (3, 3) float64 or None
+        Of that motion between stored pixels whose centres are at (0.5, 0.5), None if there is none.
     """
 
     image0: int
     image1: int
-    matches: np.ndarray
-    score: np.ndarray
-    is_static: np.ndarray
-    fundamental: np.ndarray | None
+    matches: Array
+    score: Floats
+    is_static: Bools
+    fundamental: Array | None
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
-    """Write all pictures and matches of a collection into a folder, all files or none; returns their paths.
+    """Write all pictures and matches of a collection into a folder, all files or none.
 
-    kind : "colmap" (database.db) or "hloc" (features.h5, matches.h5, pairs.txt)
-    static : whether to leave out objects that moved: those that the camera motion that explains most matches
-        of a pair does not explain
+    Parameters
+    ----------
+    db : Path
+        The database.
+    folder : Path
+        Where the files go.
+    kind : str
+        "colmap" (database.db) or "hloc" (features.h5, matches.h5, pairs.txt).
+    static : bool
+        Whether to leave out objects that moved: those that the camera motion that explains most matches of a
+        pair does not explain.
 
-    Raises InputError where the database or a picture can't be read, the folder can't be written, or a file
-    is in the way that is no export.
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    InputError
+        The database or a picture can't be read, the folder can't be written, or a file is in the way that is
+        no export.
     """
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
     folder = Path(folder)
@@ -79,7 +102,20 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
-    """Raise InputError where a library is missing, or a file is in the way that is no export of ours."""
+    """Check that an export is possible.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files go.
+    kind : str
+        As of `export_for_sfm`.
+
+    Raises
+    ------
+    InputError
+        A library is missing, or a file is in the way that is no export of ours.
+    """
     if kind == "hloc":
         exchange.require_h5py()
     for name in exchange.FILES[kind]:
@@ -87,25 +123,25 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
         beside = path.with_name("matches.h5") if name == "pairs.txt" else path
         if path.exists() and not _is_ours(beside):
             raise InputError(
-                f"{path}: was not written by gdl-match-collection; choose another folder, or remove it"
+                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
             )
 
 
-def _is_ours(path):
+def _is_ours(path: Path) -> bool:
     try:
         if path.suffix == ".db":
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-                return database.execute("PRAGMA application_id").fetchone() == (OURS,)
+                return bool(database.execute("PRAGMA application_id").fetchone() == (OURS,))
         with exchange.require_h5py().File(path) as file:
-            return MARK in file.attrs
+            return bool(MARK in file.attrs)
     except (OSError, sqlite3.Error):
         return False
 
 
 class _Collection:
-    """The pictures and pairs of an open Store, as exports want them."""
+    """The pictures and pairs of an open Store, in the form of the exports."""
 
-    def __init__(self, store: Store, kind: str, static: bool):
+    def __init__(self, store: Store, kind: str, static: bool) -> None:
         self._store, self._only_static = store, static
         rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
         self.names = dict(zip((row[0] for row in rows), relative_names(row[1] for row in rows), strict=True))
@@ -114,8 +150,8 @@ class _Collection:
         self._files = {number: (path, width, height) for number, path, width, height in rows}
         self.image = lru_cache(maxsize=512)(self._image)
 
-    def _places(self, number):
-        """Where the matches of a picture lie, sorted, each once, as complex numbers x + iy."""
+    def _places(self, number: int) -> Array:
+        """The places of the matches of a picture, sorted, each once, as complex numbers x + iy."""
         query = (
             "SELECT x0, y0 FROM matches JOIN pairs ON pairs.id = pair WHERE image0 = ?1 AND image1 != ?1"
             " UNION"
@@ -124,13 +160,14 @@ class _Collection:
         xy = np.array(self._store.rows(query, (number,)), float).reshape(-1, 2)
         return np.unique(xy @ (1, 1j))
 
-    def _image(self, number) -> tuple[exchange.StoredImage, np.ndarray]:
+    def _image(self, number: int) -> tuple[exchange.StoredImage, Array]:
         path, width, height = self._files[number]
         turn = stored_from_displayed(orientation_of(path), width, height)
-        size = (width, height)[:: -1 if turn[0, 0] == 0 else 1]
+        if turn[0, 0] == 0:
+            width, height = height, width
         places = self._places(number)
         keypoints = apply_transform(turn, np.column_stack([places.real, places.imag]))
-        return exchange.StoredImage(self.names[number], *size, keypoints, turn), places
+        return exchange.StoredImage(self.names[number], width, height, keypoints, turn), places
 
     def pairs(self) -> Iterator[ExportedPair]:
         seen = set()
@@ -144,7 +181,7 @@ class _Collection:
                 if len(exported.matches):
                     yield exported
 
-    def _pair(self, pair, image0, image1):
+    def _pair(self, pair: int, image0: int, image1: int) -> ExportedPair:
         rows = self._store.rows("SELECT object, x0, y0, x1, y1, score FROM matches WHERE pair = ?", (pair,))
         columns = np.array(rows)
         columns = columns[np.lexsort((np.arange(len(columns)), columns[:, 5]))]  # the best first
@@ -161,13 +198,25 @@ class _Collection:
         )
 
 
-def static_matches(
-    xy0: np.ndarray, xy1: np.ndarray, object_: np.ndarray
-) -> tuple[np.ndarray | None, np.ndarray]:
-    """The fundamental matrix that explains most matches, and which matches it explains, those of objects of
-    which it explains less than half left out: they moved, and some of their matches fit by chance.
+def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
+    """Find the fundamental matrix that explains most matches, and the matches that it explains.
 
-    xy0, xy1 : (n, 2) pixels; object_ : (n,)
+    Of objects of which it explains less than half, no match counts as explained: they moved, and some of
+    their matches fit by chance.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Pixels.
+    object_ : (n,) array
+        The object of each match.
+
+    Returns
+    -------
+    fundamental : (3, 3) array or None
+        None if there is none.
+    explained : (n,) bool
+        Which matches it explains.
     """
     fundamental, _ = _opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
@@ -178,17 +227,20 @@ def static_matches(
     return fundamental, explained & ~moved[which]
 
 
-def _epipolar_error(fundamental, xy0, xy1):
+def _epipolar_error(fundamental: Array, xy0: Array, xy1: Array) -> Array:
     """(n,): Sampson's approximation of the distance in pixels from what the matrix allows."""
     a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
     line1, line0 = a @ fundamental.T, b @ fundamental
     slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
-    return np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, 1e-12))
+    error: Array = np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, 1e-12))
+    return error
 
 
-def _one_to_one(at0, at1):
-    """Rows of matches, the best first, of which no other one with the same keypoint came before."""
-    used0, used1, rows = set(), set(), []
+def _one_to_one(at0: Array, at1: Array) -> Ints:
+    """Rows of the matches, the best first, neither of whose keypoints is in an earlier one."""
+    used0: set[int] = set()
+    used1: set[int] = set()
+    rows: list[int] = []
     for row, (a, b) in enumerate(zip(at0.tolist(), at1.tolist(), strict=True)):
         if a not in used0 and b not in used1:
             used0.add(a)
@@ -197,7 +249,7 @@ def _one_to_one(at0, at1):
     return np.array(rows, np.int64)
 
 
-def _write_colmap(folder, collection):
+def _write_colmap(folder: Path, collection: _Collection) -> None:
     with closing(sqlite3.connect(folder / "database.db")) as database:
         database.execute(f"PRAGMA application_id = {OURS}")
         database.executescript(exchange.SCHEMA)
@@ -216,20 +268,24 @@ def _write_colmap(folder, collection):
         database.commit()
 
 
-def _insert_pair(database, number, matches, is_static, fundamental):
+def _insert_pair(
+    database: sqlite3.Connection, number: int, matches: Array, is_static: Bools, fundamental: Array | None
+) -> None:
     row = number, *matches.shape, np.ascontiguousarray(matches).tobytes()
     database.execute("INSERT INTO matches VALUES (?, ?, ?, ?)", row)
-    config, blob, verified = exchange.MULTIPLE, None, matches
+    config, verified = exchange.MULTIPLE, matches
+    blob: bytes | None = None
     if fundamental is not None and is_static.mean() >= exchange.MOST:
         config, blob = exchange.UNCALIBRATED, np.ascontiguousarray(fundamental).tobytes()
         verified = matches[is_static]
     if len(verified) < LEAST:
         return
-    row = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
-    database.execute("INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)", row)
+    geometry = number, *verified.shape, np.ascontiguousarray(verified).tobytes(), config, blob
+    statement = "INSERT INTO two_view_geometries VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, NULL, NULL)"
+    database.execute(statement, geometry)
 
 
-def _write_hloc(folder, collection):
+def _write_hloc(folder: Path, collection: _Collection) -> None:
     h5py = exchange.require_h5py()
     with h5py.File(folder / "features.h5", "w") as file:
         file.attrs[MARK] = "gdl-match-collection"

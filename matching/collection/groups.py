@@ -146,7 +146,7 @@ def check_groups_replaceable(folder: Path) -> None:
         columns = None
     if columns != list(COLUMNS):
         raise InputError(
-            f"{path}: was not written by gdl-match-collection; choose another folder, or remove it"
+            f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
         )
 
 

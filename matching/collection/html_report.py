@@ -1,16 +1,22 @@
-"""The report of a collection: its pairs with objects, the best first, each to be looked at closely."""
+"""The report of a collection: its pairs with objects, the best first, each in a view with details."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from matching._types import Floats
+from matching.collection.cache import FeatureCache
 from matching.collection.settings import config_of_store, has_same_programs
-from matching.collection.store import open_store
+from matching.collection.store import Store, open_store
 from matching.collection.work import Settings, Source, described
+from matching.config import MatchConfig
+from matching.correspondences.candidates import Candidates
 from matching.errors import InputError
 from matching.grouping import Groups
 from matching.objects.description import MatchedObject
@@ -20,22 +26,34 @@ from matching.pictures.images import read_picture
 from matching.pictures.names import relative_names
 from matching.pipeline import match_described
 
+Row = tuple[Any, ...]  # of the database
+
 REJECTED = 400  # candidates a pair, beside the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
 LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded picture
 GREY = 128  # of a picture whose file is gone
 
 
-def write_collection_report(db, path, most, cache):
+def write_collection_report(db: str | Path, path: str | Path, most: int, cache: FeatureCache) -> None:
     """Write a page about a database to a file, which is complete or not there at all.
 
-    db : path of the database
-    most : pairs that are shown, the best ones with objects
-    cache : FeatureCache, from which the rejected candidates come; pictures are described again where it lacks
-        them. Pairs whose pictures are gone are shown without, and all of a database made with other programs,
-        which had other candidates
+    Parameters
+    ----------
+    db : str or Path
+        The database.
+    path : str or Path
+        The file.
+    most : int
+        Pairs to show at most: the best ones with objects.
+    cache : FeatureCache
+        Rejected candidates are computed from its features; pictures that it lacks are described again.
+        Rejected candidates are left out for pairs whose pictures are gone, and for all pairs of a database
+        made with other programs, which had other candidates.
 
-    Raises InputError where the database can't be read or the file can't be written.
+    Raises
+    ------
+    InputError
+        The database can't be read or the file can't be written.
     """
     with open_store(db) as store:
         settings = Settings(config_of_store(store), cache)
@@ -63,7 +81,7 @@ def write_collection_report(db, path, most, cache):
     write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
 
 
-def _counts(store):
+def _counts(store: Store) -> dict[str, int]:
     names = ("n_images", "n_pairs", "n_with_objects", "n_objects", "n_pending")
     (values,) = store.rows(
         "SELECT (SELECT count(*) FROM images), count(*), total(n_objects > 0), total(n_objects),"
@@ -72,7 +90,7 @@ def _counts(store):
     return dict(zip(names, map(int, values), strict=True))
 
 
-def _card(row, images, names):
+def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict[str, Any]:
     _, image0, image1, score, n_objects, n_matches, _ = row
     ratios = (min(max(images[k][2] / images[k][3], 0.5), 2) for k in (image0, image1))
     return {
@@ -84,9 +102,9 @@ def _card(row, images, names):
     }
 
 
-def _pictures(images, names):
+def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     longest = LONGEST
-    while longest > SHORTEST and sum(_pixels(*row[2:], longest) for row in images.values()) > BUDGET:
+    while longest > SHORTEST and sum(_pixels(w, h, longest) for *_, w, h in images.values()) > BUDGET:
         longest = max(int(longest * 0.9), SHORTEST)
     return {
         number: {"src": _source(path, longest), "name": names[number], "width": width, "height": height}
@@ -94,18 +112,21 @@ def _pictures(images, names):
     }
 
 
-def _pixels(width, height, longest):
-    return width * height * min(longest / max(width, height), 1) ** 2
+def _pixels(width: int, height: int, longest: int) -> float:
+    factor = min(longest / max(width, height), 1.0)
+    return width * height * factor**2
 
 
-def _source(path, longest):
+def _source(path: str, longest: int) -> str:
     try:
         return embedded(read_picture(path).rgb, longest)
     except InputError:
         return embedded(np.full((1, 1, 3), GREY, np.uint8), longest)
 
 
-def _pair_data(store, row, images, settings):
+def _pair_data(
+    store: Store, row: Row, images: Mapping[int, Row], settings: Settings | None
+) -> dict[str, Any]:
     number, image0, image1, *_, n_candidates = row
     columns = np.array(
         store.rows(
@@ -118,7 +139,7 @@ def _pair_data(store, row, images, settings):
     others = np.empty((0, 5))
     if settings is not None:
         with suppress(InputError):  # the file is gone, or another one: the kept matches alone are shown
-            sources = (Source(*images[k][:2]) for k in (image0, image1))
+            sources = [Source(*images[k][:2]) for k in (image0, image1)]
             others = _rejected(sources, settings, np.column_stack([xy0, xy1, score]), n_candidates)
     xy0, xy1 = np.vstack([xy0, others[:, :2]]), np.vstack([xy1, others[:, 2:4]])
     score = np.concatenate([score, others[:, 4]])
@@ -133,25 +154,25 @@ def _pair_data(store, row, images, settings):
     }
 
 
-def _rejected(sources, settings, kept, n_candidates):
-    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), the nearest first.
+def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
+    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), by rising descriptor distance.
 
-    kept : rows of the kept ones. Those that joined from beyond the best candidates took the places of the
-        worst rejected ones.
+    The kept ones are rows of the same kind; those among them that joined an object from beyond the best
+    candidates have taken the places of the worst rejected ones.
     """
-    entries = [described(source, settings).described for source in sources]
+    described0, described1 = (described(source, settings).described for source in sources)
 
-    def all_outliers(candidates, config):
+    def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
         return Groups(np.full(len(candidates), -1), np.empty(0))
 
-    result = match_described(*entries, settings.config, find_clusters=all_outliers)
+    result = match_described(described0, described1, settings.config, find_clusters=all_outliers)
     known = set(map(tuple, kept.tolist()))
     table = np.column_stack([result.xy0, result.xy1, result.score])
     others = np.array([row for row in table.tolist() if tuple(row) not in known]).reshape(-1, 5)
     return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
 
 
-def _objects(store, number):
+def _objects(store: Store, number: int) -> Iterator[MatchedObject]:
     query = (
         "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
         " FROM objects WHERE pair = ? ORDER BY object"

@@ -1,15 +1,16 @@
-"""Adding pictures to a kept index, and asking it which of them show what a query shows."""
+"""Adding pictures to a kept index, and finding those of them that show what a query shows."""
 
 from __future__ import annotations
 
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from matching.collection.backends import Lost, dask_backend, local_backend
+from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, content_digest
 from matching.collection.kept_store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
@@ -29,9 +30,16 @@ TOGETHER = 256  # pictures a segment: what a run that is killed may have to do a
 class Added:
     """What a run did.
 
-    indexed, failed, removed, mended : pictures; `mended` are those whose part of the index was damaged
-    errors : why pictures failed, a line each
-    counts : Counts of the index afterwards
+    Parameters
+    ----------
+    indexed, failed, removed : int
+        Pictures.
+    mended : int
+        Pictures whose part of the index was damaged.
+    errors : tuple of str
+        Why pictures failed, a line each.
+    counts : Counts
+        Of the index afterwards.
     """
 
     indexed: int
@@ -46,8 +54,12 @@ class Added:
 class Candidate:
     """A picture of the index that shares descriptors with a query.
 
-    query, picture : paths
-    votes : descriptors of the query that agree on how it is turned and scaled in the picture
+    Parameters
+    ----------
+    query, picture : str
+        Paths.
+    votes : int
+        Descriptors of the query that agree on its rotation and scale in the picture.
     """
 
     query: str
@@ -65,25 +77,43 @@ def add_pictures(
     jobs: int | None = None,
     scheduler: str | None = None,
     check: bool = False,
-    progress: Callable | None = None,
+    progress: Progress | None = None,
 ) -> Added:
-    """Take pictures into the index in a folder, which is made if it is missing.
+    """Add pictures to the index in a folder, which is made if it is missing.
 
-    Pictures that it has already are passed over, those whose file is another one are looked at again.
+    Pictures that it has already are skipped; those whose file has changed are described again.
 
     Parameters
     ----------
-    folder : of the index
-    paths : absolute paths of pictures
-    config : of it, the settings of the features count
-    inside : folders; pictures of the index in them whose file is gone are dropped
-    cache : of features
-    jobs, scheduler : as of `match_collection`
-    check : whether the whole index is read, to find parts that are damaged; else only their lengths are
-        looked at
-    progress : as of `match_collection`
+    folder : Path
+        Of the index.
+    paths : sequence of str
+        Absolute paths of pictures.
+    config : MatchConfig
+        Its settings of the features are those of the index.
+    inside : sequence of str
+        Folders; pictures of the index in them whose file is gone are dropped.
+    cache : FeatureCache
+        Of features.
+    jobs : int, optional
+        As of `match_collection`.
+    scheduler : str, optional
+        As of `match_collection`.
+    check : bool
+        Whether to read the whole index to find damaged parts; by default only the lengths of its files are
+        checked.
+    progress : callable, optional
+        As of `match_collection`.
 
-    Raises InputError where the index was made by another version or with other features, or can't be written.
+    Returns
+    -------
+    Added
+        What was done.
+
+    Raises
+    ------
+    InputError
+        The index was made by another version or with other features, or can't be written.
     """
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
@@ -103,7 +133,22 @@ def add_pictures(
 
 
 def index_file(number: int, path: str, settings: Settings) -> Indexed:
-    """What an index keeps of a picture."""
+    """Compute what an index keeps of a picture.
+
+    Parameters
+    ----------
+    number : int
+        Of the picture in the index.
+    path : str
+        Its file.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    Indexed
+        The codes, or why it failed.
+    """
     content = size = modified = None
     try:
         status = Path(path).stat()
@@ -113,11 +158,11 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
             entry = described(Source(path, content), settings)
             codes = encode(entry.described.features)
     except (InputError, OSError) as error:
-        told = " ".join(str(error).split())
-        return Indexed(number, content, size, modified, error=told, origin=origin())
+        reason = " ".join(str(error).split())
+        return Indexed(number, content, size, modified, error=reason, origin=origin())
     except Exception:
-        told = f"{path}: {INTERNAL}{traceback.format_exc()}"
-        return Indexed(number, content, size, modified, error=told, origin=origin())
+        reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
+        return Indexed(number, content, size, modified, error=reason, origin=origin())
     return Indexed(number, content, size, modified, entry.width, entry.height, codes, origin=origin())
 
 
@@ -130,25 +175,52 @@ def find_candidates(
     cache: FeatureCache,
     jobs: int | None = 1,
     scheduler: str | None = None,
-    progress: Callable | None = None,
+    progress: Progress | None = None,
 ) -> list[Candidate]:
-    """For each query the n pictures of an index that share most descriptors with it, the best first.
+    """Find the pictures of an index that share most descriptors with each query.
 
-    Pictures whose file is gone are passed over. The parameters are those of `add_pictures`.
+    Pictures whose file is gone are left out.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the index.
+    queries : sequence of str
+        Paths of pictures.
+    n : int
+        Pictures to find for each query, at most.
+    config : MatchConfig
+        As of `add_pictures`.
+    cache : FeatureCache
+        Of features.
+    jobs : int, optional
+        As of `match_collection`.
+    scheduler : str, optional
+        As of `match_collection`.
+    progress : callable, optional
+        As of `match_collection`.
+
+    Returns
+    -------
+    list of Candidate
+        Query by query, the best first.
     """
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
     with open_index(folder, config) as index, _backend(jobs, scheduler) as run:
         queries = list(dict.fromkeys(queries))
         forget_segments()
-        numbers = [index.number_of(path) for path in queries]
-        numbers = [-1 - k if number is None else number for k, number in enumerate(numbers)]
+        known = [index.number_of(path) for path in queries]
+        numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
         sources = {k: Source(path, content_digest(path)) for k, path in zip(numbers, queries, strict=True)}
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(f"{path}: can't be read")
         found = rankings(
-            *(numbers, index.shards(), sources, 2 * n),
+            numbers,
+            index.shards(),
+            sources,
+            2 * n,
             run=run,
             settings=settings,
             progress=progress,
@@ -172,14 +244,34 @@ def verified(
     cache: FeatureCache,
     jobs: int | None = 1,
     scheduler: str | None = None,
-    progress: Callable | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Path]:
-    """The path of a collection's database in which each query is matched with its candidates.
+    """Match each query with its candidates.
 
-    db : where it is kept; None: it goes afterwards
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        As of `find_candidates`.
+    config : MatchConfig
+        The settings.
+    db : Path, optional
+        The database to write; by default a temporary one.
+    cache : FeatureCache
+        Of features.
+    jobs : int, optional
+        As of `match_collection`.
+    scheduler : str, optional
+        As of `match_collection`.
+    progress : callable, optional
+        As of `match_collection`.
+
+    Yields
+    ------
+    Path
+        A collection's database.
     """
     rows: dict[str, int] = {}
-    pairs = [tuple(rows.setdefault(path, len(rows)) for path in (c.query, c.picture)) for c in candidates]
+    pairs = [(rows.setdefault(c.query, len(rows)), rows.setdefault(c.picture, len(rows))) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
@@ -187,12 +279,13 @@ def verified(
         yield path
 
 
-def _backend(jobs, scheduler):
+def _backend(jobs: int | None, scheduler: str | None) -> AbstractContextManager[Run]:
     return dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
 
 
-def _sound(record):
+def _sound(record: Any) -> Indexed:
     if isinstance(record, Lost):
         return Indexed(record.id, error=record.error)
     check_origin(record)
-    return record
+    indexed: Indexed = record
+    return indexed

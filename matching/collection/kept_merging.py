@@ -1,4 +1,4 @@
-"""Merging the segments of a kept index, few remain, and the entries of dead pictures go."""
+"""Merging the segments of a kept index, so that there are few, without the entries of dead pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ SMALL = 256  # pictures: smaller segments count as of one size
 
 
 def merge_small_segments(index: KeptIndex) -> None:
-    """Merge FANOUT segments of about one size, as long as there are as many."""
+    """Merge FANOUT segments of about one size, as long as there are that many.
+
+    Parameters
+    ----------
+    index : KeptIndex
+        Open, for writing.
+    """
     while True:
         sizes: dict[int, list[str]] = {}
         for name, n in index.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
@@ -30,10 +36,10 @@ def merge_small_segments(index: KeptIndex) -> None:
             return
 
 
-def _merge_these(index, names):
-    """Whether they could be merged; not where one is damaged or another process has done it."""
+def _merge_these(index: KeptIndex, names: list[str]) -> bool:
+    """Merge segments; returns False if one is damaged or another process has merged them."""
     marks = ",".join("?" * len(names))
-    dead = {name: [] for name in names}
+    dead: dict[str, list[int]] = {name: [] for name in names}
     for name, picture in index.rows(f"SELECT * FROM dead WHERE segment IN ({marks}) ORDER BY picture", names):
         dead[name].append(picture)
     try:

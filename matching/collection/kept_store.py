@@ -1,9 +1,9 @@
 """An index that stays on disk: a folder of segments, and a database of the pictures in them.
 
-A segment is written under a name of its own, and one transaction of the database takes it in; whatever stands
-in the folder and not in the database is nobody's. So a crash leaves the index as it was before the segment.
-Entries are never changed: a picture that is gone is noted as dead, and its entries go when its segment is
-merged with others of its size.
+A segment is written under a new name and added by one transaction of the database; files in the folder that
+the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries are
+never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is merged
+with others of its size.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import matching
@@ -38,15 +39,24 @@ ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 
 @dataclass(frozen=True, eq=False)
 class Indexed:
-    """What is known of a picture once it has been looked at.
+    """What is known of a picture once it has been described.
 
-    id : its number in the index
-    content : SHA-256 of the file, None if it can't be read
-    bytes, modified : of the file when it was looked at, None if it can't be
-    width, height : pixels as displayed, None where it failed
-    codes : None where it failed
-    error : why it failed, None where it did not
-    origin : Origin of the process that worked on it
+    Parameters
+    ----------
+    id : int
+        Its number in the index.
+    content : str, optional
+        SHA-256 of the file, None if it can't be read.
+    bytes, modified : int, optional
+        Size and time of the file when it was read, None if it can't be.
+    width, height : int, optional
+        Pixels as displayed, None if it failed.
+    codes : Codes, optional
+        None if it failed.
+    error : str, optional
+        Why it failed.
+    origin : Origin, optional
+        Of the process that worked on it.
     """
 
     id: int
@@ -62,7 +72,19 @@ class Indexed:
 
 @dataclass(frozen=True)
 class Counts:
-    """Pictures of an index: those to be found, those that failed, those not yet looked at; and its bytes."""
+    """Size of an index.
+
+    Parameters
+    ----------
+    indexed : int
+        Pictures that can be found.
+    failed : int
+        Pictures that failed.
+    pending : int
+        Pictures that have not been described yet.
+    bytes : int
+        Of its files.
+    """
 
     indexed: int
     failed: int
@@ -72,9 +94,26 @@ class Counts:
 
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
-    """The KeptIndex in a folder for the features of a config; made, if asked for, where it is missing.
+    """Open the index in a folder.
 
-    Raises InputError where there is none, or it was made by another version or with other features.
+    Parameters
+    ----------
+    folder : Path
+        Of the index.
+    config : MatchConfig
+        With the settings of the features.
+    create : bool
+        Whether to make it if it is missing.
+
+    Yields
+    ------
+    KeptIndex
+        The open index.
+
+    Raises
+    ------
+    InputError
+        There is none, or it was made by another version or with other features.
     """
     folder = Path(folder)
     path = folder / DATABASE
@@ -92,7 +131,18 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 
 def settings_of(config: MatchConfig) -> dict[str, str]:
-    """What an index is made with, name -> value."""
+    """The settings and versions that an index depends on.
+
+    Parameters
+    ----------
+    config : MatchConfig
+        With the settings of the features.
+
+    Returns
+    -------
+    dict of str to str
+        Their names and values.
+    """
     return {
         "format": FORMAT,
         "version": matching.__version__,
@@ -101,7 +151,7 @@ def settings_of(config: MatchConfig) -> dict[str, str]:
     }
 
 
-def _prepare(connection, folder, config, create):
+def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
     with transaction(connection, writes=create):
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and create:
             for statement in files(__package__).joinpath("kept_store.sql").read_text("utf-8").split(";\n"):
@@ -116,32 +166,72 @@ def _prepare(connection, folder, config, create):
 
 
 class KeptIndex:
-    """Reads and writes an open index."""
+    """Reads and writes an open index.
 
-    def __init__(self, folder, connection):
+    Parameters
+    ----------
+    folder : Path
+        Of the index.
+    connection : Connection
+        To its database.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self._db = connection
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """The connection, for changes that are made together or not at all."""
+        """Make changes together or not at all.
+
+        Returns
+        -------
+        context manager
+            Of the connection.
+        """
         return transaction(self._db)
 
-    def rows(self, query, parameters=()):
-        """All rows of a query."""
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """Run a query.
+
+        Parameters
+        ----------
+        query : str
+            SQL.
+        parameters : sequence
+            Its values.
+
+        Returns
+        -------
+        list of tuple
+            All rows.
+        """
         return self._db.execute(query, parameters).fetchall()
 
     def counts(self) -> Counts:
-        """The Counts of the index."""
+        """Count pictures and bytes.
+
+        Returns
+        -------
+        Counts
+            The counts.
+        """
         ((*counts, names),) = self.rows(
             "SELECT total(status = 'indexed'), total(status = 'failed'), total(status = 'pending'),"
             " (SELECT json_group_array(name) FROM segments) FROM pictures"
         )
         paths = [self.folder / DATABASE, *(self.folder / name for name in json.loads(names))]
-        return Counts(*map(int, counts), sum(path.stat().st_size for path in paths if path.exists()))
+        indexed, failed, pending = map(int, counts)
+        return Counts(indexed, failed, pending, sum(path.stat().st_size for path in paths if path.exists()))
 
     def update(self, paths: Sequence[str], gone: Iterable[str] = ()) -> None:
-        """Note pictures that are new, or whose file is another one, as pending, and forget those that are
-        gone.
+        """Make new and changed pictures pending, and forget those that are gone.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            Pictures that the index shall have.
+        gone : iterable of str
+            Pictures that it shall not have.
         """
         query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
         known = ((path, *row) for path in paths for row in self.rows(query, (path,)))
@@ -151,14 +241,25 @@ class KeptIndex:
             self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
 
     def missing(self, folder: str) -> list[str]:
-        """Paths of the index inside a folder where there is no file any more."""
+        """List the pictures of the index in a folder whose file is gone.
+
+        Parameters
+        ----------
+        folder : str
+            The folder.
+
+        Returns
+        -------
+        list of str
+            Their paths.
+        """
         inside = self._db.execute(
             "SELECT path FROM pictures WHERE path > ? AND path < ?",
             (folder + os.sep, folder + chr(ord(os.sep) + 1)),
         )
         return [path for (path,) in inside if not is_file(path)]
 
-    def _forget(self, numbers):
+    def _forget(self, numbers: Iterable[int]) -> None:
         some = [(number,) for number in numbers]
         self._db.executemany(
             "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures WHERE id = ? AND segment NOT NULL",
@@ -167,7 +268,13 @@ class KeptIndex:
         self._db.executemany("DELETE FROM pictures WHERE id = ?", some)
 
     def pending(self) -> Iterator[tuple[int, str]]:
-        """(id, path) of the pictures that have not been looked at, a page at a time."""
+        """List the pictures that have not been described, a page at a time.
+
+        Yields
+        ------
+        tuple of int and str
+            Number and path.
+        """
         last = -1
         while rows := self.rows(
             "SELECT id, path FROM pictures WHERE status = 'pending' AND id > ? ORDER BY id LIMIT 1000",
@@ -177,12 +284,18 @@ class KeptIndex:
             last = rows[-1][0]
 
     def add(self, records: Sequence[Indexed]) -> None:
-        """Take in pictures that have been looked at, unless another process has.
+        """Add pictures that have been described, unless another process has.
 
-        Raises InputError where the disk is full or can't be written: the index is as it was before.
+        If the disk is full or can't be written, it raises InputError and the index is as it was before.
+
+        Parameters
+        ----------
+        records : sequence of Indexed
+            The pictures.
         """
-        good = sorted((r for r in records if r.error is None), key=lambda r: r.id)
-        name = self.new_file(lambda path: write_segment(path, segment_of((r.id, r.codes) for r in good)))
+        good = sorted((r.id, k) for k, r in enumerate(records) if r.error is None)
+        coded = [(number, codes) for number, k in good if (codes := records[k].codes) is not None]
+        name = self.new_file(lambda path: write_segment(path, segment_of(coded)))
         digest = content_digest(self.folder / name)
         with self.transaction():
             row = name, digest, len(good)
@@ -198,7 +311,13 @@ class KeptIndex:
         merge_small_segments(self)
 
     def shards(self) -> list[Shard]:
-        """The segments, with their dead pictures, for a search."""
+        """The segments with their dead pictures, for a search.
+
+        Returns
+        -------
+        list of Shard
+            One for each segment.
+        """
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)
@@ -206,18 +325,44 @@ class KeptIndex:
         return [Shard(str(self.folder / n), (), tuple(dead.get(n, ()))) for n in names]
 
     def paths(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Number -> path of pictures that are in the index."""
+        """Look up the paths of pictures.
+
+        Parameters
+        ----------
+        numbers : iterable of int
+            Of the pictures.
+
+        Returns
+        -------
+        dict of int to str
+            The paths of those that are in the index.
+        """
         found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
         return dict(row for rows in found for row in rows)
 
     def number_of(self, path: str) -> int | None:
-        """The number of a path, None if the index has none."""
+        """Look up the number of a picture.
+
+        Parameters
+        ----------
+        path : str
+            Of the picture.
+
+        Returns
+        -------
+        int or None
+            None if it is not in the index.
+        """
         rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))
         return rows[0][0] if rows else None
 
     def mend(self) -> int:
-        """Make pictures pending again whose segment is missing or damaged, and remove files that nothing
-        refers to; returns how many pictures.
+        """Make pictures pending again whose segment is missing or damaged, and remove unused files.
+
+        Returns
+        -------
+        int
+            The number of these pictures.
         """
         broken = [
             (name,)
@@ -227,11 +372,17 @@ class KeptIndex:
         return self._drop(broken)
 
     def mend_missing(self) -> int:
-        """As `mend`, by the files' lengths alone: what can be told in no time."""
+        """Do the same as `mend`, but only check the lengths of the files, which takes no time.
+
+        Returns
+        -------
+        int
+            The number of these pictures.
+        """
         broken = [(n,) for (n,) in self.rows("SELECT name FROM segments") if not _opens(self.folder / n)]
         return self._drop(broken)
 
-    def _drop(self, broken):
+    def _drop(self, broken: Sequence[tuple[str]]) -> int:
         with self.transaction():
             lost = self._db.executemany(
                 "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
@@ -246,7 +397,18 @@ class KeptIndex:
         return max(lost, 0)
 
     def new_file(self, write: Callable[[Path], None]) -> str:
-        """The name of a new file in the folder, written by `write`, whole and on the disk."""
+        """Write a new file in the folder.
+
+        Parameters
+        ----------
+        write : callable
+            Writes it to a path.
+
+        Returns
+        -------
+        str
+            The file's name; it is complete and on the disk.
+        """
         name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
         try:
             try:
@@ -261,7 +423,7 @@ class KeptIndex:
         return name
 
 
-def _columns(record, segment):
+def _columns(record: Indexed, segment: str) -> tuple[Any, ...]:
     status = "indexed" if record.error is None else "failed"
     n = None if record.codes is None else len(record.codes.cell)
     return (
@@ -270,10 +432,8 @@ def _columns(record, segment):
     )
 
 
-def _is_another(path, size, modified, content, status):
-    """Whether a file is another one than when it was looked at; its content is read only where its size or
-    time is another one.
-    """
+def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
+    """Whether a file has changed since it was described; its content is read only if size or time differ."""
     if status == "pending":
         return False
     try:
@@ -285,7 +445,7 @@ def _is_another(path, size, modified, content, status):
     return status == "failed" or content_digest(path) != content
 
 
-def _opens(path):
+def _opens(path: Path) -> bool:
     try:
         open_segment(path)
     except (OSError, ValueError):

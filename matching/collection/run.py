@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching.collection.backends import Lost, dask_backend, local_backend
+from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, content_digest
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
@@ -20,9 +20,6 @@ from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
 from matching.threads import default_threads
-
-Progress = Callable[..., Iterable[Any]]  # like tqdm
-Run = Callable[[Callable[..., Any], Iterable[tuple[Any, ...]]], Iterable[Any]]  # of a backend
 
 
 @dataclass(frozen=True)

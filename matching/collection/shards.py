@@ -1,7 +1,7 @@
-"""Searching shards: parts of an index or of a gallery, each searched on its own, by any worker.
+"""Searching shards: parts of an index or of a gallery, each of which any worker can search.
 
-A task takes some queries through one shard. What the shards find is merged, query by query, and is the same
-for any number of them.
+A task searches one shard with some queries. The results of the shards are merged query by query, and do not
+depend on the number of shards.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 from uuid import uuid4
 
-from matching.collection.backends import Lost
+from matching.collection.backends import Lost, Progress, Run
 from matching.collection.retrieval import codes, search
 from matching.collection.retrieval.segments import Segment, open_segment, segment_of, write_segment
 from matching.collection.work import INTERNAL, Settings, Source, described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 from matching.threads import limited_threads
+
+T = TypeVar("T")
+Check = Callable[[Any], object]  # of the result of a task
+_Merged = tuple[int, codes.Query | None, search.Neighbours | None, set[int]]
 
 TOGETHER = 32  # queries a task
 PER_PICTURE = 2000  # entries of a shard that does not stay: 82 kB
@@ -31,9 +36,14 @@ PER_PICTURE = 2000  # entries of a shard that does not stay: 82 kB
 class Shard:
     """Some pictures of a gallery.
 
-    path : file of its Segment
-    pictures : (number, Source) of each, where the file can be made from them
-    dead : numbers of pictures whose entries don't count
+    Parameters
+    ----------
+    path : str
+        File of its Segment.
+    pictures : tuple of (int, Source)
+        Number and source of each picture, if the file can be made from them.
+    dead : tuple of int
+        Numbers of pictures whose entries don't count.
     """
 
     path: str
@@ -43,14 +53,22 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a task found out.
+    """The result of a task.
 
-    id : the task's number
-    neighbours : of each query its number, its Query without the descriptors, and its Neighbours
-    lost : numbers of the pictures whose file is gone, or another one
-    bad_input : why the shard can't be used, None where it can
-    error : traceback, None where nothing failed
-    origin : Origin of the process that worked on it
+    Parameters
+    ----------
+    id : int
+        The task's number.
+    neighbours : tuple of (int, Query, Neighbours)
+        Of each query its number, its Query without the descriptors, and its Neighbours.
+    lost : tuple of int
+        Numbers of the pictures whose file is gone or has changed.
+    bad_input : str, optional
+        Why the shard can't be used.
+    error : str, optional
+        Traceback of a failure.
+    origin : Origin, optional
+        Of the process that worked on it.
     """
 
     id: int
@@ -63,8 +81,14 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Rankings:
-    """best : number of a query -> (picture, score) of the best ones, falling
-    lost : pictures that could not be looked at
+    """The best pictures for each query.
+
+    Parameters
+    ----------
+    best : dict of int to list of (int, int)
+        By the number of a query, picture and score of the best ones, falling.
+    lost : set of int
+        Pictures that could not be described.
     """
 
     best: dict[int, list[tuple[int, int]]]
@@ -77,30 +101,65 @@ def rankings(
     sources: Mapping[int, Source],
     n: int,
     *,
-    run: Callable,
+    run: Run,
     settings: Settings,
-    progress: Callable,
-    check: Callable = lambda record: None,
+    progress: Progress,
+    check: Check = lambda record: None,
 ) -> Rankings:
-    """The n pictures in some shards that share most descriptors with each query, itself apart.
+    """Find the pictures in some shards that share most descriptors with each query.
 
-    queries : numbers, with a Source each
-    run : backend, see `matching.collection.backends`
-    check : called with what each task gives
+    Parameters
+    ----------
+    queries : sequence of int
+        Numbers of pictures.
+    shards : sequence of Shard
+        To be searched.
+    sources : mapping of int to Source
+        Of each query.
+    n : int
+        Pictures to find for each query, at most; the query itself does not count.
+    run : callable
+        A backend, see `matching.collection.backends`.
+    settings : Settings
+        What all work shares.
+    progress : callable
+        Like tqdm.
+    check : callable
+        Called with the result of each task.
+
+    Returns
+    -------
+    Rankings
+        The best pictures.
     """
     found = _neighbours(queries, shards, sources, run, settings, check)
     best: dict[int, list[tuple[int, int]]] = {}
     lost: set[int] = set()
     for number, query, neighbours, gone in progress(found, total=len(queries), desc="shortlist"):
         lost.update(gone)
-        if query is not None:
+        if query is not None and neighbours is not None:
             ranking = search.rank(query, neighbours)
             best[number] = list(zip(ranking.best(n), ranking.score[:n].tolist(), strict=True))
     return Rankings(best, lost)
 
 
 def make_shard(number: int, shard: Shard, settings: Settings) -> Found:
-    """Write the file of a Shard."""
+    """Write the file of a Shard.
+
+    Parameters
+    ----------
+    number : int
+        Of the task.
+    shard : Shard
+        With the sources of its pictures.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    Found
+        Which pictures were lost, or why it failed.
+    """
     try:
         with limited_threads(1):
             _, lost = _opened(shard, settings)
@@ -112,8 +171,26 @@ def make_shard(number: int, shard: Shard, settings: Settings) -> Found:
 def search_shard(
     number: int, queries: Sequence[tuple[int, Source]], shard: Shard, settings: Settings
 ) -> Found:
-    """The Neighbours of some queries in a Shard."""
-    found, lost = [], []
+    """Find the Neighbours of some queries in a Shard.
+
+    Parameters
+    ----------
+    number : int
+        Of the task.
+    queries : sequence of (int, Source)
+        Number and source of each.
+    shard : Shard
+        To be searched.
+    settings : Settings
+        What all work shares.
+
+    Returns
+    -------
+    Found
+        The neighbours, or why it failed.
+    """
+    found: list[tuple[int, codes.Query, search.Neighbours]] = []
+    lost: list[int] = []
     try:
         with limited_threads(1):
             segment, gone = _opened(shard, settings)
@@ -136,19 +213,42 @@ def search_shard(
 
 
 def forget_segments() -> None:
-    """Open files of segments anew from now on, in this process."""
+    """Open the files of segments anew from now on, in this process."""
     _opened.cache_clear()
 
 
-def batched(items: Iterable, size: int) -> Iterator[tuple]:
-    """Tuples of `size` items, the last one shorter."""
+def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Divide items into tuples of one size.
+
+    Parameters
+    ----------
+    items : iterable
+        Any items.
+    size : int
+        Of each tuple; the last one may be shorter.
+
+    Yields
+    ------
+    tuple
+        The next items.
+    """
     items = iter(items)
     while some := tuple(islice(items, size)):
         yield some
 
 
-def _neighbours(queries, shards, sources, run, settings, check) -> Iterator:
-    """(number, Query, Neighbours in all shards, lost pictures) of each query; of a lost one no Query."""
+def _neighbours(
+    queries: Sequence[int],
+    shards: Sequence[Shard],
+    sources: Mapping[int, Source],
+    run: Run,
+    settings: Settings,
+    check: Check,
+) -> Iterator[_Merged]:
+    """For each query its number, Query, Neighbours in all shards, and lost pictures.
+
+    A query that is lost itself has no Query and no Neighbours.
+    """
     groups = [tuple((k, sources[k]) for k in some) for some in batched(queries, TOGETHER)]
     tasks = (
         (g * len(shards) + s, group, shard, settings)
@@ -164,7 +264,7 @@ def _neighbours(queries, shards, sources, run, settings, check) -> Iterator:
             yield from _merged(groups[group], waiting.pop(group))
 
 
-def _merged(group, records) -> Iterator:
+def _merged(group: Sequence[tuple[int, Source]], records: Sequence[Found]) -> Iterator[_Merged]:
     lost = {number for record in records for number in record.lost}
     for number, _ in group:
         parts = [found for record in records for found in record.neighbours if found[0] == number]
@@ -174,8 +274,23 @@ def _merged(group, records) -> Iterator:
             yield number, parts[0][1], search.merge_neighbours(part[2] for part in parts), lost
 
 
-def check_found(record: Found | Lost, check: Callable) -> None:
-    """Raise what a task failed with: InputError where it is about a file."""
+def check_found(record: Found | Lost, check: Check) -> None:
+    """Raise the error of a task that failed.
+
+    Parameters
+    ----------
+    record : Found or Lost
+        The result of the task.
+    check : callable
+        Called with it if its worker lived.
+
+    Raises
+    ------
+    InputError
+        The error is about a file, or the worker died.
+    RuntimeError
+        The program failed.
+    """
     if isinstance(record, Lost):
         raise InputError(f"the search for shared descriptors failed: {record.error}")
     check(record)
@@ -213,7 +328,9 @@ def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]
     return segment, tuple(lost)
 
 
-def _encoded(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]) -> Iterator:
+def _encoded(
+    pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]
+) -> Iterator[tuple[int, codes.Codes]]:
     for number, source in pictures:
         try:
             yield number, codes.encode(described(source, settings).described.features, PER_PICTURE)

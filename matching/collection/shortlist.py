@@ -1,7 +1,7 @@
 """Which pictures are worth matching with a query: those that share most descriptors with it.
 
-The gallery is cut into shards, files of the cache's folder, each made by one task; one that another machine
-can't see is made again there from the features.
+The gallery is divided into shards, files in the cache's folder, each made by one task. A machine that has no
+access to the file of a shard makes it again from the features.
 """
 
 from __future__ import annotations
@@ -9,13 +9,23 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
-from matching.collection.shards import Shard, batched, check_found, forget_segments, make_shard, rankings
+from matching.collection.backends import Progress, Run
+from matching.collection.shards import (
+    Check,
+    Shard,
+    batched,
+    check_found,
+    forget_segments,
+    make_shard,
+    rankings,
+)
 from matching.collection.work import Settings, Source
 
 SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (82 kB a picture)
@@ -24,8 +34,14 @@ ABANDONED = 86400  # seconds after which the shards of a run that was killed go
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """pairs : (query, picture of the gallery), numbers; each query's best first
-    lost : pictures that could not be looked at
+    """The pairs to match.
+
+    Parameters
+    ----------
+    pairs : list of (int, int)
+        Numbers of a query and a picture of the gallery; each query's best first.
+    lost : set of int
+        Pictures that could not be described.
     """
 
     pairs: list[tuple[int, int]]
@@ -38,16 +54,34 @@ def shortlist(
     sources: Mapping[int, Source],
     n: int,
     *,
-    run: Callable,
+    run: Run,
     settings: Settings,
-    progress: Callable,
-    check: Callable = lambda record: None,
+    progress: Progress,
+    check: Check = lambda record: None,
 ) -> Shortlist:
-    """For each query the n pictures of a gallery that share most descriptors with it, itself apart.
+    """Find the pictures of a gallery that share most descriptors with each query.
 
-    queries, gallery : numbers of pictures with a Source
-    run : backend, see `matching.collection.backends`
-    check : called with what each task gives
+    Parameters
+    ----------
+    queries, gallery : sequence of int
+        Numbers of pictures.
+    sources : mapping of int to Source
+        Of all of them.
+    n : int
+        Pictures to find for each query, at most; the query itself does not count.
+    run : callable
+        A backend, see `matching.collection.backends`.
+    settings : Settings
+        What all work shares.
+    progress : callable
+        Like tqdm.
+    check : callable
+        Called with the result of each task.
+
+    Returns
+    -------
+    Shortlist
+        The pairs to match.
     """
     with _folder(settings.cache.folder) as folder:
         shards = [
@@ -67,12 +101,27 @@ def shortlist(
         return Shortlist([(number, k) for number in queries for k, _ in best.get(number, ())], lost)
 
 
-def _shard_size(n):
+def _shard_size(n: int) -> int:
     return max(min(-(-n // SHARDS), LARGEST), SMALLEST)
 
 
-def fingerprint(n: int, queries: Sequence, gallery: Sequence, programs: str) -> str:
-    """What a shortlist follows from, as one string: its length, the pictures' contents, the programs."""
+def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:
+    """Identify what a shortlist depends on.
+
+    Parameters
+    ----------
+    n : int
+        Its length.
+    queries, gallery : sequence
+        The contents of the pictures.
+    programs : str
+        Versions.
+
+    Returns
+    -------
+    str
+        A SHA-256.
+    """
     return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
 
 

@@ -62,7 +62,7 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
     path = Path(path)
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
-    foreign = f"{path}: is not a database of gdl-match-collection"
+    foreign = f"{path}: is not a database of gdl-match collection"
     with connected(path, f"{path}: the database", foreign) as connection:
         _prepare(connection, path, config, restart)
         yield Store(connection)
@@ -83,7 +83,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | N
             rows = settings_of(config).items()
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
         elif not set(TABLES) <= tables:
-            raise InputError(f"{path}: is not a database of gdl-match-collection")
+            raise InputError(f"{path}: is not a database of gdl-match collection")
         else:
             check_settings(dict(connection.execute("SELECT name, value FROM settings")), config, path)
 

@@ -54,11 +54,14 @@ def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -
     at most `most`.
     """
     none = np.zeros(len(xy0))  # regions without size: places alone count
-    return drop_same_regions(xy0, xy1, none, none, radius, 0.0, 0.0, most)
+    keep: Bools = drop_same_regions(xy0, xy1, none, none, radius, 0.0, 0.0, most)
+    return keep
 
 
 @njit
-def best_of_cell(similarity, norms, rows, members, found, score):
+def best_of_cell(
+    similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
+) -> None:
     """Enter the columns of `similarity` (b, c), which stand for `members` (c,), into the lists of the nearest
     of `rows` (b,), found and score (n, width), by norm - 2 similarity.
     """
@@ -80,7 +83,7 @@ def best_of_cell(similarity, norms, rows, members, found, score):
 
 
 @njit
-def ratios_to_other_places(found, squared, xy1, radius, ratios):
+def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
     """Distance of each of the nearest, found (n, width) with its squared distance, over that of the first
     farther than `radius` from it; where all are near it, over the last one's.
     """
@@ -106,7 +109,16 @@ def ratios_to_other_places(found, squared, xy1, radius, ratios):
 
 
 @njit
-def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
+def drop_same_regions(
+    xy0: Array,
+    xy1: Array,
+    size0: Array,
+    size1: Array,
+    radius: Scalar,
+    reach: Scalar,
+    farthest: Scalar,
+    most: Scalar,
+) -> Bools:
     """Of pairs in order of preference: a mask of those that are not one kept before, seen in another view; at
     most `most`.
 
@@ -145,5 +157,5 @@ def drop_same_regions(xy0, xy1, size0, size1, radius, reach, farthest, most):
 
 
 @njit
-def _alike(size, other):
+def _alike(size: Scalar, other: Scalar) -> Scalar:
     return size < 1.5 * other and other < 1.5 * size

@@ -60,7 +60,7 @@ def acc_nearest_among(
 
 
 @inner
-def _acc_row(table, i, slope, row):
+def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
     """row (m,): the distances of `acc_nearest` between i and all of the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]

@@ -303,7 +303,7 @@ def _best_within(
     config: CandidateConfig,
     n_threads: int,
 ) -> Candidates:
-    """others : the features themselves, or mirrored"""
+    """The candidates of one kind; `others` are the features themselves, or mirrored."""
     pairs = [
         _near_pairs(features, others, *rows, config, n_threads, clearance)
         for rows in comparable_rows(features, others, kind, config.per_polarity)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import (
     CandidateConfig,
@@ -22,7 +23,7 @@ from matching.correspondences.candidates import (
     join_candidates,
     share_out,
 )
-from matching.correspondences.inverted_file import nearest_by_cells
+from matching.correspondences.descriptor_search import nearest_by_cells
 from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
 
@@ -35,7 +36,7 @@ LONGEST = 40  # times the pool that is looked through for duplicates, so that th
 class ViewCandidatesConfig:
     """Which pairs of features of simulated views become candidates.
 
-    Attributes
+    Parameters
     ----------
     pool : float
         Of `max_matches`: the next best, from which objects gain further matches. On extreme pairs one
@@ -47,7 +48,7 @@ class ViewCandidatesConfig:
     pool: float = 3.0
     same_place: float = 10.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, pool=0, same_place=0)
 
 
@@ -58,17 +59,18 @@ def match_views(
     views: ViewCandidatesConfig = ViewCandidatesConfig(),
     n_threads: int = 1,
 ) -> tuple[Candidates, int]:
-    """The best candidates between the views of two pictures, and how many of them are listed.
+    """Match the views of two pictures.
 
     Parameters
     ----------
     features0, features1 : Features
         Of all views of a picture, in its pixels.
     config : CandidateConfig
-        Of which `reserve` does not count.
+        Which pairs become candidates; `reserve` is not used.
     views : ViewCandidatesConfig
+        What is different for views.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -84,7 +86,15 @@ def match_views(
     return join_candidates([listed, pool]), len(listed)
 
 
-def _best(features0, features1, kind, most, config, views, n_threads):
+def _best(
+    features0: Features,
+    features1: Features,
+    kind: int,
+    most: int,
+    config: CandidateConfig,
+    views: ViewCandidatesConfig,
+    n_threads: int,
+) -> Candidates:
     """Candidates of one kind, one for each pair of places, by rising ratio."""
     pairs = [
         _nearest_pairs(features0, features1, *rows, config, views, n_threads)
@@ -108,7 +118,15 @@ def _best(features0, features1, kind, most, config, views, n_threads):
     return candidates_between(features0, features1, i[:most], j[:most], squared[order[:most]])
 
 
-def _nearest_pairs(features0, features1, rows0, rows1, config, views, n_threads):
+def _nearest_pairs(
+    features0: Features,
+    features1: Features,
+    rows0: Ints,
+    rows1: Ints,
+    config: CandidateConfig,
+    views: ViewCandidatesConfig,
+    n_threads: int,
+) -> tuple[Ints, Ints, Float32s, Float32s]:
     """Pairs of those rows whose descriptors are nearer than those of any other place: rows (p,) of either
     picture, squared distance, and ratio.
     """
@@ -121,5 +139,5 @@ def _nearest_pairs(features0, features1, rows0, rows1, config, views, n_threads)
     return rows0[row], rows1[found[row, rank]], squared[row, rank], ratios[row, rank]
 
 
-def _sizes(frames):
-    return np.sqrt(np.abs(np.linalg.det(frames)))
+def _sizes(frames: Array) -> Floats:
+    return np.asarray(np.sqrt(np.abs(np.linalg.det(frames))))

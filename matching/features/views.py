@@ -12,12 +12,14 @@ the centre M^-1 (u - b) and the frame M^-1 B in the picture.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from matching import _opencv
+from matching._types import Array, Bools
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
 ANTIALIASING = 0.8  # pixels of blur a unit of sqrt(tilt^2 - 1) before squeezing, as ASIFT has it
@@ -29,7 +31,7 @@ BORDER = {"mser": 1.5, "sift": 4.0}  # radii of a region around its centre that 
 class View:
     """A simulated view.
 
-    Attributes
+    Parameters
     ----------
     tilt : float
         How many times the picture is squeezed, 1 or more.
@@ -45,13 +47,23 @@ class View:
 
 
 def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
-    """The views to look at beside the picture itself: few, then many more.
+    """List the views to look at beside the picture itself: few, then many more.
 
     A view at tilt t has 1 / t of the picture's pixels, and angles must be t times as dense, so that each tilt
     costs the same. Steps of 90 degrees over the tilt suffice for tilts 2 and 4 that are not too far from
     those simulated; half of that step, and tilt 8, gives about four times as many correct matches on extreme
     pairs, as it applies to both pictures. One in seven of these comes from MSER, at half of the cost: the
     dense angles are for key points alone, where both are wanted.
+
+    Parameters
+    ----------
+    kinds : tuple of str
+        Kinds of features that are wanted.
+
+    Returns
+    -------
+    tuple of tuple of View
+        The levels.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = kinds if len(kinds) == 1 else ("sift",)
@@ -59,13 +71,13 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     return few, tuple(replace(v, kinds=kinds) if v in set(_of_kinds(few, dense)) else v for v in many)
 
 
-def _around(tilt, density, kinds):
+def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
     """Views of a tilt at `density` * tilt angles over half a turn."""
-    n = density * tilt
+    n = int(density * tilt)
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
 
 
-def _of_kinds(views, kinds):
+def _of_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
     return [replace(view, kinds=kinds) for view in views]
 
 
@@ -75,17 +87,32 @@ class ViewedPicture:
     Parameters
     ----------
     grey : (h, w) uint8
+        The picture.
     mask : (h, w) bool, optional
         Where features may lie.
     config : FeatureConfig
+        Settings of the detectors and of the descriptor.
     """
 
-    def __init__(self, grey: np.ndarray, mask: np.ndarray | None, config: FeatureConfig) -> None:
+    def __init__(self, grey: Array, mask: Bools | None, config: FeatureConfig) -> None:
         self._grey, self._mask, self._config = grey, mask, config
         self._known: dict[View, Features] = {}
 
     def features(self, views: tuple[View, ...], n_threads: int = 1) -> Features:
-        """The features of some views, in the picture's pixels, view after view."""
+        """Extract the features of some views.
+
+        Parameters
+        ----------
+        views : tuple of View
+            The views.
+        n_threads : int
+            Threads; the result is the same for any number.
+
+        Returns
+        -------
+        Features
+            In the picture's pixels, view after view.
+        """
         new = [view for view in views if view not in self._known]
         with ThreadPoolExecutor(n_threads) as pool:
             found = pool.map(lambda v: extract_from_view(self._grey, v, self._config, self._mask), new)
@@ -94,9 +121,9 @@ class ViewedPicture:
 
 
 def extract_from_view(
-    grey: np.ndarray, view: View, config: FeatureConfig = FeatureConfig(), mask: np.ndarray | None = None
+    grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Features of a simulated view of a picture, mapped back to it.
+    """Extract the features of a simulated view of a picture, and map them back to it.
 
     Those whose region reaches beyond the picture's border are left out: the border is seen from the side
     in the view, and would be matched with borders.
@@ -104,11 +131,18 @@ def extract_from_view(
     Parameters
     ----------
     grey : (h, w) uint8
+        The picture.
     view : View
+        The view.
     config : FeatureConfig
         `max_features` is of the whole picture: a view may have SHARE / tilt of it.
     mask : (h, w) bool, optional
         Where centres may lie.
+
+    Returns
+    -------
+    Features
+        In the picture's pixels.
     """
     image, matrix = _opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
@@ -117,27 +151,45 @@ def extract_from_view(
     return _within(map_back(extract_features(image, own, inside), matrix), grey.shape)
 
 
-def map_back(features: Features, matrix: np.ndarray) -> Features:
-    """Features of a view as features of the picture.
+def map_back(features: Features, matrix: Array) -> Features:
+    """Map the features of a view back to the picture.
 
     Parameters
     ----------
     features : Features
+        In the view's pixels.
     matrix : (2, 3) float64
         Takes the picture's pixels to the view's.
+
+    Returns
+    -------
+    Features
+        In the picture's pixels.
     """
     back = np.linalg.inv(matrix[:, :2])
     return replace(features, xy=(features.xy - matrix[:, 2]) @ back.T, frames=back @ features.frames)
 
 
-def _within(features, shape):
+def _within(features: Features, shape: tuple[int, ...]) -> Features:
     """The features whose regions lie within a picture of that shape."""
     radii = np.array([BORDER[kind] for kind in KINDS])[features.kind]
     half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # of the box around the region
     low, high = features.xy - half, features.xy + half
-    return features[((low >= -0.5) & (high <= np.array(shape[::-1]) - 0.5)).all(axis=1)]
+    inside: Bools = ((low >= -0.5) & (high <= np.array(shape[::-1]) - 0.5)).all(axis=1)
+    return features[inside]
 
 
 def join_features(parts: list[Features]) -> Features:
-    """Several Features as one, in this order."""
+    """Join the features of several views, in this order.
+
+    Parameters
+    ----------
+    parts : list of Features
+        The features of each.
+
+    Returns
+    -------
+    Features
+        All of them.
+    """
     return Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))

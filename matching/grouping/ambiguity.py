@@ -12,6 +12,7 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from matching._types import Floats
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
 from matching.grouping.suppression import amid
@@ -25,8 +26,9 @@ PERIODIC = 0.5  # share of confusable matches, and a standard deviation of it mo
 
 
 def is_periodic(features0: Features, features1: Features, candidates: Candidates) -> bool:
-    """Whether the matches of an object are confusable in both images: it may be anywhere, then, and the
-    images may have no more in common than a texture.
+    """Test whether the matches of an object are confusable in both images.
+
+    Then it may be anywhere, and the images may have no more in common than a texture.
 
     Parameters
     ----------
@@ -34,6 +36,11 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
         Of the images.
     candidates : Candidates
         The object's matches.
+
+    Returns
+    -------
+    bool
+        Whether most of them are.
     """
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:
@@ -46,7 +53,9 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     return bool(back >= least)
 
 
-def _confusable(source, matched, place, features, candidates):
+def _confusable(
+    source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
+) -> float:
     """The share of matches source -> matched for which the features of the picture that lie amid the object's
     points, `place`, hold another one that is as near.
     """
@@ -58,9 +67,9 @@ def _confusable(source, matched, place, features, candidates):
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
     close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))
-    return (close & (inside.kind == source.kind[:, None]) & as_near).any(axis=1).mean()
+    return float((close & (inside.kind == source.kind[:, None]) & as_near).any(axis=1).mean())
 
 
-def _window(features):
+def _window(features: Features) -> Floats:
     """(n,) pixels: the radius of a region."""
-    return np.sqrt(np.abs(np.linalg.det(features.frames)))
+    return np.asarray(np.sqrt(np.abs(np.linalg.det(features.frames))))

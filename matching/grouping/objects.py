@@ -12,22 +12,30 @@ What the objects leave over, and the next candidates with it, is grouped again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matching._types import Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
 from matching.grouping.graph import build_graph
 
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+
+Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
+
 
 @dataclass(frozen=True)
 class ObjectsConfig:
     """What an object is.
 
-    Attributes
+    Parameters
     ----------
     min_matches : int
         As many as the smooth map predicts a match from. Unrelated pictures have groups of 8 to 11 that agree.
@@ -45,7 +53,7 @@ class ObjectsConfig:
     rounds: int = 2
     reach: float = 25.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0)
 
 
@@ -53,7 +61,7 @@ class ObjectsConfig:
 class Groups:
     """Objects found among m correspondences.
 
-    Attributes
+    Parameters
     ----------
     labels : (m,) int64
         The object of each, 0, 1, ... by falling score; -1 for outliers.
@@ -61,16 +69,16 @@ class Groups:
         In [0, 1]: see `clustering.cluster_scores`.
     """
 
-    labels: np.ndarray
-    scores: np.ndarray
+    labels: Ints
+    scores: Floats
 
 
 def group(
     correspondences: Correspondences,
     n_listed: int,
-    config,
+    config: MatchConfig,
     n_threads: int = 1,
-    cluster=clustering.cluster_graph,
+    cluster: Cluster = clustering.cluster_graph,
 ) -> Groups:
     """Group correspondences into objects.
 
@@ -80,13 +88,21 @@ def group(
         By falling trust: the first n_listed are clustered, the rest are a pool from which matches join the
         objects, and which is clustered with what these leave over.
     n_listed : int
+        How many come before the pool.
     config : MatchConfig
+        Settings of all stages.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
     cluster : callable
         Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
+
+    Returns
+    -------
+    Groups
+        The objects.
     """
-    objects, scores = [], np.empty(0)
+    objects: list[Ints] = []
+    scores: Floats = np.empty(0)
     for _ in range(config.objects.rounds):
         rows = _left_over(correspondences, objects, n_listed, config.objects.reach)
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
@@ -101,7 +117,14 @@ def group(
     return _numbered_by_score(len(correspondences), objects, scores)
 
 
-def _find_objects(correspondences, rows, known, config, n_threads, cluster):
+def _find_objects(
+    correspondences: Correspondences,
+    rows: Ints,
+    known: list[Ints],
+    config: MatchConfig,
+    n_threads: int,
+    cluster: Cluster,
+) -> tuple[list[Ints], Floats]:
     """Parts of objects, arrays of rows, and their scores: clusters of the chosen rows and what joins them.
 
     known : objects found before, whose matches are not to be had
@@ -121,7 +144,9 @@ def _find_objects(correspondences, rows, known, config, n_threads, cluster):
     return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
 
 
-def _polish(correspondences, objects, free, known, config):
+def _polish(
+    correspondences: Correspondences, objects: list[Ints], free: Ints, known: list[Ints], config: MatchConfig
+) -> list[Ints]:
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
@@ -131,7 +156,9 @@ def _polish(correspondences, objects, free, known, config):
     return [both[k] for k in kept if k >= len(known)]
 
 
-def _merge(correspondences, parts, config, n_threads, cluster):
+def _merge(
+    correspondences: Correspondences, parts: list[Ints], config: MatchConfig, n_threads: int, cluster: Cluster
+) -> Ints:
     """(n_parts,) int: the object of each part, merged further by their affinity in the graph of their matches
     alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
     match in a dense part are all of this part, and none reaches over the gap to the next.
@@ -145,7 +172,9 @@ def _merge(correspondences, parts, config, n_threads, cluster):
     return labels[np.unique(initial, return_index=True)[1]]
 
 
-def _choose(parts, scores, labels, n_known, min_score):
+def _choose(
+    parts: list[Ints], scores: Floats, labels: Ints, n_known: int, min_score: float
+) -> tuple[list[Ints], Floats]:
     """The merged parts that are objects, arrays of rows, and their scores, means over matches.
 
     The first n_known parts are objects. Of the others, those below the largest gap of their scores go.
@@ -158,7 +187,7 @@ def _choose(parts, scores, labels, n_known, min_score):
     return [np.sort(np.concatenate([parts[k] for k in members])) for members in chosen], scores[kept]
 
 
-def _numbered_by_score(m, objects, scores):
+def _numbered_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:
     """The Groups of m correspondences: objects, arrays of rows, by falling score; ties as given."""
     order = np.argsort(-scores, kind="stable")
     labels = np.full(m, -1, np.int64)
@@ -167,7 +196,7 @@ def _numbered_by_score(m, objects, scores):
     return Groups(labels, scores[order])
 
 
-def _members(labels, least):
+def _members(labels: Ints, least: int) -> list[Ints]:
     """Arrays of the members of each cluster, the largest first; those below `least` dropped."""
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
@@ -177,23 +206,38 @@ def _members(labels, least):
     return _by_falling_size([members for members in np.split(order, starts) if len(members) >= least])
 
 
-def _by_falling_size(parts):
+def _by_falling_size(parts: list[Ints]) -> list[Ints]:
     return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
-def is_object(correspondences: Correspondences, members: np.ndarray, config: ObjectsConfig) -> bool:
-    """Whether the members, an array of rows, are enough and spread out in both pictures."""
+def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
+    """Test whether matches are enough, and spread out in both pictures.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    members : (k,) array of int
+        Rows of the matches.
+    config : ObjectsConfig
+        What an object is.
+
+    Returns
+    -------
+    bool
+        Whether they are an object.
+    """
     return len(members) >= config.min_matches and all(
         _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
     )
 
 
-def _is_wide(xy, least):
+def _is_wide(xy: Floats, least: float) -> bool:
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
-    return low > 0 and low >= least**2 * high
+    return bool(low > 0 and low >= least**2 * high)
 
 
-def _left_over(correspondences, objects, n_listed, reach):
+def _left_over(correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float) -> Ints:
     """(q,) rising rows, at most n_listed, of what is in no object and not near one in both images."""
     taken = np.zeros(len(correspondences), bool)
     for members in objects:

@@ -60,6 +60,7 @@ class SmoothMap:
     spline: Spline | None = None
 
     def __call__(self, xy: Array) -> Floats:
+        """Map points (n, 2)."""
         xy = np.asarray(xy, np.float64).reshape(-1, 2)
         mapped: Floats = apply_transform(self.base, xy)
         return mapped if self.spline is None or not len(xy) else mapped + self.spline(xy)

@@ -7,14 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from matching._types import Bytes
+
 LEAST, MOST = 9.0, 60.0  # pixels of a font
 LINE = 1.5  # height of a line, in sizes of the font
 
 
-def add_caption(canvas: np.ndarray, lines: Sequence[str], size: float) -> np.ndarray:
-    """(h + caption, w, 3) uint8: a drawing with lines of text below it; the drawing itself without lines.
+def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
+    """Add lines of text below a drawing.
 
-    The font has `size` pixels, or less where a line would be too wide for the drawing.
+    Parameters
+    ----------
+    canvas : (h, w, 3) uint8
+        The drawing.
+    lines : sequence of str
+        The text.
+    size : float
+        Of the font, pixels; it is smaller if a line would be too wide for the drawing.
+
+    Returns
+    -------
+    (h + caption, w, 3) uint8
+        Both; the drawing itself if there are no lines.
     """
     if not lines:
         return canvas

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
+from matching._types import Bytes, Floats
+
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
@@ -17,7 +19,20 @@ MARGIN = 0.05  # of an object's size around its outline, which goes through the 
 
 
 def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) -> Iterator[tuple[str, bytes]]:
-    """File name and content of each object's two cut-outs, objectK-crop0.png and objectK-crop1.png."""
+    """Cut each object out of both pictures.
+
+    Parameters
+    ----------
+    pictures : sequence of Picture
+        The two pictures.
+    objects : sequence of MatchedObject
+        The objects.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of a file: objectK-crop0.png, objectK-crop1.png.
+    """
     for found in objects:
         for k, (picture, outline) in enumerate(zip(pictures, (found.outline0, found.outline1), strict=True)):
             buffer = io.BytesIO()
@@ -25,9 +40,20 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
             yield f"object{found.id}-crop{k}.png", buffer.getvalue()
 
 
-def cut_out(picture: Picture, outline: np.ndarray) -> np.ndarray:
-    """The upright rectangle around an outline (k, 2) and a margin, as far as the picture goes: (h, w, 3)
-    uint8, or (h, w, 4) with an alpha channel where the picture is transparent anywhere.
+def cut_out(picture: Picture, outline: Floats) -> Bytes:
+    """Cut out the upright rectangle around an outline and a margin, as far as the picture goes.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    outline : (k, 2) float64
+        Pixels.
+
+    Returns
+    -------
+    (h, w, 3) or (h, w, 4) uint8
+        With an alpha channel if the picture is transparent anywhere.
     """
     low, high = outline.min(axis=0), outline.max(axis=0)
     margin = MARGIN * (high - low).max() + 1

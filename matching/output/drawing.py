@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import colorsys
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching import _opencv
+from matching._types import Bytes, Floats, Ints
 from matching.output.captions import add_caption
 from matching.output.labels import place_labels
 from matching.output.words import NOTHING, stem_of, told_things
+
+if TYPE_CHECKING:
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
+
+Colour = tuple[int, int, int]
 
 # Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
 COLOURS = (
@@ -38,27 +47,39 @@ FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: t
 DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
 
 
-def draw_matches(picture0, picture1, result):
-    """(h, w, 3) uint8: the two pictures side by side; outlines, a dot for every match, some lines across.
+def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> Bytes:
+    """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
 
     The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
-    than CANVAS_SIDE, and smaller otherwise; what lies outside all objects is dimmed, and transparent areas
+    than CANVAS_SIDE, and smaller otherwise. What lies outside all objects is dimmed, and transparent areas
     are a checkerboard. All matches of an object have a dot in its colour in both pictures; lines join at most
     LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches can still be read. A dashed
-    line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below says
-    where there is no object, and what stands in several places.
+    line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below
+    says if there is no object, and names the things found in several places.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    result : MatchResult
+        What they have in common.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (_reduced(p.displayed, factor) for p in (picture0, picture1))
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
-    places = (lambda xy: _zoomed(xy, zoom0)), (lambda xy: _zoomed(xy, zoom1) + shift)
-    drawn = [place(xy) for place, xy in zip(places, (result.xy0, result.xy1), strict=True)]
+    drawn = _zoomed(result.xy0, zoom0), _zoomed(result.xy1, zoom1) + shift
     outlines = (
-        [(found.id, places[0](found.outline0)) for found in result.objects],
-        [(found.id, places[1](found.outline1)) for found in result.objects],
+        [(found.id, _zoomed(found.outline0, zoom0)) for found in result.objects],
+        [(found.id, _zoomed(found.outline1, zoom1) + shift) for found in result.objects],
     )
-    frames = [_zoomed(found.frame1, zoom1) for found in result.objects if has_frame(found)]
-    bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *frames]
+    framed = [(found.id, frame_to_draw(found)) for found in result.objects]
+    frames = [(number, _zoomed(frame, zoom1)) for number, frame in framed if frame is not None]
+    bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
     # drawing sizes for a 960 pixel picture
     unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
@@ -68,9 +89,8 @@ def draw_matches(picture0, picture1, result):
             for point in xy[result.cluster == found.id]:
                 _opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
     panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
-    for found in result.objects:
-        if has_frame(found):
-            draw_frame(panel1, _zoomed(found.frame1, zoom1), colour(found.id), unit)
+    for number, frame in frames:
+        draw_frame(panel1, frame, colour(number), unit)
     for side in outlines:
         for number, outline in side:
             _opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
@@ -83,13 +103,37 @@ def draw_matches(picture0, picture1, result):
     return add_caption(canvas, caption, 26 * unit)
 
 
-def has_frame(found) -> bool:
-    """Whether the frame of picture 0 is drawn for an object: it covers enough of picture 0."""
-    return found.frame1 is not None and found.motion is not None and found.motion.share >= FRAME_SHARE
+def frame_to_draw(found: MatchedObject) -> Floats | None:
+    """Return the frame of picture 0 in picture 1 if the object covers enough of picture 0.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    (4, 2) float64 or None
+        The frame's corners, None if it is not to be drawn.
+    """
+    covers = found.motion is not None and found.motion.share >= FRAME_SHARE
+    return found.frame1 if covers else None
 
 
-def draw_frame(canvas, corners, tint, unit):
-    """Draw a dashed polygon (k, 2) into (h, w, 3) uint8, in place; `unit` is the scale of the drawing."""
+def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> None:
+    """Draw a dashed polygon, in place.
+
+    Parameters
+    ----------
+    canvas : (h, w, 3) uint8
+        The drawing.
+    corners : (k, 2) float64
+        Pixels.
+    tint : tuple of int
+        RGB.
+    unit : float
+        Scale of the drawing.
+    """
     thickness = max(round(2 * unit), 1)
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         length = float(np.linalg.norm(end - start))
@@ -101,7 +145,13 @@ def draw_frame(canvas, corners, tint, unit):
                 _opencv.draw_line(canvas, a, b, ink, width)
 
 
-def _draw_labels(canvas, outlines, low, high, scale):
+def _draw_labels(
+    canvas: Bytes,
+    outlines: Sequence[tuple[int, Floats]],
+    low: tuple[float, float],
+    high: tuple[float, float],
+    scale: float,
+) -> None:
     """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
     texts = [str(number) for number, _ in order]
@@ -113,11 +163,23 @@ def _draw_labels(canvas, outlines, low, high, scale):
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
-    """The factor, at most 1, by which two pictures are made smaller so that their drawing stays in bounds.
+    """The factor by which two pictures are made smaller so that their drawing stays in bounds.
 
     The drawing has the larger height and both widths, so pictures of very different shapes need far more
     pixels together than they have.
 
+    Parameters
+    ----------
+    shape0, shape1 : tuple of int
+        Height and width of either picture.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Examples
+    --------
     >>> canvas_factor((480, 640), (480, 640))
     1.0
     >>> round(canvas_factor((375, 40_000), (40_000, 375)), 2)
@@ -128,17 +190,40 @@ def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
 
 
-def colour(number):
-    """RGB of the object with this number: COLOURS, then hues that are far from those just before."""
+def colour(number: int) -> Colour:
+    """The colour of an object: first COLOURS, then hues that are far from those just before.
+
+    Parameters
+    ----------
+    number : int
+        Of the object.
+
+    Returns
+    -------
+    tuple of int
+        RGB.
+    """
     if number < len(COLOURS):
         return COLOURS[number]
     hue = (0.12 + number * GOLDEN) % 1
-    return tuple(round(255 * c) for c in colorsys.hsv_to_rgb(hue, 0.55 + 0.4 * (number % 2), 0.95))
+    red, green, blue = colorsys.hsv_to_rgb(hue, 0.55 + 0.4 * (number % 2), 0.95)
+    return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def spread(xy, most):
-    """Indices of at most `most` points that are far from each other: each next one is the farthest from
-    those before.
+def spread(xy: Floats, most: int) -> Ints:
+    """Choose points far from each other: each next one is the farthest from those before.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Points.
+    most : int
+        Points to choose at most.
+
+    Returns
+    -------
+    (k,) int64
+        Their rows.
     """
     if len(xy) <= most:
         return np.arange(len(xy))
@@ -150,14 +235,27 @@ def spread(xy, most):
     return np.array(chosen)
 
 
-def faded(rgb, strength=FADE):
-    """(h, w, 3) uint8: half way to grey, then `strength` of the way to mid grey."""
+def faded(rgb: Bytes, strength: float = FADE) -> Bytes:
+    """Fade a picture: half way to grey, then `strength` of the way to mid grey.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    strength : float
+        In [0, 1].
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The faded picture.
+    """
     keep = (1 - strength) / 2
     return _opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas, result, drawn, thickness):
-    """Draw lines across, half transparent, in place and in strips: a copy of a large canvas takes room."""
+def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats], thickness: int) -> None:
+    """Draw half-transparent lines across, in place, strip by strip: a copy of a large canvas needs memory."""
     xy0, xy1 = drawn
     lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _lined(result, found)]
     for top in range(0, len(canvas), STRIP):
@@ -168,12 +266,12 @@ def _draw_lines(canvas, result, drawn, thickness):
         strip[:] = _opencv.blend(strip, lined, LINE_STRENGTH)
 
 
-def _lined(result, found):
+def _lined(result: MatchResult, found: MatchedObject) -> Ints:
     own = np.flatnonzero(result.cluster == found.id)
     return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 
 
-def _reduced(rgb, factor):
+def _reduced(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
     """A picture made smaller by a factor, and the zoom (2,) that this was in x and y."""
     if factor == 1:
         return rgb, np.ones(2)
@@ -181,18 +279,33 @@ def _reduced(rgb, factor):
     return _opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
 
 
-def _zoomed(xy, zoom):
+def _zoomed(xy: Floats, zoom: Floats) -> Floats:
     """Pixels of a picture as pixels of the smaller one; exactly the same where it is no smaller."""
     return xy if (zoom == 1).all() else (xy + 0.5) * zoom - 0.5
 
 
-def _margin(width):
+def _margin(width: int) -> int:
     """Pixels between two pictures that are `width` wide together."""
     return max(width, 100) // 100
 
 
-def highlighted(rgb, outlines: Iterable[np.ndarray], strength: float = FADE):
-    """(h, w, 3) uint8: a picture that is faded outside the outlines (k, 2)."""
+def highlighted(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
+    """Fade a picture outside some outlines.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    outlines : iterable of (k, 2) float64
+        Polygons that are not faded inside.
+    strength : float
+        As of `faded`.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The picture.
+    """
     outlines = list(outlines)
     shown = faded(rgb, strength)
     if outlines:
@@ -201,7 +314,9 @@ def highlighted(rgb, outlines: Iterable[np.ndarray], strength: float = FADE):
     return shown
 
 
-def _side_by_side(pictures, shift, outlines):
+def _side_by_side(
+    pictures: tuple[Bytes, Bytes], shift: int, outlines: tuple[Sequence[Floats], Sequence[Floats]]
+) -> Bytes:
     """A canvas with both pictures, faded outside their outlines, the second `shift` pixels to the right."""
     rgb0, rgb1 = pictures
     canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)

@@ -1,4 +1,4 @@
-"""What the result files hold. They are complete or not there at all: written beside, then renamed."""
+"""The content of the result files. A file is complete or not there at all: written beside, then renamed."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import io
 import math
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -24,7 +24,10 @@ from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 
 if TYPE_CHECKING:
+    from matching._types import Bytes
     from matching.config import MatchConfig
+    from matching.objects.deformation import Deformation
+    from matching.objects.frames import Motion
     from matching.pictures.images import Picture
     from matching.result import MatchResult
 
@@ -34,8 +37,40 @@ COORDINATES = (
 )
 
 
-def make_folder(path):
-    """The folder for the results, made if missing. Raises InputError if it can't be made or written."""
+class _NamedImage(Protocol):
+    """What is written of a picture: a Picture, or the name of one that was not read."""
+
+    @property
+    def path(self) -> PurePath | str | None:
+        """Its file, None if it has none."""
+
+    @property
+    def width(self) -> int | None:
+        """Pixels, None if not known."""
+
+    @property
+    def height(self) -> int | None:
+        """Pixels, None if not known."""
+
+
+def make_folder(path: str | Path) -> Path:
+    """Make the folder for the results if it is missing, and check that it can be written.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        It can't be made or written.
+    """
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -48,8 +83,21 @@ def make_folder(path):
 
 
 def file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
-    """The names of the files that `write_results` writes, those of single objects aside: see FILES of
-    `matching.output.warping`.
+    """The names of the files that `write_results` writes.
+
+    Those of single objects are not among them: see FILES of `matching.output.warping`.
+
+    Parameters
+    ----------
+    figure, html : bool
+        As of `write_results`.
+    exports : tuple of str
+        As of `write_results`.
+
+    Returns
+    -------
+    set of str
+        The names.
     """
     from matching.output.exchange import FILES
 
@@ -72,14 +120,20 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a run into a folder, made if missing: all files, or none where it fails.
+    """Write the results of a run into a folder, made if missing: all files, or none if it fails.
 
     What an earlier run left there is replaced or removed, as long as nobody has changed it.
 
     Parameters
     ----------
     folder : Path
-    pictures, result, config : of the run
+        The folder.
+    pictures : sequence of Picture
+        The two pictures.
+    result : MatchResult
+        What they have in common.
+    config : MatchConfig or None
+        The settings, None if they are not known.
     figure : bool
         Whether to draw matches.png.
     warp : bool
@@ -88,10 +142,13 @@ def write_results(
         Whether to cut each object out of both pictures.
     html : bool
         Whether to write the report matches.html.
-    exports : of `matching.output.exchange.FORMATS`
-    inputs : absolute paths of the pictures, by which `matching.output.folders.folder_for` knows the
-        folder again
-    others : further files, name -> content
+    exports : tuple of str
+        Further formats, of `matching.output.exchange.FORMATS`.
+    inputs : sequence of str, optional
+        Absolute paths of the pictures, by which `matching.output.folders.folder_for` recognizes the
+        folder in a later run.
+    others : mapping, optional
+        Further files, their names and contents.
 
     Raises
     ------
@@ -100,14 +157,16 @@ def write_results(
     """
     deformations = _deformations(result) if warp else {}
 
-    def files():
+    picture0, picture1 = pictures
+
+    def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", npz_bytes(result)
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
-            yield "matches.png", _opencv.encode_png(draw_matches(*pictures, result), overwrite=True)
+            yield "matches.png", _opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
         warps = {}
-        for number, drawings in _warps(pictures, result, deformations):
+        for number, drawings in _warps(picture0, picture1, result, deformations):
             if html:
                 from matching.output.html.pair import embedded_warps
 
@@ -123,7 +182,7 @@ def write_results(
             text = pair_report(pictures, result, warps)
             yield "matches.html", text.encode("utf-8", "backslashreplace")
 
-    def manifest(digests):
+    def manifest(digests: dict[str, Any]) -> bytes:
         told = summary(pictures, result, config, deformations)
         told |= {} if inputs is None else {"inputs": list(inputs)}
         return manifest_bytes(told, digests)
@@ -132,35 +191,65 @@ def write_results(
 
 
 def manifest_bytes(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
-    """The content of matches.json: what is told, then the files, and the parameters last."""
+    """The content of matches.json: what is told, then the files, and the parameters last.
+
+    Parameters
+    ----------
+    told : mapping
+        As of `summary`.
+    digests : mapping of str
+        SHA-256 of the other files.
+
+    Returns
+    -------
+    bytes
+        The content.
+    """
     others = {name: entry for name, entry in told.items() if name != "parameters"}
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
 
-def _warps(pictures, result, deformations):
-    """Number and drawings of one object after another: all together they are large."""
+def _warps(
+    picture0: Picture, picture1: Picture, result: MatchResult, deformations: Mapping[int, Deformation]
+) -> Iterator[tuple[int, dict[str, Bytes]]]:
+    """Number and drawings of one object after another: all together need much memory."""
     for number, deformation in deformations.items():
         from matching.output.warping import draw_object
 
         found = next(found for found in result.objects if found.id == number)
-        yield number, draw_object(*pictures, result, found, deformation)
+        yield number, draw_object(picture0, picture1, result, found, deformation)
 
 
-def _exported(pictures, result, exports):
+def _exported(
+    pictures: Sequence[Picture], result: MatchResult, exports: tuple[str, ...]
+) -> Iterator[tuple[str, bytes]]:
     for name in exports:
         from matching.output.exchange import exported
 
         yield from exported(name, pictures, result).items()
 
 
-def _deformations(result):
+def _deformations(result: MatchResult) -> dict[int, Deformation]:
     from matching.objects.deformation import object_deformation
 
     return {found.id: object_deformation(result, found.id) for found in result.objects}
 
 
-def write_whole(path, data):
-    """Write bytes to `path` so that it never holds a part of them."""
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it never holds a part of the content.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    InputError
+        It can't be written.
+    """
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         try:
@@ -174,8 +263,19 @@ def write_whole(path, data):
         raise InputError(f"{path}: can't be written ({error.strerror})") from None
 
 
-def npz_bytes(result):
-    """The content of matches.npz; equal results give equal bytes (no time stamps)."""
+def npz_bytes(result: MatchResult) -> bytes:
+    """The content of matches.npz; equal results give equal bytes (no time stamps).
+
+    Parameters
+    ----------
+    result : MatchResult
+        The matches.
+
+    Returns
+    -------
+    bytes
+        The content.
+    """
     arrays = {
         "xy0": result.xy0.astype(np.float64),
         "xy1": result.xy1.astype(np.float64),
@@ -195,10 +295,29 @@ def npz_bytes(result):
     return buffer.getvalue()
 
 
-def summary(pictures, result, config, deformations=None):
-    """What matches.json holds, as a dictionary, settings last.
+def summary(
+    pictures: Sequence[_NamedImage],
+    result: MatchResult,
+    config: MatchConfig | None,
+    deformations: Mapping[int, Deformation] | None = None,
+) -> dict[str, Any]:
+    """The content of matches.json but for the list of files, settings last.
 
-    deformations : object's id -> Deformation, told where given
+    Parameters
+    ----------
+    pictures : sequence of Picture, or of their names and sizes
+        The two pictures.
+    result : MatchResult
+        What they have in common.
+    config : MatchConfig or None
+        The settings, None if they are not known.
+    deformations : mapping of int to Deformation, optional
+        Of objects, by their ids; included if given.
+
+    Returns
+    -------
+    dict
+        What JSON can represent.
     """
     return {
         "version": __version__,
@@ -242,7 +361,7 @@ def summary(pictures, result, config, deformations=None):
     }
 
 
-def _motion_summary(motion):
+def _motion_summary(motion: Motion | None) -> dict[str, Any] | None:
     if motion is None:
         return None
     return {
@@ -256,7 +375,7 @@ def _motion_summary(motion):
     }
 
 
-def _deformation_summary(deformation):
+def _deformation_summary(deformation: Deformation | None) -> dict[str, Any]:
     if deformation is None:
         return {}
     return {

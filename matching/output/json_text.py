@@ -1,14 +1,29 @@
-"""JSON that a person can read too: an entry a line, and all numbers of an outline or a matrix on one line."""
+"""JSON that is easy to read: one entry a line, and all numbers of an outline or a matrix on one line."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """The text of anything that JSON knows; lists that hold no objects stand on one line.
+    """Format a value as JSON, with every list that holds no objects on one line.
 
+    Parameters
+    ----------
+    value : object
+        Anything that JSON can represent.
+    depth : int
+        Spaces of indentation of the lines after the first.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
     >>> print(json_text({"id": 0, "outline": [[1, 2], [3, 4]], "of": [{"a": None}]}))
     {
      "id": 0,
@@ -28,6 +43,6 @@ def json_text(value: Any, depth: int = 0) -> str:
     return json.dumps(value)
 
 
-def _block(start, entries, end, depth):
+def _block(start: str, entries: Sequence[str], end: str, depth: int) -> str:
     rim = "\n" + " " * depth
     return start + ",".join(f"{rim} {entry}" for entry in entries) + rim + end

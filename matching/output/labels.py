@@ -1,32 +1,40 @@
-"""Where labels go: beside or on what they name, inside the picture, and never on each other."""
+"""Places for labels: beside or on the objects that they name, inside the picture, without overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-ROOMY = 4.0  # an object this many times as large as its label holds it; others have it beside them
-RINGS = 24  # around its first place that a label may move to, a label's size apart
+from matching._types import Floats
+
+ROOMY = 4.0  # an object at least this many times as large as its label has it inside, a smaller one beside it
+RINGS = 24  # rings around the preferred place in which a label may be placed, a label's size apart
 AIR = 2.0  # pixels between labels
 
 
 def place_labels(
-    outlines: Sequence[np.ndarray], sizes: Sequence[tuple[float, float]], low: Sequence[float],
+    outlines: Sequence[Floats], sizes: Sequence[tuple[float, float]], low: Sequence[float],
     high: Sequence[float],
-) -> list[np.ndarray | None]:  # fmt: skip
-    """The centre (2,) of each label, None where there is no room left.
+) -> list[Floats | None]:  # fmt: skip
+    """Choose places for labels.
 
     Parameters
     ----------
-    outlines : sequence of (k, 2)
-        What the labels name; earlier ones choose first.
-    sizes : sequence of (width, height)
-    low, high : (2,)
+    outlines : sequence of (k, 2) float64
+        The objects that the labels name; earlier ones choose first.
+    sizes : sequence of tuple
+        Width and height of each label.
+    low, high : (2,) sequence of float
         Top-left and bottom-right corner of the picture.
+
+    Returns
+    -------
+    list of (2,) float64
+        The centre of each label, None if there is no room left for it.
     """
-    placed: list[tuple[np.ndarray, np.ndarray]] = []
-    centres: list[np.ndarray | None] = []
+    placed: list[tuple[Floats, Floats]] = []
+    centres: list[Floats | None] = []
     for outline, size in zip(outlines, sizes, strict=True):
         half = np.array(size) / 2
         inside = np.array(low) + half, np.array(high) - half
@@ -39,11 +47,11 @@ def place_labels(
     return centres
 
 
-def _is_free(centre, half, placed):
+def _is_free(centre: Floats, half: Floats, placed: Sequence[tuple[Floats, Floats]]) -> bool:
     return all((np.abs(centre - other) >= half + own + AIR).any() for other, own in placed)
 
 
-def _places(outline, half):
+def _places(outline: Floats, half: Floats) -> Iterator[Floats]:
     """Centres of a label, the best first."""
     low, high = outline.min(axis=0), outline.max(axis=0)
     middle = (low + high) / 2

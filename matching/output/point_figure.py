@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from matching._types import Floats
 from matching.output.drawing import colour
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from matching.result import MatchResult
 
 MARKERS = "osD^vP*Xp"  # one after another, so that neighbours in number differ in shape, too
 OUTLIER = "#a0a0a0"
-LEGEND = {"ncols": 6, "frameon": False, "fontsize": "small"}
+LEGEND: dict[str, Any] = {"ncols": 6, "frameon": False, "fontsize": "small"}
 PANEL = 6  # inches that an image is wide in the figure
 LISTED = 24  # groups in the legend
 MARGIN = 0.04  # of the range of the points, around them where the size of the image is not known
@@ -25,13 +28,21 @@ def draw_points(
     names: tuple[str, str] = ("image 0", "image 1"),
     sizes: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> bytes:
-    """A PNG file: the matched points of both images side by side, outliers in grey.
+    """Draw the matched points of both images side by side, outliers in grey.
 
     Parameters
     ----------
     result : MatchResult
-    names : titles of the two panels
-    sizes : ((height0, width0), (height1, width1)), or None: as large as the points need
+        The matches.
+    names : tuple of str
+        Titles of the two panels.
+    sizes : tuple, optional
+        Height and width of both images; by default they are as large as the points need.
+
+    Returns
+    -------
+    bytes
+        A PNG file.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -67,28 +78,30 @@ def draw_points(
     return buffer.getvalue()
 
 
-def _draw_panel(axes, xy, result):
+def _draw_panel(axes: Axes, xy: Floats, result: MatchResult) -> None:
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # of a marker, in points squared
     if outliers.any():
-        told = _told("outliers", outliers.sum())
-        axes.scatter(*xy[outliers].T, s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
+        told = _told("outliers", int(outliers.sum()))
+        axes.scatter(xy[outliers, 0], xy[outliers, 1], s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
     for found in result.objects:
         own = xy[result.cluster == found.id]
         marker, tint = MARKERS[found.id % len(MARKERS)], np.array(colour(found.id)) / 255
         label = _told(f"object {found.id}", len(own)) if found.id < LISTED else None
-        axes.scatter(*own.T, s=area, color=tint, marker=marker, lw=0.4, ec="#303030", label=label)
+        axes.scatter(
+            own[:, 0], own[:, 1], s=area, color=tint, marker=marker, lw=0.4, ec="#303030", label=label
+        )
     for found in result.objects:
         middle = np.median(xy[result.cluster == found.id], axis=0)
         box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": "#303030", "lw": 0.6, "alpha": 0.85}
         axes.annotate(str(found.id), middle, ha="center", va="center", fontsize="small", bbox=box)
 
 
-def _told(name, n):
+def _told(name: str, n: int) -> str:
     return f"{name}: {n} match{'es' if n != 1 else ''}"
 
 
-def _limits(xy, size):
+def _limits(xy: Floats, size: tuple[int, int] | None) -> tuple[float, float, float, float]:
     """left, right, top, bottom; the image begins half a pixel before the centre of its first one."""
     if size is not None:
         return -0.5, size[1] - 0.5, -0.5, size[0] - 0.5

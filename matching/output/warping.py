@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from matching import _opencv
-from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, colour, faded, highlighted, spread
+from matching._types import Array, Bools, Bytes, Floats, Ints
+from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, Colour, colour, faded, highlighted, spread
+
+if TYPE_CHECKING:
+    from matching.objects.deformation import Deformation, SmoothMap
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time
@@ -21,20 +30,54 @@ FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
 SQUARES = 6  # of the checkerboard along the longer side of an object
 
 
-def draw_object(picture0, picture1, result, found, deformation):
-    """The pictures of one object, file name -> (h, w, 3) uint8.
+def draw_object(
+    picture0: Picture, picture1: Picture, result: MatchResult, found: MatchedObject, deformation: Deformation
+) -> dict[str, Bytes]:
+    """Draw one object: its matches, and the object warped from either picture onto the other.
 
-    objectK-picks: the object cut out of both pictures, with matches spread over it, numbered.
-    objectK-warp01: it in image 1; in its place the object of image 0, warped by the smooth deformation; and
-    both in turn, as a checkerboard. objectK-warp10: the same from image 1 to image 0.
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    result : MatchResult
+        What they have in common.
+    found : MatchedObject
+        The object.
+    deformation : Deformation
+        Of the object.
+
+    Returns
+    -------
+    dict of str to (h, w, 3) uint8
+        File name without extension, and drawing. objectK-picks: the object cut out of both pictures, with
+        matches spread over it, numbered. objectK-warp01: the object in picture 1; in its place the object of
+        picture 0, warped by the smooth deformation; and both in turn, as a checkerboard. objectK-warp10: the
+        same from picture 1 to picture 0.
     """
     name = f"object{found.id}"
     picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
     return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
 
 
-def draw_warps(picture0, picture1, found, deformation):
-    """Those of `draw_object` that show the object warped, objectK-warp01 and objectK-warp10."""
+def draw_warps(
+    picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
+) -> dict[str, Bytes]:
+    """Draw one object warped from either picture onto the other.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    found : MatchedObject
+        The object.
+    deformation : Deformation
+        Of the object.
+
+    Returns
+    -------
+    dict of str to (h, w, 3) uint8
+        Those of `draw_object` that are named objectK-warp01 and objectK-warp10.
+    """
     name, tint = f"object{found.id}", colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
@@ -43,8 +86,23 @@ def draw_warps(picture0, picture1, found, deformation):
     }
 
 
-def draw_picks(rgb0, rgb1, result, found):
-    """(h, w, 3) uint8: the object cut out of both pictures side by side, at equal heights."""
+def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:
+    """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
+
+    Parameters
+    ----------
+    rgb0, rgb1 : (h, w, 3) uint8
+        The pictures.
+    result : MatchResult
+        What they have in common.
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing.
+    """
     own = np.flatnonzero(result.cluster == found.id)
     picked = own[spread(result.xy0[own], PICKS)]
     outlines = found.outline0, found.outline1
@@ -67,12 +125,25 @@ def draw_picks(rgb0, rgb1, result, found):
     return _row(panels)
 
 
-def draw_warp(source, target, to_source, outline, tint):
-    """(h, w, 3) uint8, three panels: the object in `target`; the one of `source` in its place, warped; both
-    as a checkerboard.
+def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
+    """Draw an object of one picture warped onto another.
 
-    source, target : (h, w, 3) uint8; to_source : SmoothMap, pixels of the target to those of the source;
-    outline : (k, 2) of the object in the target
+    Parameters
+    ----------
+    source, target : (h, w, 3) uint8
+        The pictures.
+    to_source : SmoothMap
+        From pixels of the target to those of the source.
+    outline : (k, 2) float64
+        Of the object in the target.
+    tint : tuple of int
+        RGB of the outline.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        Three panels: the object in `target`; the object of `source` in its place, warped; and both as a
+        checkerboard.
     """
     corner, cut = _cut_out(target, outline)
     plain, zoom = _enlarged(cut)
@@ -92,17 +163,34 @@ def draw_warp(source, target, to_source, outline, tint):
     return _row(panels)
 
 
-def warp_object(source, to_source, outline, corner, shape):
-    """The object of one picture as it lies in the other.
+def warp_object(
+    source: Bytes,
+    to_source: Callable[[Floats], Floats],
+    outline: Floats,
+    corner: Array,
+    shape: tuple[int, int],
+) -> tuple[Bytes, Bools]:
+    """Warp an object of one picture to where it lies in the other.
 
-    source : (h, w, 3) uint8; to_source : SmoothMap from pixels of the other picture to those of the source;
-    outline : (k, 2) of the object in the other picture; corner, shape : the part of it that is wanted,
-    top-left pixel (x, y) and (height, width)
+    Parameters
+    ----------
+    source : (h, w, 3) uint8
+        The picture that it is taken from.
+    to_source : callable
+        Maps pixels (n, 2) of the other picture to those of the source, as a SmoothMap does.
+    outline : (k, 2) float64
+        Of the object in the other picture.
+    corner : (2,) array
+        Top-left pixel (x, y) of the part of the other picture that is wanted.
+    shape : tuple of int
+        Height and width of that part.
 
     Returns
     -------
-    warped : (height, width, 3) uint8, cubic interpolation, made coarser first where the source is finer
-    inside : (height, width) bool, inside the outline and in the source
+    warped : (height, width, 3) uint8
+        The source at the places of that part, interpolated cubically; made coarser first where it is finer.
+    inside : (height, width) bool
+        What is inside the outline and in the source.
     """
     places = _places(to_source, corner, shape)
     inside = _opencv.fill_polygons(shape, [outline - corner])
@@ -124,7 +212,7 @@ def warp_object(source, to_source, outline, corner, shape):
     return warped, inside
 
 
-def _around(source, xy):
+def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
     """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
     that part: OpenCV takes no picture of more than 32,766 pixels a side.
     """
@@ -134,7 +222,9 @@ def _around(source, xy):
     return low, source[low[1] : high[1], low[0] : high[0]]
 
 
-def _places(to_source, corner, shape):
+def _places(
+    to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
+) -> Callable[[Ints], Floats]:
     """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
     values on a grid.
     """
@@ -147,14 +237,14 @@ def _places(to_source, corner, shape):
     return lambda rows: np.stack([spline(rows, np.arange(width)) for spline in splines], axis=-1)
 
 
-def _magnification(to_source, outline):
+def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
     """Pixels of the source a pixel of the target, in the middle of an object."""
     middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
     centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
     return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
 
 
-def _cut_out(rgb, outline):
+def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
     """The top-left pixel (x, y) of the part of a picture around an object, and that part."""
     low, high = outline.min(axis=0), outline.max(axis=0)
     margin = MARGIN * (high - low).max() + 8
@@ -164,32 +254,33 @@ def _cut_out(rgb, outline):
     return start, rgb[start[1] : stop[1], start[0] : stop[0]]
 
 
-def _zoomed(xy, corner, zoom):
+def _zoomed(xy: Floats, corner: Array, zoom: Floats) -> Floats:
     """Pixels of a picture as pixels of a part of it that is enlarged."""
     return (xy - corner + 0.5) * zoom - 0.5
 
 
-def _enlarged(cut):
+def _enlarged(cut: Bytes) -> tuple[Bytes, Floats]:
     """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
     size = max(cut.shape[:2])
     panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
     return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
 
 
-def _checkerboard(outline, shape):
+def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
     side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
     low = outline.min(axis=0)
     x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
-    return (x[None, :] + y[:, None]) % 2 == 0
+    board: Bools = (x[None, :] + y[:, None]) % 2 == 0
+    return board
 
 
-def _draw_outline(panel, outline, tint):
+def _draw_outline(panel: Bytes, outline: Floats, tint: Colour) -> None:
     unit = max(len(panel) / 960, 0.5)
     _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
     _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
 
 
-def _row(panels):
+def _row(panels: Sequence[Bytes]) -> Bytes:
     """Panels of one height side by side, with a white gap."""
     gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
     row = [part for panel in panels for part in (panel, gap)][:-1]

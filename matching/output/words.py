@@ -1,6 +1,4 @@
-"""What a result says to a person: the columns of a table, an object a line, and things that stand in several
-places.
-"""
+"""Results in words: the columns of a table, one line an object, and the things found in several places."""
 
 from __future__ import annotations
 
@@ -23,13 +21,19 @@ NOTHING = "no common object"
 
 
 def table(result: MatchResult, name: str = "picture 0") -> str:
-    """The objects, one a line, and what stands in several places.
+    """Format the objects as a table, one line each, and the things found in several places.
 
     Parameters
     ----------
     result : MatchResult
+        The objects.
     name : str
         Of picture 0, without its extension.
+
+    Returns
+    -------
+    str
+        Lines of text.
     """
     if not result.objects:
         return NOTHING
@@ -38,8 +42,19 @@ def table(result: MatchResult, name: str = "picture 0") -> str:
 
 
 def object_cells(found: MatchedObject) -> tuple[str, ...]:
-    """What the table says of an object, a text for each column of HEADER: place and size are those of its
-    outline in picture 1, `seen` is the share of picture 0 that it covers.
+    """The table's cells for an object.
+
+    Place and size are those of its outline in picture 1; `seen` is the share of picture 0 that it covers.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    tuple of str
+        A text for each column of HEADER.
     """
     error = f"{found.transform_error:.1f} px"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence,
@@ -47,7 +62,18 @@ def object_cells(found: MatchedObject) -> tuple[str, ...]:
 
 
 def place_cells(found: MatchedObject) -> tuple[str, ...]:
-    """Place, size, turn, scale and share seen of an object, as texts."""
+    """Place, size, turn, scale and share seen of an object.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    tuple of str
+        Five texts; `UNKNOWN` for what is not known.
+    """
     if not len(found.outline1):
         return (UNKNOWN,) * 5
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
@@ -60,10 +86,21 @@ def place_cells(found: MatchedObject) -> tuple[str, ...]:
 
 
 def repeats_table(result: MatchResult) -> str:
-    """What one picture shows more than once, a thing a line."""
+    """Format what one picture shows more than once as a table, one line a thing.
+
+    Parameters
+    ----------
+    result : MatchResult
+        Of a picture matched with itself.
+
+    Returns
+    -------
+    str
+        Lines of text.
+    """
     if not result.things:
         return "nothing stands there twice"
-    rows = [("thing", "places", "objects", "matches", "")]
+    rows: list[tuple[str, ...]] = [("thing", "places", "objects", "matches", "")]
     for thing in result.things:
         matches = sum(o.n_matches for o in result.objects if o.thing == thing.number)
         counts = thing.number, len(thing.places), len(thing.objects), matches
@@ -72,8 +109,20 @@ def repeats_table(result: MatchResult) -> str:
 
 
 def turn_text(motion: Motion) -> str:
-    """The turn in whole degrees, and whether it is mirrored.
+    """The turn in whole degrees, and whether the object is mirrored.
 
+    Parameters
+    ----------
+    motion : Motion
+        Of an object.
+
+    Returns
+    -------
+    str
+        Such as "12° cw".
+
+    Examples
+    --------
     >>> from types import SimpleNamespace
     >>> turn_text(SimpleNamespace(turn=-12.3, mirrored=False))
     '12° ccw'
@@ -88,8 +137,20 @@ def turn_text(motion: Motion) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percent, "<1%" for less than one.
+    """Format a share in whole percent, "<1%" for less than one.
 
+    Parameters
+    ----------
+    share : float
+        In [0, 1].
+
+    Returns
+    -------
+    str
+        Such as "83%".
+
+    Examples
+    --------
     >>> percent(0.826), percent(0.002)
     ('83%', '<1%')
     """
@@ -97,10 +158,26 @@ def percent(share: float) -> str:
 
 
 def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
-    """A line for each thing that stands in several places: its name, how many, and which objects they are.
+    """Describe the things found in several places.
 
-    Where there is one thing, it is called as picture 0 is.
+    If all objects show one thing, it has the name of picture 0.
 
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        All objects.
+    name : str
+        Of picture 0, without its extension.
+    things : sequence of Thing
+        Their things, if known.
+
+    Returns
+    -------
+    list of str
+        A line for each such thing: its name, the number of places, and its objects.
+
+    Examples
+    --------
     >>> from types import SimpleNamespace
     >>> told_things([SimpleNamespace(id=0, thing=0), SimpleNamespace(id=1, thing=0)], "nesquik")
     ['nesquik: 2 places (objects 0, 1)']
@@ -118,7 +195,18 @@ def told_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Th
 
 
 def told(result: MatchResult) -> str:
-    """What was found, in a few words."""
+    """Describe in a few words what was found.
+
+    Parameters
+    ----------
+    result : MatchResult
+        What was found.
+
+    Returns
+    -------
+    str
+        The numbers of objects, matches and candidates.
+    """
     n = len(result.objects)
     if not n:
         return NOTHING
@@ -126,14 +214,57 @@ def told(result: MatchResult) -> str:
     return f"{n} object{'s' if n > 1 else ''} in both, {kept} matches of {len(result.cluster)} candidates"
 
 
+def may_look_harder(result: MatchResult) -> bool:
+    """Test whether simulated views may find what the result has not.
+
+    Parameters
+    ----------
+    result : MatchResult
+        Of two pictures.
+
+    Returns
+    -------
+    bool
+        Whether there is no object, and the default grouping has looked at no views.
+    """
+    config = result.config
+    is_plain = config is not None and config.grouping == "default" and not config.view_synthesis
+    return is_plain and not result.objects
+
+
 def stem_of(path: str | PurePath | None) -> str:
-    """What a picture is called where it is named."""
+    """The name of a picture in messages.
+
+    Parameters
+    ----------
+    path : str or path
+        Its file, None if it has none.
+
+    Returns
+    -------
+    str
+        The file's name without its extension.
+    """
     return "picture 0" if path is None else PurePath(path).stem
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
-    """Rows of texts as lines with columns two spaces apart, flush right but for those of `left`.
+    """Lay out rows of texts as lines with columns two spaces apart.
 
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+        The texts, as many in each row.
+    left : sequence of int
+        Columns that are flush left; the others are flush right.
+
+    Returns
+    -------
+    list of str
+        The lines.
+
+    Examples
+    --------
     >>> aligned([["a", "to the left"], ["100", "b"]], left=[1])
     ['  a  to the left', '100  b']
     """

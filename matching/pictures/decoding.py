@@ -205,7 +205,7 @@ def orientation_of(path: str | Path) -> int:
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
-    """encoded : the file that the image comes from, for OpenCV; None if it is not known"""
+    """Decode an image; `encoded` is the file that it comes from, for OpenCV, None if it is not known."""
     _check_size(name, image.width, image.height)
     array = _opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
     is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself

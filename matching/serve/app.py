@@ -45,14 +45,20 @@ log = logging.getLogger("gdl-match.serve")
 
 
 def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
-    """The application.
+    """Make the application.
 
     Parameters
     ----------
     limits : Limits, optional
+        What it accepts.
     hosts : sequence of str
         Names by which it may be addressed, ("*",) for any. Others are refused, so that no page elsewhere can
         reach a local server by a name of its own.
+
+    Returns
+    -------
+    FastAPI
+        The application.
     """
     limits = limits or Limits()
     jobs = Jobs(limits)
@@ -71,10 +77,10 @@ def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) ->
         openapi_url=None,
     )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
-    app.add_exception_handler(Refusal, _refuse)
-    app.add_exception_handler(HTTPException, _refuse_as_told)
+    app.exception_handler(Refusal)(_refuse)
+    app.exception_handler(HTTPException)(_refuse_as_told)
     for lack in (OSError, MemoryError):  # a full disk, too many open files
-        app.add_exception_handler(lack, _refuse_for_lack)
+        app.exception_handler(lack)(_refuse_for_lack)
     _add_page(app, limits)
     _add_matches(app, jobs, limits)
     return app
@@ -138,6 +144,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
     async def submit(request: Request) -> dict[str, Any]:
         _check_origin(request)
         async with jobs.slot() as job:
+            job.views = request.query_params.get("views") == "1"
             job.names = await receive(request, job.folder, limits)
             for k, name in enumerate(job.names):
                 await jobs.check(job.folder / f"upload{k}", name)
@@ -166,8 +173,22 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
 
 
 def shown_file(names: Sequence[str], name: str) -> str:
-    """What a file of results is called where it is downloaded.
+    """The name under which a file of results is downloaded.
 
+    Parameters
+    ----------
+    names : sequence of str
+        Of the two pictures.
+    name : str
+        Of the file.
+
+    Returns
+    -------
+    str
+        The name.
+
+    Examples
+    --------
     >>> shown_file(["box.jpg", "scene.png"], "matches.json")
     'box-scene-matches.json'
     """

@@ -1,10 +1,10 @@
-"""Connections that end: uvicorn's HTTP protocol, with limits on their number and on the time each takes."""
+"""uvicorn's HTTP protocol, with limits on the number of connections and on the time each may take."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -16,16 +16,36 @@ BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length
 
 
 def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
-    """What `uvicorn.Config` takes as `http`."""
+    """Make what `uvicorn.Config` takes as `http`.
+
+    Parameters
+    ----------
+    limits : Limits
+        Of the server.
+
+    Returns
+    -------
+    callable
+        Makes the protocol of a connection.
+    """
     return partial(LimitedProtocol, limits=limits)
 
 
 class LimitedProtocol(H11Protocol):
-    """HTTP/1.1 where a connection always has a time at which it is cut.
+    """HTTP/1.1 in which every connection has a time limit.
 
-    It is set anew when the connection opens, when the header of a request is complete, when its answer has
-    been sent, and while the client takes nothing of an answer. Where as many connections are open as may be,
-    a new one takes the place of the one that has been waiting longest for a complete header.
+    The limit is set anew when the connection opens, when the header of a request is complete, when its answer
+    has been sent, and while the client does not read an answer. If the greatest number of connections is
+    open, a new one replaces the one that has waited longest for a complete header.
+
+    Parameters
+    ----------
+    *args : object
+        As of uvicorn's protocol.
+    limits : Limits
+        Of the server.
+    **options : object
+        As of uvicorn's protocol.
     """
 
     def __init__(self, *args: Any, limits: Limits, **options: Any) -> None:
@@ -36,27 +56,43 @@ class LimitedProtocol(H11Protocol):
         self._exchange_ends = 0.0
         self._farewell = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        """Take a connection, if need be in place of another, or refuse it."""
+    def connection_made(self, transport: Any) -> None:
+        """Accept a connection, if need be in place of another, or refuse it.
+
+        Parameters
+        ----------
+        transport : Transport
+            Of the connection.
+        """
         super().connection_made(transport)
         self._await_request()
         if len(self.connections) <= self.limits.connections:
             return
-        waiting = [c for c in self.connections if c._waiting_since is not None and c is not self]
+        waiting = [
+            (c._waiting_since, c)
+            for c in cast("set[LimitedProtocol]", self.connections)
+            if c._waiting_since is not None and c is not self
+        ]
         if waiting:
-            min(waiting, key=lambda connection: connection._waiting_since).cut()
+            min(waiting, key=lambda pair: pair[0])[1].cut()
         else:
             transport.write(BUSY)
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection.
+
+        Parameters
+        ----------
+        exc : Exception, optional
+            Why it was lost.
+        """
         if self._cut is not None:
             self._cut.cancel()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Take in what has come; the exchange begins with a complete header."""
+        """Handle what was received; the exchange begins with a complete header."""
         before = self.cycle
         super().handle_events()
         if self.cycle is not before and not self.cycle.response_complete:
@@ -65,23 +101,23 @@ class LimitedProtocol(H11Protocol):
             self._cut_after(self.limits.exchange_seconds)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request; but an answer that the client has not taken is still on its way."""
+        """Wait for the next request, unless parts of the answer are still to be sent."""
         super().on_response_complete()
         if self.cycle.response_complete and self.transport.get_write_buffer_size() == 0:
             self._await_request()
 
     def pause_writing(self) -> None:
-        """The client is slow to take an answer."""
+        """Limit the time in which the client must read on."""
         super().pause_writing()
         self._cut_after(min(self.limits.stall_seconds, self._exchange_ends - self.loop.time()))
 
     def resume_writing(self) -> None:
-        """It has taken what there was."""
+        """Return to the time limit of the exchange: the client has read what there was."""
         super().resume_writing()
         self._cut_after(self._exchange_ends - self.loop.time())
 
     def shutdown(self) -> None:
-        """The server ends: an exchange that is under way gets a few seconds."""
+        """Give an exchange in progress a few seconds: the server ends."""
         self._cut_after(FAREWELL_SECONDS)
         self._farewell = True
         try:

@@ -1,4 +1,4 @@
-"""The matches of a server: a bounded queue, worker processes, results that go after a while."""
+"""The matches of a server: a bounded queue, worker processes, results that are deleted after a while."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
 
-STAGES = ("read", "features", "candidates", "grouping", "objects", "files")
+STAGES = ("read", "features", "candidates", "grouping", "views", "objects", "files")
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old
@@ -31,16 +31,34 @@ log = logging.getLogger("gdl-match.serve")
 class Job:
     """One match: uploading, waiting, running, done or failed.
 
-    Attributes
+    Parameters
     ----------
+    id : str
+        Its number, which can't be guessed.
+    folder : Path
+        For its uploads and results.
+    state : str
+        "uploading", "waiting", "running", "done" or "failed".
+    names : list of str
+        Of the two pictures.
     stage : int
         How many of STAGES have ended.
-    ended : float or None
+    views : bool
+        Whether features of simulated views are matched where plain ones find nothing sure.
+    told : str, optional
+        What was found, in a few words.
+    look_harder : bool
+        Whether nothing was found without views, which may find something.
+    error : str, optional
+        Why it failed.
+    ended : float, optional
         When it was done or failed, as time.monotonic().
+    files : list of str
+        Names of its results.
     size : int
         Bytes of its results.
-    task : asyncio.Task or None
-        What carries it out.
+    task : Task, optional
+        Carries it out.
     """
 
     id: str
@@ -48,16 +66,24 @@ class Job:
     state: str = "uploading"
     names: list[str] = field(default_factory=list)
     stage: int = 0
+    views: bool = False
     told: str | None = None
+    look_harder: bool = False
     error: str | None = None
     ended: float | None = None
     files: list[str] = field(default_factory=list)
     size: int = 0
-    task: asyncio.Task | None = None
+    task: asyncio.Task[None] | None = None
 
 
 class Jobs:
-    """All matches of a server. Everything but reading and matching pictures happens in one event loop."""
+    """All matches of a server. Everything but reading and matching pictures happens in one event loop.
+
+    Parameters
+    ----------
+    limits : Limits
+        What is accepted.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -65,8 +91,8 @@ class Jobs:
         self._root: Path | None = None
         self._left: set[Path] = set()  # folders that could not be deleted yet
         self._wake = asyncio.Event()
-        self._duties: dict[str, Callable[[], Coroutine]] = {}  # what is done for ever, by name
-        self._tasks: dict[str, asyncio.Task] = {}
+        self._duties: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}  # endless tasks, by name
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._trouble: str | None = None  # why the last process could not be started
         self._restarts = 0
         self._checker = Worker("check", limits.check_memory)
@@ -74,7 +100,13 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """While inside, matches are carried out; afterwards no process and no file is left."""
+        """Carry out matches; afterwards no process and no file is left.
+
+        Yields
+        ------
+        Jobs
+            The same.
+        """
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
         self._duties["delete old results"] = self._sweep
@@ -92,10 +124,20 @@ class Jobs:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[Job]:
-        """A new Job whose folder is there; inside, its uploads are written and its names set. Then it waits
-        for its turn, or is gone if anything was wrong.
+        """Make a new Job with its folder.
 
-        Raises Refusal where as many wait as may.
+        Inside, its uploads are written and its names set. Afterwards it waits for its turn, or is deleted if
+        there was any error.
+
+        Yields
+        ------
+        Job
+            The job.
+
+        Raises
+        ------
+        Refusal
+            The queue is full.
         """
         self._keep_working()
         waiting = self._count("uploading", "waiting")
@@ -114,7 +156,20 @@ class Jobs:
             raise
 
     async def check(self, path: Path, name: str) -> None:
-        """Raises Refusal where a file, by its header, is no picture of a usual kind, or too large a one."""
+        """Check the header of a file: it must be a picture of a usual kind, and not too large.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        name : str
+            As the client calls it.
+
+        Raises
+        ------
+        Refusal
+            It is not accepted.
+        """
         request = {"path": str(path), "name": name, "pixels": self.limits.pixels}
         try:
             async with self._checking:
@@ -131,13 +186,35 @@ class Jobs:
             raise Refusal(*refused)
 
     def find(self, number: str) -> Job:
-        """The Job of an id. Raises Refusal where there is none (any more)."""
+        """Find a Job by its id.
+
+        Parameters
+        ----------
+        number : str
+            The id.
+
+        Returns
+        -------
+        Job
+            The job.
+
+        Raises
+        ------
+        Refusal
+            There is none, or it has been deleted.
+        """
         if number not in self._jobs:
             raise Refusal(404, "there is no such match, or it has been deleted")
         return self._jobs[number]
 
     def forget(self, number: str) -> None:
-        """Delete a match and all its files; one that runs is stopped."""
+        """Delete a match and all its files; if it runs, it is stopped.
+
+        Parameters
+        ----------
+        number : str
+            Its id.
+        """
         job = self._jobs.pop(number, None)
         if job is not None:
             if job.task is not None:
@@ -145,7 +222,18 @@ class Jobs:
             self._remove(job.folder)
 
     def status(self, job: Job) -> dict[str, Any]:
-        """What a client is told."""
+        """The state of a match, as the client gets it.
+
+        Parameters
+        ----------
+        job : Job
+            The match.
+
+        Returns
+        -------
+        dict
+            What JSON can represent.
+        """
         self._keep_working()
         status = {"id": job.id, "state": job.state, "names": job.names}
         if job.state == "waiting":
@@ -155,11 +243,17 @@ class Jobs:
             done = min(job.stage, len(STAGES) - 1)
             return {**status, "stage": STAGES[done], "done": done, "of": len(STAGES)}
         if job.state == "done":
-            return {**status, "told": job.told, "files": job.files}
+            return {**status, "told": job.told, "files": job.files, "look_harder": job.look_harder}
         return {**status, "error": job.error}
 
     def health(self) -> dict[str, Any]:
-        """Whether matches can be carried out, and what stands against it."""
+        """Whether matches can be carried out, and what prevents it.
+
+        Returns
+        -------
+        dict
+            What JSON can represent.
+        """
         ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
         problems = [f"the task had ended that should: {name}" for name in ended]
         self._keep_working()
@@ -230,8 +324,10 @@ class Jobs:
             job.stage = stage
 
         try:
-            answer = await self._ask(worker, {"folder": str(job.folder), "names": job.names}, note)
+            request = {"folder": str(job.folder), "names": job.names, "views": job.views}
+            answer = await self._ask(worker, request, note)
             job.told, job.error = answer["told"], answer["error"]
+            job.look_harder = answer["look_harder"]
         except NotStarted as error:
             job.error = f"no process can be started for the match ({error}); try again later"
         except TimeoutError:
@@ -284,13 +380,14 @@ class Jobs:
 
     def _forget_old(self) -> None:
         """Delete results that are old, many or large, the oldest first; the last ones stay for a while."""
-        ended = sorted((job for job in self._jobs.values() if job.ended is not None), key=lambda j: j.ended)
+        ended = [(job.ended, job) for job in self._jobs.values() if job.ended is not None]
+        ended.sort(key=lambda pair: pair[0])
         old = time.monotonic() - self.limits.keep_seconds
-        size = sum(job.size for job in ended)
-        for k, job in enumerate(ended):
+        size = sum(job.size for _, job in ended)
+        for k, (since, job) in enumerate(ended):
             left = len(ended) - k
             too_many = left > self.limits.keep or (size > self.limits.keep_bytes and left > 1)
-            if too_many or job.ended < old:
+            if too_many or since < old:
                 size -= job.size
                 self.forget(job.id)
 

@@ -1,7 +1,8 @@
-"""What a server takes on, and how it says no."""
+"""What a server accepts, and how it refuses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from matching.threads import default_threads
@@ -15,7 +16,7 @@ THREAD_MEMORY = 100_000_000  # bytes that a thread reserves: its stack and its s
 class Limits:
     """Bounds of one server.
 
-    Attributes
+    Parameters
     ----------
     upload : int
         Bytes of both pictures together.
@@ -24,19 +25,21 @@ class Limits:
     jobs : int
         Matches that run at a time, each in a process of its own.
     queue : int
-        Matches that may wait, uploads under way included.
+        Matches that may wait, including uploads in progress.
     upload_seconds, stall_seconds : float
-        For an upload, and for a pause in one or in a download.
-    check_seconds, check_memory : float, int
-        For reading the header of a picture; the memory in bytes.
+        For an upload, and for a pause in an upload or a download.
+    check_seconds : float
+        For reading the header of a picture.
+    check_memory : int
+        For reading the header of a picture, bytes.
     match_seconds : float
         For a match.
     keep_seconds : float
-        Results are deleted so long after their match.
+        Results are deleted this long after their match.
     keep, keep_bytes : int
-        Results at a time, and their bytes together; beyond, the oldest go.
+        Results at a time, and their bytes together; if there are more, the oldest are deleted.
     connections : int
-        Open at a time; beyond, the one that has waited longest for a request is closed.
+        Open at a time; a further one replaces the one that has waited longest for a request.
     header_seconds, exchange_seconds : float
         From the opening of a connection to the end of a request's header, and from there to the end of the
         answer.
@@ -65,8 +68,18 @@ class Limits:
 
 
 class Refusal(Exception):
-    """A request that is not carried out: HTTP status, one line that says why, further headers."""
+    """A request that is not carried out.
 
-    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    reason : str
+        One line that says why.
+    headers : mapping of str to str, optional
+        Further headers of the answer.
+    """
+
+    def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.headers = status, reason, headers or {}
+        self.status, self.reason, self.headers = status, reason, dict(headers or {})

@@ -1,9 +1,10 @@
-"""A log that nobody can flood."""
+"""A log that stays small however often something fails."""
 
 from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 BURST = 5  # records of a kind that are written
 WINDOW = 60.0  # in so many seconds
@@ -14,6 +15,8 @@ class Sparing(logging.Filter):
 
     Records are of a kind if the same line of code made them and their exceptions have the same type.
 
+    Examples
+    --------
     >>> import io
     >>> stream = io.StringIO()
     >>> log, handler = logging.getLogger("doctest"), logging.StreamHandler(stream)
@@ -27,10 +30,21 @@ class Sparing(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._kinds: dict[tuple, tuple[float, int]] = {}  # when the window began, records since
+        self._kinds: dict[tuple[Any, ...], tuple[float, int]] = {}  # when the window began, records since
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write a record."""
+        """Decide whether to write a record.
+
+        Parameters
+        ----------
+        record : LogRecord
+            The record.
+
+        Returns
+        -------
+        bool
+            Whether to write it.
+        """
         error = record.exc_info[0] if record.exc_info else None
         kind, now = (record.pathname, record.lineno, error), time.monotonic()
         began, count = self._kinds.get(kind, (now, 0))

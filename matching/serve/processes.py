@@ -1,4 +1,4 @@
-"""Worker processes, as the server sees them."""
+"""The worker processes of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TRIES = 3  # of a request whose process had died before it began
 
 
 class NotStarted(Exception):
-    """No process could be started; says why."""
+    """A process could not be started; the message says why."""
 
 
 class Died(Exception):
@@ -34,15 +34,16 @@ class _NotBegun(Exception):
 
 
 class Worker:
-    """A process that carries out requests one at a time. It is started for the first and kept for the next;
-    one that dies meanwhile is replaced, and so is one that failed.
+    """A process that carries out requests one at a time.
+
+    It is started for the first request and kept for the next ones. If it dies or fails, it is replaced.
 
     Parameters
     ----------
     role : str
         "check" or "match", see `matching.serve.worker`.
     memory : int
-        Bytes of address space that it may take, where the system has such a limit.
+        Bytes of address space that it may take, on systems that have such a limit.
     """
 
     def __init__(self, role: str, memory: int) -> None:
@@ -52,13 +53,32 @@ class Worker:
     async def ask(
         self, request: dict[str, Any], seconds: float, on_stage: Callable[[int], None] | None = None
     ) -> Any:
-        """The answer to a request.
+        """Send a request and wait for its answer.
+
+        Parameters
+        ----------
+        request : dict
+            What JSON can represent.
+        seconds : float
+            The most that it may take.
+        on_stage : callable, optional
+            Called with the number of stages that have ended, when one ends.
+
+        Returns
+        -------
+        object
+            The answer.
 
         Raises
         ------
         TimeoutError
             It took more than `seconds`.
-        NotStarted, Died, Failed
+        NotStarted
+            No process could be started.
+        Died
+            The process died.
+        Failed
+            The process reported an error.
         """
         line = json.dumps({**request, "seconds": seconds}).encode() + b"\n"
         for _ in range(TRIES):
@@ -80,6 +100,7 @@ class Worker:
             return
         with suppress(ProcessLookupError):
             process.kill()
+        assert process.stdin is not None
         process.stdin.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), END_SECONDS)
@@ -97,6 +118,7 @@ class Worker:
             raise NotStarted(getattr(error, "strerror", None) or str(error) or "no memory") from error
         try:
             async with asyncio.timeout(START_SECONDS):
+                assert self._process.stdout is not None
                 if await self._process.stdout.readline():
                     return self._process
             raise NotStarted("it ended at once")
@@ -110,6 +132,7 @@ class Worker:
 async def _answer(
     process: asyncio.subprocess.Process, line: bytes, on_stage: Callable[[int], None] | None
 ) -> Any:
+    assert process.stdin is not None and process.stdout is not None
     begun = False
     with suppress(ConnectionError, ValueError):  # it ends meanwhile, or says what is no message
         process.stdin.write(line)
@@ -127,5 +150,18 @@ async def _answer(
 
 
 def command(role: str, memory: int) -> list[str]:
-    """The command line of a worker process."""
+    """The command line of a worker process.
+
+    Parameters
+    ----------
+    role : str
+        "check" or "match".
+    memory : int
+        Bytes of address space that it may take.
+
+    Returns
+    -------
+    list of str
+        The words.
+    """
     return [sys.executable, "-P", str(SCRIPT), role, str(memory)]

@@ -11,15 +11,18 @@ from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.files import write_results
 from matching.output.html.pair import warp_drawings, write_pair_report
-from matching.output.words import told
+from matching.output.words import may_look_harder, told
 from matching.pictures.images import read_picture
 from matching.pipeline import Clock, match_pictures
+from matching.result import MatchResult
 from matching.serve.jobs import STAGES
 
 WARPED = 8  # objects that the report lays over each other: a second each
 
 
-def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> dict[str, str | None]:
+def match_uploads(
+    tell: Callable[..., None], folder: str, names: list[str], views: bool = False
+) -> dict[str, str | bool | None]:
     """Match folder/upload0 and upload1, which are deleted; the results are in the folder afterwards.
 
     Parameters
@@ -27,38 +30,44 @@ def match_uploads(tell: Callable[..., None], folder: str, names: list[str]) -> d
     tell : callable
         Called as tell(stage=n) when the n-th of STAGES has ended.
     folder : str
+        Where the uploads are.
     names : list of str
         What the pictures are called.
+    views : bool
+        Whether features of simulated views are matched where plain ones find nothing sure.
 
     Returns
     -------
     dict
         "told", what was found in a few words, and "error", why it can't be done; one of them is None.
+        "look_harder": whether nothing was found without views.
     """
     uploads = [Path(folder) / f"upload{k}" for k in range(2)]
     try:
         clock = Clock(lambda _, n_done, __: tell(stage=n_done), STAGES)
-        return {"told": _match(clock, uploads, names), "error": None}
+        result = _match(clock, uploads, names, MatchConfig(view_synthesis=views))
+        return {"told": told(result), "error": None, "look_harder": may_look_harder(result)}
     except InputError as error:
         reason = str(error)
         for path, name in zip(uploads, names, strict=True):
             reason = reason.replace(str(path), name)
-        return {"told": None, "error": " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())}
+        reason = " ".join(reason.replace(f"{Path(folder)}{os.sep}", "").split())
+        return {"told": None, "error": reason, "look_harder": False}
 
 
-def _match(clock: Clock, uploads: list[Path], names: list[str]) -> str:
+def _match(clock: Clock, uploads: list[Path], names: list[str], config: MatchConfig) -> MatchResult:
     try:
         pictures = [read_picture(path) for path in uploads]
     finally:
         for path in uploads:
             path.unlink(missing_ok=True)
-    pictures = [replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True)]
+    picture0, picture1 = (replace(p, path=Path(name)) for p, name in zip(pictures, names, strict=True))
+    pictures = [picture0, picture1]
     clock.lap("read")
-    config = MatchConfig()
-    result = match_pictures(*pictures, config, clock=clock)
+    result = match_pictures(picture0, picture1, config, clock=clock)
     folder = uploads[0].parent
     write_results(folder, pictures, result, config)
     warps = warp_drawings(pictures, result, WARPED)
     write_pair_report(folder / "matches.html", pictures, result, warps)
     clock.lap("files")
-    return told(result)
+    return result

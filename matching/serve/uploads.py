@@ -1,6 +1,6 @@
-"""Taking in two pictures: never more bytes than allowed, and nothing but two files.
+"""Receiving two pictures: never more bytes than allowed, and nothing but two files.
 
-Nothing of what a client says about a file is used but its name, and that only to be shown.
+Of what a client says about a file only the name is used, and only to show it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from python_multipart.multipart import parse_options_header
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message
 
 from matching.serve.limits import Limits, Refusal
 
@@ -27,9 +28,28 @@ DRAIN_SECONDS = 10.0
 
 
 async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
-    """Write the two uploads of a request to folder/upload0 and upload1; returns their names.
+    """Write the two uploads of a request to folder/upload0 and upload1.
 
-    Raises Refusal, HTTPException, OSError or MemoryError.
+    It may also raise HTTPException, OSError or MemoryError.
+
+    Parameters
+    ----------
+    request : Request
+        A form with two files.
+    folder : Path
+        Where they are written.
+    limits : Limits
+        What is accepted.
+
+    Returns
+    -------
+    list of str
+        Their names.
+
+    Raises
+    ------
+    Refusal
+        The request is not accepted.
     """
     _check_kind(request)
     try:
@@ -42,7 +62,13 @@ async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
 
 
 async def drain(request: Request) -> None:
-    """Read and forget what is left of a request, up to a bound."""
+    """Read and drop the rest of a request, up to a bound.
+
+    Parameters
+    ----------
+    request : Request
+        One that is refused.
+    """
     left = DRAINED
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -53,9 +79,21 @@ async def drain(request: Request) -> None:
 
 
 def shown_name(name: str) -> str:
-    """The last part of a file name that a client sent, without what can't be printed.
+    r"""The last part of a file name that a client sent, without what can't be printed.
 
-    >>> shown_name("C:\\\\me\\\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\\x00")
+    Parameters
+    ----------
+    name : str
+        As sent.
+
+    Returns
+    -------
+    str
+        Never empty.
+
+    Examples
+    --------
+    >>> shown_name("C:\\me\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\x00")
     ('a.jpg', 'b.png', 'picture')
     """
     last = PurePosixPath(PureWindowsPath(name).name).name
@@ -63,8 +101,10 @@ def shown_name(name: str) -> str:
 
 
 def _check_kind(request: Request) -> None:
-    """Raises Refusal for what is no form of files. Text would be decoded in a character set that the client
-    chooses, and some take hours.
+    """Raise Refusal unless a request is a form of files.
+
+    Text fields are refused: they would be decoded in a character set that the client chooses, and some take
+    hours.
     """
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:
@@ -78,14 +118,15 @@ def _check_kind(request: Request) -> None:
 async def _store(request: Request, folder: Path) -> list[str]:
     form = await request.form(max_files=len(FIELDS), max_fields=0)  # HTTPException 400 if it is none
     try:
-        files = [form.get(field) for field in FIELDS]
-        if not all(isinstance(file, UploadFile) and file.filename for file in files):
+        given = [form.get(field) for field in FIELDS]
+        files = [(file, file.filename) for file in given if isinstance(file, UploadFile) and file.filename]
+        if len(files) != len(FIELDS):
             raise Refusal(400, "two pictures are needed, as files image0 and image1")
-        for k, file in enumerate(files):
+        for k, (file, _) in enumerate(files):
             await run_in_threadpool(_copy, file.file, folder / f"upload{k}")
     finally:
         await form.close()
-    return [shown_name(file.filename) for file in files]
+    return [shown_name(name) for _, name in files]
 
 
 def _copy(source: BinaryIO, path: Path) -> None:
@@ -93,7 +134,7 @@ def _copy(source: BinaryIO, path: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def _limited(request: Request, limits: Limits) -> Callable[[], Awaitable[dict[str, Any]]]:
+def _limited(request: Request, limits: Limits) -> Callable[[], Awaitable[Message]]:
     """The request's receive(), which refuses to go on beyond the bytes allowed, or after a long pause."""
     too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")
@@ -101,7 +142,7 @@ def _limited(request: Request, limits: Limits) -> Callable[[], Awaitable[dict[st
         raise too_many
     taken = 0
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> Message:
         nonlocal taken
         try:
             async with asyncio.timeout(limits.stall_seconds):

@@ -26,7 +26,15 @@ Tell = Callable[..., None]
 
 
 def main(role: str, memory: str) -> None:
-    """Carry out requests until standard input ends."""
+    """Carry out requests until standard input ends.
+
+    Parameters
+    ----------
+    role : str
+        "check" or "match".
+    memory : str
+        Bytes of address space that the process may take.
+    """
     _limit("RLIMIT_AS", int(memory))
     _limit("RLIMIT_CORE", 0)  # it would hold the pictures
     tell = partial(_tell, os.dup(1))
@@ -48,8 +56,23 @@ def main(role: str, memory: str) -> None:
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
-    """HTTP status and reason why a file is not taken, by its header: it must be a picture of a kind that is
-    read, of at most `pixels` pixels. None where it is taken.
+    """Check by its header that a file is a picture of a known kind, and not too large.
+
+    Parameters
+    ----------
+    tell : callable
+        Sends messages; not needed here.
+    path : str
+        The file.
+    name : str
+        As the client calls it.
+    pixels : int
+        The most that a picture may have.
+
+    Returns
+    -------
+    tuple or None
+        HTTP status and reason if the file is refused.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -92,10 +115,11 @@ def _heic_size(path: str) -> tuple[int, int] | None:
         return None
     import pillow_heif
 
-    return pillow_heif.open_heif(path).size
+    width, height = pillow_heif.open_heif(path).size
+    return int(width), int(height)
 
 
-def _match_role() -> Callable[..., dict[str, str | None]]:
+def _match_role() -> Callable[..., dict[str, str | bool | None]]:
     from matching.parent_watchdog import end_with
     from matching.serve.uploaded_pair import match_uploads
 

@@ -124,14 +124,14 @@ def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
 def test_an_outlier_so_far_that_its_weights_are_zero(algorithm):
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(931, 2)) + np.repeat([[-40, 0], [40, 0], [0, 1e6]], [30, 900, 1], axis=0)
+    x = rng.normal(size=(331, 2)) + np.repeat([[-40, 0], [40, 0], [0, 1e6]], [30, 300, 1], axis=0)
     knn = knn_graph(x, 20)
-    graph, alone = affinity_graph(knn, 0.1), np.arange(931)
+    graph, alone = affinity_graph(knn, 0.1), np.arange(331)
     assert graph.weights.min() == 0
     tree = algorithm(graph, alone)
     bare = algorithm(AffinityGraph.from_csr(graph.to_csr()), alone)
     assert_equal_trees(tree, bare)
-    assert sorted(np.bincount(tree.cut(1))) == [1, 30, 900]
+    assert sorted(np.bincount(tree.cut(1))) == [1, 30, 300]
 
 
 @pytest.mark.parametrize("algorithm", [gdl_u, agdl])

@@ -1,5 +1,6 @@
 """What the pages of docs/ tell of `matching` holds: the example runs, settings have the defaults named."""
 
+import importlib.util
 import re
 from functools import reduce
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from matching import MatchConfig
+from matching.cli.subcommands import SUBCOMMANDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -30,3 +32,18 @@ def test_settings_named_for_missed_objects_have_these_defaults():
     assert len(named) > 8
     for name, default in named:
         assert reduce(getattr, name.split("."), MatchConfig()) == float(default), name
+
+
+def test_the_page_of_commands_names_all_options():
+    spec = importlib.util.spec_from_file_location("commands", DOCS / "commands.py")
+    commands = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(commands)
+    page = commands.describe_commands()
+    sections = re.split(r"(?<=\n)\n## (.*)\n", f"\n{page}")
+    names = ["gdl-match", *(f"gdl-match {name}" for name in SUBCOMMANDS)]
+    assert set(names) <= set(sections[1::2])
+    assert {"gdl-match index add", "gdl-match index query"} <= set(sections[1::2])
+    for option in ("`--db FILE`", "`--html-pairs N`"):
+        assert option in sections[sections.index("gdl-match collection") + 1]
+    assert "&lt;stem0&gt;-&lt;stem1&gt;-match" in sections[2]
+    assert "```text\ngdl-match serve [-h]" in page

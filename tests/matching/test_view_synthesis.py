@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 import skimage.data
 
-from eval.matching.photographs.extreme_views import is_solved, tilt_picture
+from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
 from matching.cli.main import main
 from matching.collection.cache import FeatureCache, content_digest
 from matching.collection.work import Settings, Source, match_files
+from matching.grouping import Groups
 from matching.pictures.images import picture_of_array
-from matching.pipeline import describe_picture, match_described
+from matching.pipeline import describe_picture, match_described, stages_of
 from matching.threads import limited_threads
+from matching.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
 COLUMNS = ("xy0", "xy1", "cluster", "score")
@@ -25,12 +27,25 @@ def same(a, b):
 def tilted():
     """A picture, the same at tilt 6, and the homography between them."""
     image = skimage.data.astronaut()[100:400, :320]
-    return image, *tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
+    return image, *extreme_views.tilt_picture(image, 6.0, 0.2, np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")
-def found(tilted):
-    return match(*tilted[:2], VIEWS)
+def followed(tilted):
+    """The result with views, and what the progress callback was called with."""
+    told = []
+    return match(*tilted[:2], VIEWS, progress=lambda *step: told.append(step)), told
+
+
+@pytest.fixture(scope="module")
+def found(followed):
+    return followed[0]
+
+
+def test_views_are_a_stage_of_their_own(followed):
+    found, told = followed
+    assert told == [(stage, k, 6) for k, stage in enumerate(stages_of(VIEWS), 1)]
+    assert list(found.timings) == list(stages_of(VIEWS))
 
 
 def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
@@ -40,7 +55,7 @@ def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
     assert "views" not in plain.timings
     kept = found.cluster >= 0
     assert len(found.objects) == 1
-    assert is_solved(found.xy0[kept], found.xy1[kept], homography)
+    assert extreme_views.is_solved(found.xy0[kept], found.xy1[kept], homography)
     assert len(found.score) <= VIEWS.candidates.max_matches
     assert found.timings["views"] > 0
 
@@ -62,8 +77,13 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
 
     plain = match_described(*described)
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
-    with pytest.raises(AssertionError, match="views of a pair"):  # but where it is not sure
-        match_described(*described, replace(VIEWS, solved_score=1.0), views=[never, never])
+
+
+def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
+    labels = np.repeat([0, 1, -1], 30)
+    assert is_solved(Groups(labels, np.array([0.4, 0.2])))
+    assert not is_solved(Groups(labels, np.array([0.3, 0.2])))
+    assert not is_solved(Groups(np.full(9, -1), np.empty(0)))
 
 
 def test_unrelated_pictures_have_no_object_and_the_plain_candidates():
@@ -93,7 +113,6 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     ("options", "message"),
     [
         ({"view_synthesis": 1}, "view_synthesis must be a bool, got int"),
-        ({"solved_score": -1.0}, "solved_score"),
         (
             {"view_synthesis": True, "grouping": "paper"},
             "view_synthesis must be off where grouping is 'paper'",

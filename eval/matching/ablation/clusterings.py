@@ -7,6 +7,8 @@ objects that are given, a method that knows no merging leaves them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -22,7 +24,7 @@ from matching.correspondences.distances import acc_neighbors
 from matching.grouping import Correspondences
 from matching.grouping.graph import GraphConfig, edge_weights, fit_local_maps
 
-LEAST_WEIGHT = 0.5  # of the links of `components`, in both directions
+LEAST_WEIGHTS = (0.5, 0.25, 0.1)  # of the links of `components_above`
 THRESHOLD = 6.0  # pixels, of `average_linkage`: the scale of the graph
 N_CLUSTERS = 50  # of `k_means`: the paper's n_T
 
@@ -34,13 +36,28 @@ def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
     return np.zeros(len(correspondences), np.int64) if initial is None else initial
 
 
-def components(correspondences, knn, graph: AffinityGraph, initial, config) -> Labels:
-    """Connected components of the links that weigh more than a half both ways."""
+def components(correspondences, knn: KnnGraph, graph: AffinityGraph, initial, config) -> Labels:
+    """Single linkage with the least affinity of graph degree linkage: connected components of the links whose
+    affinity, 2 w_ij w_ji of two single vertices (Eq. 4), is not below it.
+    """
+    least = config.min_affinity * knn.n_neighbors**2
+    return _components(correspondences, graph, initial, np.sqrt(least / 2))
+
+
+def components_above(least_weight: float) -> Callable:
+    """Connected components of the links that weigh more than `least_weight` both ways."""
+
+    def cluster(correspondences, knn, graph: AffinityGraph, initial, config) -> Labels:
+        return _components(correspondences, graph, initial, least_weight)
+
+    return cluster
+
+
+def _components(correspondences, graph: AffinityGraph, initial, least: float) -> Labels:
+    """Connected components of mutual links: the root of w_ij w_ji is more than `least`."""
     m = len(correspondences)
-    source = np.repeat(np.arange(m), np.diff(graph.indptr))
-    strong = graph.weights > LEAST_WEIGHT
-    links = csr_array((strong[strong], (source[strong], graph.indices[strong])), shape=(m, m))
-    links = links.multiply(links.T)
+    weights = csr_array((graph.weights, graph.indices, graph.indptr), shape=(m, m))
+    links = weights.multiply(weights.T) > least**2
     if initial is not None:  # what is together stays so: each is linked to the first of its cluster
         first = np.unique(initial, return_index=True)[1][initial]
         links = links + csr_array((np.ones(m, bool), (np.arange(m), first)), shape=(m, m))
@@ -77,6 +94,7 @@ def average_linkage(correspondences, knn: KnnGraph, graph, initial, config) -> L
 CLUSTERINGS = {
     "one-cluster": one_cluster,
     "components": components,
+    **{f"components of links > {least}": components_above(least) for least in LEAST_WEIGHTS},
     "hdbscan": hdbscan,
     "k-means": k_means,
     "average-linkage": average_linkage,

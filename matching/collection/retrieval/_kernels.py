@@ -3,10 +3,11 @@
 import numpy as np
 
 from gdl_core._jit import inner, njit
+from matching._types import Array, Scalar
 
 
 @inner
-def _squared_distances(descriptor, words, out):
+def _squared_distances(descriptor: Array, words: Array, out: Array) -> None:
     """Squared distances of each part of a descriptor (128,) int32 to its words (parts, width, w) int32."""
     parts, width, n_words = words.shape
     for part in range(parts):
@@ -20,7 +21,7 @@ def _squared_distances(descriptor, words, out):
 
 
 @njit
-def nearest_words(descriptors, words, start, stop, out):
+def nearest_words(descriptors: Array, words: Array, start: Scalar, stop: Scalar, out: Array) -> None:
     """The word nearest to each part of descriptors[start:stop]; of equally near ones the first.
 
     descriptors : (n, 128) int32
@@ -35,7 +36,7 @@ def nearest_words(descriptors, words, start, stop, out):
 
 
 @njit
-def nearest_cells(near, to_first, cross, to_second, out):
+def nearest_cells(near: Array, to_first: Array, cross: Array, to_second: Array, out: Array) -> None:
     """The cells with the smallest to_first + cross - 2 to_second, of equal ones the smaller numbers.
 
     near : (n, f) int64, first centres to consider; to_first : (n, f) their distances
@@ -69,8 +70,20 @@ def nearest_cells(near, to_first, cross, to_second, out):
 
 @njit
 def search(
-    descriptors, shapes, words, begin, end, owner, shape, code, but, start, stop, out_distance, out_other
-):
+    descriptors: Array,
+    shapes: Array,
+    words: Array,
+    begin: Array,
+    end: Array,
+    owner: Array,
+    shape: Array,
+    code: Array,
+    but: Array,
+    start: Scalar,
+    stop: Scalar,
+    out_distance: Array,
+    out_other: Array,
+) -> None:
     """The nearest entries in the lists of descriptors[start:stop], sorted by (distance, owner, shape).
 
     descriptors : (n, 128) int32; shapes : (n,) uint16

@@ -1,33 +1,54 @@
-"""Pages from templates, and what goes into them: pictures, outlines, candidates."""
+"""Pages from templates, and the data that their scripts read: pictures, outlines, candidates."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
+from matching._types import Bytes, Floats, Ints
 from matching._version import __version__
-from matching.output.drawing import colour, has_frame, spread
+from matching.output.drawing import colour, frame_to_draw, spread
 from matching.output.words import HEADER, object_cells
+
+if TYPE_CHECKING:
+    from matching.objects.description import MatchedObject
 
 QUALITY = 82  # of JPEG
 LINES = 30  # an object
 
 
-def render(template, data, **values):
-    """The page of a template, whose script reads `data` (anything that JSON knows)."""
+def render(template: str, data: Any, **values: Any) -> str:
+    """Fill in a template.
+
+    Parameters
+    ----------
+    template : str
+        Name of its file.
+    data : object
+        What the script of the page reads; anything that JSON can represent.
+    **values : object
+        Further variables of the template.
+
+    Returns
+    -------
+    str
+        The page.
+    """
     return _environment().get_template(template).render(data=_json(data), version=__version__, **values)
 
 
 @cache
-def _environment():
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -36,37 +57,61 @@ def _environment():
 
 
 @cache
-def _asset(name):
+def _asset(name: str) -> Markup:
     return Markup(files(__package__).joinpath("templates", name).read_text("utf-8"))  # our own files
 
 
-def _json(data):
-    """JSON that can stand in a script element: no < of an end tag or a comment."""
+def _json(data: Any) -> Markup:
+    """JSON that may stand in a script element: it holds no < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def embedded(rgb, longest):
-    """A data URI: (h, w, 3) uint8 as JPEG, the longer side at most `longest` pixels."""
+def embedded(rgb: Bytes, longest: int) -> str:
+    """Encode a picture as a data URI.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    longest : int
+        Pixels of the longer side; a larger picture is made smaller.
+
+    Returns
+    -------
+    str
+        The URI of a JPEG file.
+    """
     image = Image.fromarray(rgb)
     factor = longest / max(image.size)
     if factor < 1:
-        size = tuple(max(round(n * factor), 1) for n in image.size)
-        image = image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3)
+        width, height = (max(round(n * factor), 1) for n in image.size)
+        image = image.resize((width, height), Image.Resampling.LANCZOS, reducing_gap=3)
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=QUALITY, optimize=True)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def objects_data(objects, rows, xy0):
-    """What viewer.js wants to know of the objects.
+def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> list[dict[str, Any]]:
+    """The data of objects that viewer.js reads.
 
-    objects : MatchedObject each
-    rows : the object of each kept match, (n,)
-    xy0 : (n, 2), to choose some that are spread over the object
+    Parameters
+    ----------
+    objects : iterable of MatchedObject
+        The objects.
+    rows : (n,) int64
+        The object of each kept match.
+    xy0 : (n, 2) float64
+        Their points in picture 0; lines are drawn for some that are spread over the object.
+
+    Returns
+    -------
+    list of dict
+        One for each object.
     """
     found = []
     for o in objects:
+        frame = frame_to_draw(o)
         own = np.flatnonzero(rows == o.id)
         found.append(
             {
@@ -77,7 +122,7 @@ def objects_data(objects, rows, xy0):
                 "cells": object_cells(o)[1:],
                 "kind": o.transform_kind,
                 "words": "" if o.motion is None else o.motion.words,
-                "frame": np.round(o.frame1, 1).tolist() if has_frame(o) else None,
+                "frame": None if frame is None else np.round(frame, 1).tolist(),
                 "outlines": [np.round(outline, 1).tolist() for outline in (o.outline0, o.outline1)],
                 "lines": own[spread(xy0[own], LINES)].tolist(),
             }
@@ -85,9 +130,26 @@ def objects_data(objects, rows, xy0):
     return found
 
 
-def candidates_data(xy0, xy1, cluster, score, most=None):
-    """The kept candidates in their order, then at most `most` rejected ones by rising descriptor distance;
-    and their rows.
+def candidates_data(
+    xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, most: int | None = None
+) -> tuple[dict[str, Any], Ints]:
+    """The data of candidates that viewer.js reads: the kept ones, then the best rejected ones.
+
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        Points in either picture, pixels.
+    cluster : (m,) int64
+        The object of each; -1 for a rejected one.
+    score : (m,) float64
+        Descriptor distance.
+    most : int, optional
+        Rejected ones to include at most; by default all.
+
+    Returns
+    -------
+    tuple
+        The data, and the rows that they come from.
     """
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
     rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]

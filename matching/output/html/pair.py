@@ -2,43 +2,103 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from matching._types import Bytes
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embedded, objects_data, render
-from matching.output.words import stem_of, told, told_things
+from matching.output.words import may_look_harder, stem_of, told, told_things
+
+if TYPE_CHECKING:
+    from matching.pictures.images import Picture
+    from matching.result import MatchResult
+
+Warps = Mapping[int, Sequence[str]]
 
 LONGEST = 1600  # pixels of an embedded picture
 LONGEST_WARP = 1800  # of a drawing of three panels
 
 
-def write_pair_report(path, pictures, result, warps=None):
-    """Write `pair_report` to a file, which is complete or not there at all."""
+def write_pair_report(
+    path: str | Path, pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None
+) -> None:
+    """Write `pair_report` to a file, which is complete or not there at all.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    pictures : sequence of Picture
+        The two pictures.
+    result : MatchResult
+        What they have in common.
+    warps : dict, optional
+        As of `pair_report`.
+    """
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
-def warp_drawings(pictures, result, most):
-    """Of the first `most` objects, the drawings of each laid over the other picture, for `pair_report`."""
+def warp_drawings(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
+    """Draw objects of one picture warped onto the other, for `pair_report`.
+
+    Parameters
+    ----------
+    pictures : sequence of Picture
+        The two pictures.
+    result : MatchResult
+        What they have in common.
+    most : int
+        Objects to draw at most.
+
+    Returns
+    -------
+    dict of int to list of str
+        Data URIs of the drawings of each object, by its id.
+    """
     from matching.objects.deformation import object_deformation
     from matching.output.warping import draw_warps
 
+    picture0, picture1 = pictures
     return {
-        found.id: embedded_warps(draw_warps(*pictures, found, object_deformation(result, found.id)))
+        found.id: embedded_warps(draw_warps(picture0, picture1, found, object_deformation(result, found.id)))
         for found in result.objects[:most]
     }
 
 
-def embedded_warps(drawings):
-    """Data URIs of those drawings of `matching.output.warping.draw_object` that show the object warped."""
+def embedded_warps(drawings: Mapping[str, Bytes]) -> list[str]:
+    """Encode the drawings that show an object warped onto the other picture.
+
+    Parameters
+    ----------
+    drawings : mapping of str to (h, w, 3) uint8
+        As of `matching.output.warping.draw_object`.
+
+    Returns
+    -------
+    list of str
+        Data URIs.
+    """
     return [embedded(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
-def pair_report(pictures, result, warps=None):
-    """A page, as text: both pictures with objects, outlines and candidates to look at closely.
+def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None) -> str:
+    """Make the report of a pair: both pictures with objects, outlines and candidates.
 
-    pictures : the two Pictures
+    Parameters
+    ----------
+    pictures : sequence of Picture
+        The two pictures.
     result : MatchResult
-    warps : object's id -> data URIs of the object laid over the other picture, see `warp_drawings`
+        What they have in common.
+    warps : dict of int to list of str, optional
+        Data URIs of objects warped onto the other picture, by the object's id, see `warp_drawings`.
+
+    Returns
+    -------
+    str
+        The page.
     """
     shown = [
         {"src": embedded(p.displayed, LONGEST), "name": _name(p, k), "width": p.width, "height": p.height}
@@ -54,14 +114,15 @@ def pair_report(pictures, result, warps=None):
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     things = told_things(result.objects, stem_of(pictures[0].path), result.things)
-    lines = {"told": told(result), "things": things, "facts": _facts(result)}
-    return render("pair.html", data, pair=pair, warps=warps or {}, **lines)
+    harder = may_look_harder(result)
+    texts = {"told": told(result), "things": things, "harder": harder, "facts": _facts(result)}
+    return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
-def _facts(result):
+def _facts(result: MatchResult) -> list[tuple[str, str]]:
     stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
     return [("Time", ", ".join(stages))] if result.timings else []
 
 
-def _name(picture, k):
+def _name(picture: Picture, k: int) -> str:
     return picture.path.name if picture.path is not None else f"image{k}"

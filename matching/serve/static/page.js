@@ -4,7 +4,7 @@ const drops = [...document.querySelectorAll(".drop")];
 const inputs = drops.map((drop) => drop.querySelector("input"));
 const stages = {
   read: "Reading the pictures", features: "Describing local features", candidates: "Matching features",
-  grouping: "Grouping the matches", objects: "Describing the objects", files: "Writing the results",
+  grouping: "Grouping the matches", views: "Looking at simulated views", objects: "Describing the objects", files: "Writing the results",
 };
 let limits = { upload: Infinity };
 let current = null;  // the match of the pictures that are shown: { id, abort }
@@ -111,6 +111,11 @@ window.addEventListener("drop", (event) => {
 
 $("#pictures").addEventListener("submit", async (event) => {
   event.preventDefault();
+  find(false);
+});
+
+/* Match the pictures that are shown, also in simulated views of them where `views` is true. */
+async function find(views) {
   giveUp();
   const files = inputs.map((input) => input.files[0]);
   if (files.reduce((sum, file) => sum + file.size, 0) > limits.upload) {
@@ -120,21 +125,21 @@ $("#pictures").addEventListener("submit", async (event) => {
   const match = current = { id: null, abort: new AbortController() };
   $("button.main").disabled = true;
   try {
-    const status = await upload(files, match);
+    const status = await upload(files, match, views);
     await follow(status, match);
   } catch (error) {
     if (match === current) fail(error.message);
   } finally {
     if (match === current) $("button.main").disabled = false;
   }
-});
+}
 
 /* XMLHttpRequest, because fetch can't tell how far an upload is. */
-function upload(files, match) {
+function upload(files, match, views) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest(), form = new FormData();
     files.forEach((file, k) => form.append(`image${k}`, file));
-    request.open("POST", "/matches");
+    request.open("POST", views ? "/matches?views=1" : "/matches");
     request.responseType = "json";
     request.upload.onprogress = (event) => {
       if (match === current) progress("Uploading", 15 * event.loaded / event.total);
@@ -187,9 +192,14 @@ function finish(match) {
     "matches.html": "Report (HTML)", "matches.json": "Objects (JSON)", "matches.npz": "Matches (NumPy)",
     "matches.png": "Picture (PNG)",
   };
+  const harder = document.createElement("button");
+  harder.type = "button";
+  harder.textContent = "Look harder";
+  harder.title = "Look at simulated views of both pictures: for pictures taken from very different directions";
+  harder.addEventListener("click", () => find(true));
   $("#told").textContent = sentence(match.told).replace(/\.$/, "");
   $("#files").replaceChildren(
-    link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
+    ...(match.look_harder ? [harder] : []), link("matches.html", "Open in a tab", false), ...match.files.map((name) => link(name, texts[name], true)));
   // a new frame each time: in an old one, the browser's Back would lead to the report of other pictures
   const report = document.createElement("iframe");
   report.id = "report";

@@ -120,7 +120,7 @@ def test_the_command_writes_and_refuses(db, tmp_path, capsys):
     assert main(["--db", str(db), "--colmap", str(folder)]) == 0  # ours: replaced
     (folder / "database.db").write_bytes(b"somebody's")
     assert main(["--db", str(db), "--colmap", str(folder)]) == 2
-    assert "database.db: was not written by gdl-match-collection" in capsys.readouterr().err
+    assert "database.db: was not written by gdl-match collection" in capsys.readouterr().err
     assert (folder / "database.db").read_bytes() == b"somebody's"
     assert main(["--db", str(db), "--static"]) == 2
     assert "--static goes with --colmap or --hloc" in capsys.readouterr().err

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import dying
 import numpy as np
 import pytest
 from database import content, rows
@@ -255,18 +256,12 @@ def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):
     assert "pillow-heif" in error
 
 
-def die_on_three(number, text):
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return PairRecord(number, ("", ""), len(text))
-
-
 def test_a_task_that_kills_its_process_is_lost_alone():
     with local_backend(2) as run:
-        records = {record.id: record for record in run(die_on_three, ((k, "x" * k) for k in range(8)))}
+        records = {record.id: record for record in run(dying.die_on_three, ((k, "x" * k) for k in range(8)))}
     assert sorted(records) == list(range(8))
     assert isinstance(records.pop(3), Lost)
-    assert all(record.n_candidates == k for k, record in records.items())
+    assert all(record.length == k for k, record in records.items())
 
 
 def test_other_settings_want_another_database(done, folder, cache):

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from matching.correspondences import inverted_file
+from matching.correspondences import descriptor_search
 from matching.correspondences.candidates import CandidateConfig, nearest_descriptors
-from matching.correspondences.inverted_file import nearest_by_cells
+from matching.correspondences.descriptor_search import nearest_by_cells
 from matching.correspondences.view_candidates import ViewCandidatesConfig, match_views
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
@@ -30,7 +30,7 @@ def features(xy, descriptors, size=3.0, kind=1):
 
 
 def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
-    monkeypatch.setattr(inverted_file, "PER_CELL", 64)
+    monkeypatch.setattr(descriptor_search, "PER_CELL", 64)
     kinds = words(40, 0)  # of texture, each with its variants
     rng = np.random.default_rng(1)
     there = noisy(kinds[rng.integers(0, 40, 3000)], 0.3, 2)
@@ -46,8 +46,8 @@ def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
 
 
 def test_cells_do_not_depend_on_threads(monkeypatch):
-    monkeypatch.setattr(inverted_file, "PER_CELL", 64)
-    monkeypatch.setattr(inverted_file, "BLOCK", 100)
+    monkeypatch.setattr(descriptor_search, "PER_CELL", 64)
+    monkeypatch.setattr(descriptor_search, "BLOCK", 100)
     there, asked = words(2000, 0), words(450, 1)
     one, three = (nearest_by_cells(asked, there, 4, n) for n in (1, 3))
     for a, b in zip(one, three, strict=True):

@@ -13,7 +13,7 @@ from planting import bent, crops, object_pair, strangers, together
 from gdl_core import KnnGraph
 from matching import MatchConfig, match
 from matching.cli import main as cli
-from matching.cli.arguments import config_of, parser
+from matching.cli.arguments import config_of, make_parser
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.distances import acc_distances
 from matching.errors import InputError
@@ -220,7 +220,7 @@ def test_candidates_are_the_best_pairs_whatever_they_are(features):
 
 
 def option(*words):
-    return config_of(parser().parse_args(["a.png", "b.png", *words]))
+    return config_of(make_parser().parse_args(["a.png", "b.png", *words]))
 
 
 def test_options():

@@ -1,9 +1,8 @@
 import numpy as np
-import pytest
 
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping import Groups
-from matching.grouping.planes import PlanesConfig, count_places, find_planes, fit_plane, transfer_errors
+from matching.grouping.planes import PlanesConfig, count_places, find_planes, transfer_errors
 from matching.objects.description import apply_transform
 
 SIDE = np.array([[0.2, 0.05, 60.0], [0.02, 0.9, 20.0], [-3e-4, 1e-4, 1.0]])  # a wall from the side
@@ -15,17 +14,6 @@ def points(n, seed=0):
 
 def correspondences(x, y):
     return Correspondences(x, y, np.broadcast_to(np.diag([0.2, 0.9]), (len(x), 2, 2)).copy())
-
-
-def test_a_plane_is_fitted_to_inaccurate_matches_among_false_ones():
-    x, rng = points(300), np.random.default_rng(1)
-    y = apply_transform(SIDE, x) + rng.normal(0, 0.3, x.shape)
-    y[200:] = points(100, 2)
-    start = SIDE + np.array([[0, 0, 2.0], [0, 0, -2.0], [0, 0, 0]])
-    found = fit_plane(x, y, start, 2.0, np.arange(200))
-    errors = transfer_errors(found, x, apply_transform(SIDE, x))
-    assert np.median(errors) < 0.5
-    np.testing.assert_allclose(found / found[2, 2], SIDE, atol=0.02, rtol=0.05)
 
 
 def test_errors_count_in_the_image_where_they_are_larger():
@@ -63,13 +51,20 @@ def test_a_group_becomes_what_its_plane_explains():
     np.testing.assert_array_equal(np.flatnonzero(planes.labels == 0), np.arange(n_wall))
 
 
-@pytest.mark.parametrize(
-    ("score", "config"),
-    [(0.2, PlanesConfig()), (0.5, PlanesConfig(min_places=200)), (0.5, PlanesConfig(min_score=0.6))],
-)
-def test_weak_groups_are_no_objects(score, config):
+def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane():
+    c, n_wall = planted(200, 100)
+    y = c.xy1 + np.random.default_rng(1).normal(0, 0.5, c.xy1.shape)
+    noisy = correspondences(c.xy0, y)
+    found = find_planes(noisy, Groups(np.zeros(300, int), np.array([0.5])), PlanesConfig())
+    explained = np.flatnonzero(found.labels == 0)
+    assert (explained < n_wall).all()
+    assert len(explained) > 0.85 * n_wall  # 0.5 px there are 2.5 px and more where it is wide
+
+
+def test_few_places_are_no_object():
     c, _ = planted()
-    planes = find_planes(c, Groups(np.where(np.arange(len(c)) < 60, 0, -1), np.array([score])), config)
+    groups = Groups(np.where(np.arange(len(c)) < 60, 0, -1), np.array([0.5]))
+    planes = find_planes(c, groups, PlanesConfig(min_places=200))
     assert len(planes.scores) == 0
     assert (planes.labels == -1).all()
 
@@ -86,18 +81,15 @@ def test_a_group_without_a_plane_is_no_object():
     assert len(planes.scores) == 0
 
 
-def test_a_place_shows_one_thing_and_the_larger_plane_has_it():
+def test_of_planes_that_overlap_in_an_image_the_one_with_most_places_stays():
     x = points(400)
-    y = np.where(np.arange(400)[:, None] < 250, apply_transform(SIDE, x), x * 0.5 + [300, 0])
-    far = apply_transform(SIDE, x[250:]) + np.array([0, 60.0])  # from the same places, to others
-    for other, n_planes in ((far, 1), (y[250:], 1)):
-        c = correspondences(x, np.vstack([y[:250], other]))
-        planes = find_planes(
-            c, Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5])), PlanesConfig()
-        )
-        assert len(planes.scores) == n_planes
-        assert (planes.labels[:250] == 0).all()
+    wall, groups = apply_transform(SIDE, x), Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5]))
+    shifted = np.vstack([wall[:250], wall[250:] + np.array([0, 60.0])])  # the same places of picture 0
+    planes = find_planes(correspondences(x, shifted), groups, PlanesConfig())
+    assert planes.scores.tolist() == [0.4]
+    assert (planes.labels[:250] == 0).all()
     apart = x[250:] + np.array([700, 0])
-    c = correspondences(np.vstack([x[:250], apart]), np.vstack([y[:250], apart * 0.5 + [300, 0]]))
-    planes = find_planes(c, Groups((np.arange(400) >= 250).astype(int), np.array([0.4, 0.5])), PlanesConfig())
+    c = correspondences(np.vstack([x[:250], apart]), np.vstack([wall[:250], apart * 0.5 + [300, 0]]))
+    planes = find_planes(c, groups, PlanesConfig())
     assert planes.scores.tolist() == [0.5, 0.4]  # by falling score
+    assert (planes.labels[:250] == 1).all()

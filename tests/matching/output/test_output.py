@@ -14,7 +14,7 @@ from matching.errors import InputError
 from matching.objects.description import describe_object
 from matching.output import drawing, folders
 from matching.output import files as output
-from matching.output.drawing import COLOURS, colour, draw_matches, has_frame, spread
+from matching.output.drawing import COLOURS, colour, draw_matches, frame_to_draw, spread
 from matching.output.files import make_folder, npz_bytes, summary, write_results, write_whole
 from matching.output.folders import check_folder
 from matching.pictures.images import Picture, picture_of_array, with_mask
@@ -315,7 +315,7 @@ def test_the_frame_stays_in_its_picture(pictures, result):
     changed = (framed != plain).any(axis=2)[:, left:]
     assert changed[148:152, :].any(axis=0).mean() > 0.4  # dashes along its lower edge
     assert not changed[160:].any()
-    assert not has_frame(replace(found, frame1=far, motion=replace(motion, share=0.1)))
+    assert frame_to_draw(replace(found, frame1=far, motion=replace(motion, share=0.1))) is None
 
 
 def test_copies_of_a_thing_are_told_below(pictures, result):

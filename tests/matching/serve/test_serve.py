@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
+import skimage.data
 from browser import browser_page
 from patience import PATIENCE
 from PIL import Image
@@ -29,6 +30,7 @@ from planting import object_pair
 pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
+from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import match  # noqa: E402
 from matching.cli.serve import main  # noqa: E402
 from matching.serve.app import shown_file  # noqa: E402
@@ -496,6 +498,26 @@ def test_the_page_in_a_browser(server, pictures, tmp_path):
         assert page.locator("#told").inner_text() != told
         page.go_back()  # leads to no earlier report
         assert page.url == "about:blank"
+        assert page.complaints == []
+
+
+def test_the_page_looks_harder_where_nothing_is_found(server, tmp_path):
+    """At simulated views of a picture and the same picture seen from the side."""
+    front = skimage.data.astronaut()[100:400, :320]
+    side = tilt_picture(front, 6.0, 0.2, np.random.default_rng(0))[0]
+    for k, image in enumerate((front, side)):
+        (tmp_path / f"p{k}.png").write_bytes(png(image))
+    with browser_page() as page:
+        page.goto(server.address)
+        for k, place in enumerate(page.locator("input[type=file]").all()):
+            place.set_input_files(tmp_path / f"p{k}.png")
+        page.get_by_role("button", name="Find common objects").click()
+        page.locator("#result").wait_for()
+        assert page.locator("#told").inner_text() == "No common object"
+        assert "--view-synthesis" in page.frame_locator("#report").locator("header").inner_text()
+        page.get_by_role("button", name="Look harder").click()
+        page.locator("#told", has_text="1 object in both").wait_for(timeout=1000 * PATIENCE)
+        assert page.get_by_role("button", name="Look harder").count() == 0
         assert page.complaints == []
 
 

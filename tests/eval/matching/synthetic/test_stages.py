@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from planted import planted
 
-from eval.matching.ablation.clusterings import CLUSTERINGS
+from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
 from eval.matching.baselines.acc import AccParams, partial_linkage
 from eval.matching.baselines.registry import METHODS, PARAMS_WITH_STAGES
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.synthetic.stages import linkage_of, merge_given, rival_clustering
-from gdl_core import AffinityGraph
+from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
 from matching.grouping import Correspondences, group
+from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import build_graph
 
 
@@ -83,11 +84,17 @@ def test_clusterings_that_know_no_merging_leave_what_is_given(name, graphed):
     assert np.array_equal(CLUSTERINGS[name](given, knn, graph, instance + 1, None), instance + 1)
 
 
-def test_components_are_joined_by_strong_links_both_ways():
-    edges = {(0, 1): 0.9, (1, 0): 0.6, (2, 3): 0.9, (3, 2): 0.4, (4, 3): 0.7, (3, 4): 0.7}
+def test_components_are_joined_by_links_both_ways():
+    edges = {(0, 1): 0.9, (1, 0): 0.6, (2, 3): 0.9, (3, 2): 0.2, (4, 3): 0.7, (3, 4): 0.7, (4, 0): 0.9}
     indptr = np.searchsorted([a for a, _ in sorted(edges)], np.arange(6))
     target = np.array([b for _, b in sorted(edges)])
     graph = AffinityGraph(indptr, target, np.array([edges[e] for e in sorted(edges)]))
-    components = CLUSTERINGS["components"]
-    assert components(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
-    assert components(range(5), None, graph, np.array([0, 1, 2, 2, 3]), None).tolist() == [0, 0, 1, 1, 1]
+    above = components_above(0.5)  # the root of 0.9 * 0.2 is 0.42
+    assert above(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
+    assert above(range(5), None, graph, np.array([0, 1, 2, 2, 3]), None).tolist() == [0, 0, 1, 1, 1]
+    others = np.array([[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
+    knn = KnnGraph(others, np.zeros((5, 2)))
+    for least, joined in ((0.36, [0, 0, 1, 1, 1]), (0.37, [0, 0, 1, 2, 2])):  # 2 * 0.9 * 0.2 = 0.36
+        config = ClusteringConfig(min_affinity=(least - 1e-9) / 2**2)
+        labels = CLUSTERINGS["components"](range(5), knn, graph, None, config)
+        assert labels.tolist() == joined

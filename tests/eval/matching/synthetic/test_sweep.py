@@ -46,6 +46,11 @@ def command(out, *options):
     ]
 
 
+def main(out):
+    """The same command in this process."""
+    return runpy.run_path(str(ROOT / "scripts/sweep.py"))["main"](command(out)[2:])
+
+
 def without_seconds(path):
     return [{k: v for k, v in row.items() if k != "seconds"} for row in read_csv(path)]
 
@@ -53,8 +58,7 @@ def without_seconds(path):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     out = tmp_path_factory.mktemp("whole")
-    done = subprocess.run(command(out), cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert main(out) == 0
     return out
 
 
@@ -85,15 +89,14 @@ def test_a_killed_sweep_goes_on_to_the_same_table(whole, tmp_path):
     with journal.open("ab") as file:
         file.write(b'{"mark": "torn li')  # as if killed in the middle of a line
     before = journal.read_bytes()
-    done = subprocess.run(command(tmp_path), cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert main(tmp_path) == 0
     assert journal.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
     assert without_seconds(tmp_path / "trials.csv") == without_seconds(whole / "trials.csv")
 
 
 def test_a_finished_sweep_is_not_computed_again(whole):
     journal, table = (whole / "trials.jsonl").read_bytes(), (whole / "trials.csv").read_bytes()
-    assert subprocess.run(command(whole), cwd=ROOT, capture_output=True).returncode == 0
+    assert main(whole) == 0
     assert (whole / "trials.jsonl").read_bytes() == journal and (whole / "trials.csv").read_bytes() == table
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from matching._types import Array, Float32s, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import nearest_descriptors
 from matching.threads import in_ranges, single_blas_thread
@@ -23,17 +24,18 @@ BLOCK = 4096  # descriptors looked up at a time
 
 
 def nearest_by_cells(
-    descriptors0: np.ndarray, descriptors1: np.ndarray, width: int, n_threads: int = 1
-) -> tuple[np.ndarray, np.ndarray]:
-    """About the `width` nearest rows of descriptors1 for each row of descriptors0.
+    descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
+) -> tuple[Ints, Float32s]:
+    """Find about the `width` nearest rows of descriptors1 for each row of descriptors0.
 
     Parameters
     ----------
     descriptors0, descriptors1 : (n0, 128), (n1, 128) float32
-        Whole numbers, see `nearest_descriptors`, which this is for few of them.
+        Whole numbers, see `nearest_descriptors`, which is called where there are few.
     width : int
+        Neighbours of each.
     n_threads : int
-        Changes nothing but the time.
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def nearest_by_cells(
     found = np.full((len(descriptors0), width), -1, np.int64)
     squared = np.full(found.shape, np.inf, np.float32)
 
-    def search(start, stop):
+    def search(start: int, stop: int) -> None:
         asked = np.argsort(probes[start:stop].ravel(), kind="stable")
         bounds = np.searchsorted(probes[start:stop].ravel()[asked], np.arange(n_cells + 1))
         for k in range(n_cells):
@@ -69,11 +71,26 @@ def nearest_by_cells(
     return found, squared + np.einsum("ij,ij->i", descriptors0, descriptors0)[:, None]
 
 
-def find_centres(descriptors: np.ndarray, n: int, n_threads: int = 1) -> np.ndarray:
-    """(n, 128) float32 whole numbers: centres of cells, by k-means on an even sample."""
+def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
+    """Find the centres of cells, by k-means on an even sample.
+
+    Parameters
+    ----------
+    descriptors : (m, 128) float32
+        Whole numbers.
+    n : int
+        Cells.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (n, 128) float32
+        Whole numbers.
+    """
     step = max(len(descriptors) // (n * SAMPLE), 1)
     sample = descriptors[::step]
-    centres = sample[np.linspace(0, len(sample) - 1, n).astype(int)]
+    centres: Array = sample[np.linspace(0, len(sample) - 1, n).astype(int)]
     for _ in range(ROUNDS):
         cell = nearest_descriptors(sample, centres, 1, n_threads)[0][:, 0]
         order = np.argsort(cell, kind="stable")
