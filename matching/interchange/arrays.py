@@ -199,8 +199,8 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
     """
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
-            f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go to"
-            " group_matches(xy0, xy1)"
+            f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go"
+            " to group_matches(xy0, xy1)"
         )
     if array.ndim == 2 and array.shape[1] == 2:
         return array.astype(np.int64), slice(None)
