@@ -100,7 +100,7 @@ def group_matches(
         labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config)
     grouped = time.perf_counter()
     tolerance = config.graph.scale * unit1
-    boxes = [_box(xy, size) for xy, size in zip((x0, x1), both_sizes, strict=True)]
+    boxes = _box(x0, both_sizes[0]), _box(x1, both_sizes[1])
     objects = describe_objects(x0, x1, Groups(labels, scores), tolerance, boxes)
     things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
@@ -109,11 +109,11 @@ def group_matches(
     )
 
 
-def _box(xy: Floats, size: Array | None) -> Array | None:
+def _box(xy: Floats, size: Array | None) -> Floats:
     """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
     if size is not None:
         return np.array([[0.0, 0.0], size[::-1]]) - 0.5
-    return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else None
+    return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else np.zeros((2, 2))
 
 
 def label_matches(
