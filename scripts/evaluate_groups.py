@@ -1,16 +1,18 @@
 """Matches that come from elsewhere, grouped by `matching.group_matches` and by what people use today.
 
 Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders a scene),
-groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies) and groups.md with both
-tables. DATA holds a folder for each scene: two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an
-outlier.
+groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
+groups_growth.csv (time and memory on synthetic surfaces), and groups.md with all tables. DATA holds a folder
+for each scene: two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an outlier.
 """
 
 from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
+import multiprocessing
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tqdm import tqdm
@@ -39,6 +41,9 @@ def main(argv: list[str] | None = None) -> int:
         default=8,
         help="composite pairs, with one copy and with two (default: 8; 0: none)",
     )
+    parser.add_argument(
+        "--growth", type=int, nargs="+", default=[], metavar="N", help="also time so many matches"
+    )
     parser.add_argument("--out", type=Path, default=Path("groups"), help="folder of the results")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
@@ -60,6 +65,12 @@ def evaluate(args: argparse.Namespace) -> None:
         rows = [row for case in steps for row in given.measure_features(photographs, *case)]
         write_csv(args.out / "groups_features.csv", given.FEATURE_COLUMNS, rows)
         tables.append(markdown_table(*given.feature_table(rows)))
+    if args.growth:
+        spawn = multiprocessing.get_context("spawn")  # a process each, for the peak of its memory
+        with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
+            rows = list(pool.map(given.measure_growth, args.growth))
+        write_csv(args.out / "groups_growth.csv", given.GROWTH_COLUMNS, rows)
+        tables.append(markdown_table(*given.growth_table(rows)))
     text = "\n\n".join(tables) + "\n"
     write_text(args.out / "groups.md", text)
     print(text, end="")

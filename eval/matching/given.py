@@ -7,6 +7,7 @@ none.
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from eval.common.options import peak_megabytes
 from eval.matching.ablation.clusterings import components, hdbscan
 from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ransac, usac_settings
 from eval.matching.metrics import count_objects, score_matches
@@ -23,6 +25,7 @@ from matching import group_matches
 from matching.given import label_matches
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
+from synth.surfaces import moving_surfaces
 
 Labels = NDArray[np.int64]
 
@@ -34,6 +37,7 @@ RATIO = 0.8
 SETTINGS = ((1, 5.0), (3, 5.0), (2, 10.0), (3, 0.0))  # M, sigma_n of the composites, in turn
 FIRST_SEED = 720_000
 SCENE_COLUMNS = ("scene", "method", "order", "matches", "objects", "groups", "error", "seconds")
+GROWTH_COLUMNS = ("matches", "objects", "groups", "error", "cpu_seconds", "megabytes")
 FEATURE_COLUMNS = (
     *("features", "ratio_test", "copies", "method", "seed", "matches", "true", "f"),
     *("objects", "found", "clusters", "mixed", "seconds"),
@@ -225,3 +229,34 @@ def feature_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
         )
     head = ["copies", "features", "ratio test", "method", "true matches", "mean F", "found", "clusters each"]
     return [*head, "mixed", "s"], lines
+
+
+def measure_growth(n: int) -> dict:
+    """A row (GROWTH_COLUMNS) of n matches on six surfaces, half of them outliers; in a process of its
+    own, which the peak of the memory is of.
+    """
+    group_matches(*np.random.default_rng(0).uniform(0, 600, (2, 100, 2)))  # loads what is compiled
+    given = moving_surfaces(FIRST_SEED, n_objects=6, matches=(n // 4, n // 2))  # some hide others
+    xy0, xy1, truth = given.xy0[:n], given.xy1[:n], given.label[:n]
+    start = time.process_time()
+    found = group_matches(xy0, xy1).cluster
+    return {
+        "matches": len(found),
+        "objects": int(truth.max()) + 1,
+        "groups": int(found.max(initial=-1)) + 1,
+        "error": 100 * misclassified(truth, found),
+        "cpu_seconds": time.process_time() - start,
+        "megabytes": peak_megabytes(resource.getrusage(resource.RUSAGE_SELF)),
+    }
+
+
+def growth_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: a line a number of matches."""
+    head = ["matches", "objects", "groups", "error, %", "CPU seconds", "peak memory, MB"]
+    return head, [
+        [
+            *(f"{row[name]:,}" for name in ("matches", "objects", "groups")),
+            *(f"{row['error']:.1f}", f"{row['cpu_seconds']:.2f}", f"{row['megabytes']:.0f}"),
+        ]
+        for row in rows
+    ]

@@ -45,10 +45,7 @@ def acc_nearest_among(
     nearest: Array,
     distance: Array,
 ) -> None:
-    """`acc_nearest` among the correspondences in a row of among (m, c), where -1 is none.
-
-    If there are fewer than k, the rest is -1, at an infinite distance.
-    """
+    """`acc_nearest` among the correspondences in a row of among (m, c), which rise; k is c at most."""
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
     for i in range(start, stop):
@@ -57,12 +54,9 @@ def acc_nearest_among(
             own[:, 1 + n] = table[:, among[i, n]]
         _acc_row(own, 0, slope, row)
         row[0] = np.inf
-        for n in range(c):
-            if among[i, n] < 0:
-                row[1 + n] = np.inf
         _smallest(row, k, chosen, distance[i])
         for n in range(k):
-            nearest[i, n] = among[i, chosen[n] - 1] if chosen[n] > 0 else -1
+            nearest[i, n] = among[i, chosen[n] - 1]
 
 
 @inner

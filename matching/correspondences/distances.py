@@ -133,8 +133,7 @@ def acc_neighbors(
     parts : (m,) array of int, optional
         Neighbours are of other parts only.
     among : (m, c) array of int, optional
-        Neighbours of i are of row i, which may be filled up with -1; so are the neighbours then, at an
-        infinite distance.
+        Neighbours of i are of row i, which holds n_neighbors or more; then parts do not count.
 
     Returns
     -------
@@ -149,7 +148,13 @@ def acc_neighbors(
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
     shared = table, parts, nearness, n_neighbors
-    in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
+    if among is None:
+        in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
+    else:
+        shared = table, np.sort(among, axis=1), nearness, n_neighbors
+        in_ranges(
+            lambda a, b: _kernels.acc_nearest_among(*shared, a, b, nearest, distance), m, n_threads, 256
+        )
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
@@ -215,42 +220,54 @@ def nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: in
     parts : (m,) array of int
         The part of each.
     k : int
-        Neighbours of each.
+        Neighbours of each; fewer where a part has not as many others.
     reach : float
         Largest distance in either image, pixels.
 
     Returns
     -------
     (m, k) int64
-        The neighbours, the nearest first; -1 where there are fewer.
+        The neighbours, the nearest first; where there are fewer in reach, any others after them.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     rows = [np.flatnonzero(parts == p) for p in range(parts.max() + 1)]
+    k = min(k, len(parts) - max(map(len, rows)))
     low, high = (np.array([of(places[r], axis=0) for r in rows]) for of in (np.min, np.max))
-    pairs = []
+    nearest = np.empty((len(places), k), np.int64)
     for p, own in enumerate(rows):
         touching = ((low < high[p] + reach) & (high > low[p] - reach)).all(axis=1)
+        touching[p] = False
+        pairs = [(own[:0], own[:0], np.empty(0))]
         for other in np.flatnonzero(touching):
-            if other == p:
-                continue
             inside = own[
                 ((places[own] > low[other] - reach) & (places[own] < high[other] + reach)).all(axis=1)
             ]
-            n = min(k, len(rows[other]))
             gap, near = cKDTree(places[rows[other]]).query(
-                places[inside], [*range(1, n + 1)], distance_upper_bound=2 * reach
+                places[inside], [*range(1, min(k, len(rows[other])) + 1)], distance_upper_bound=2 * reach
             )
             found = np.isfinite(gap)
             i = np.broadcast_to(inside[:, None], gap.shape)[found]
             pairs.append((i, rows[other][near[found]], gap[found]))
-    nearest = np.full((len(places), k), -1, np.int64)
-    if pairs:
         i, j, gap = (np.concatenate(column) for column in zip(*pairs, strict=True))
         order = np.lexsort((j, gap, i))
-        i, j = i[order], j[order]
-        rank = np.arange(len(i)) - np.searchsorted(i, i)
-        nearest[i[rank < k], rank[rank < k]] = j[rank < k]
+        nearest[own] = _filled_up(np.searchsorted(own, i[order]), j[order], len(own), k, parts != p)
     return nearest
+
+
+def _filled_up(i: Array, j: Array, n: int, k: int, is_other: Array) -> Ints:
+    """(n, k) the first k of the j of each i, rising numbers below n, and others, as many as are missing."""
+    others = np.flatnonzero(is_other)[: 2 * k]  # k of them are left, or all, without k that are there already
+    rank = np.arange(len(i)) - np.searchsorted(i, i)
+    i, j, rank = i[rank < k], j[rank < k], rank[rank < k]
+    there = np.zeros((n, len(others)), bool)
+    at = np.searchsorted(others[:-1], j)
+    there[i, at] = others[at] == j
+    missing = np.arange(k) >= np.bincount(i, minlength=n)[:, None]
+    filled = np.empty((n, k), np.int64)
+    filled[i, rank] = j
+    chosen = ~there & (np.cumsum(~there, axis=1) <= missing.sum(axis=1)[:, None])
+    filled[missing] = np.broadcast_to(others, there.shape)[chosen]
+    return filled
 
 
 def nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:

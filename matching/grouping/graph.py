@@ -191,8 +191,4 @@ def fit_local_maps(
 
 def _affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
     m, k = knn.indices.shape
-    there = knn.indices >= 0
-    if not there.all():
-        indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-        return AffinityGraph(indptr, knn.indices[there], weights[there])
     return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())

@@ -6,7 +6,7 @@ similarities, one for each neighbour, the neighbours choose the one that explain
 no absolute direction or size, so it holds for images turned against each other by any angle.
 
 Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) -
-M_i (x0_j - x0_i)|, sigma^2 = floor^2 + (slope gap)^2.
+M_i (x0_j - x0_i)|, sigma = slope gap_ij.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._types import Array, Floats
+from matching._types import Array, Bools, Floats
 from matching.grouping import _vote_kernels
 
 ROUNDS = 2  # of the fit to the neighbours that agree with the chosen map
@@ -32,21 +32,21 @@ class LocalMaps:
         The maps.
     support : (m,) float64
         Share of the neighbours that is explained, in [0, 1].
-    residual : (m,) float64
-        Median over the neighbours of how far they are from where the map takes them.
     gap : (m,) float64
         How far away the farthest of the neighbours is, in the image where that is more.
     """
 
     maps: Floats
     support: Floats
-    residual: Floats
     gap: Floats
 
+    @property
+    def agreeing(self) -> Bools:
+        """Which of the maps explain most of the neighbours, (m,) bool."""
+        return np.greater(self.support, 0.5)
 
-def vote_for_maps(
-    xy0: Array, xy1: Array, near: Array, floor: float, slope: float, own: Array | None = None
-) -> LocalMaps:
+
+def vote_for_maps(xy0: Array, xy1: Array, near: Array, slope: float, own: Array | None = None) -> LocalMaps:
     """Find a similarity map around each match that its neighbours agree on.
 
     Parameters
@@ -54,9 +54,9 @@ def vote_for_maps(
     xy0, xy1 : (m, 2) float64
         Points of either picture, pixels.
     near : (m, k) int64
-        The neighbours of each.
-    floor, slope : float
-        Of sigma, which is the root of floor^2 + (slope gap)^2.
+        The neighbours of each, none at the same two places.
+    slope : float
+        Of sigma.
     own : (m, 2, 2) float64, optional
         The maps that the features themselves predict: each stays where it explains no less, or where most of
         the neighbours are explained by none.
@@ -68,45 +68,21 @@ def vote_for_maps(
     """
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
-    _vote_kernels.voted_similarities(xy0, xy1, near, float(floor), float(slope), ROUNDS, maps)
+    _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), ROUNDS, maps)
     growth = np.sqrt(np.linalg.det(maps))
     maps[~((growth > 1 / MOST_CHANGE) & (growth < MOST_CHANGE))] = np.eye(2)
-    voted = _explained(xy0, xy1, near, floor, slope, maps)
+    voted = _explained(xy0, xy1, near, slope, maps)
     if own is None:
         return voted
-    by_own = _explained(xy0, xy1, near, floor, slope, own)
-    return _chosen((voted.support > by_own.support) & (voted.support > 0.5), voted, by_own)
+    by_own = _explained(xy0, xy1, near, slope, own)
+    better = voted.agreeing & (voted.support > by_own.support)
+    maps = np.where(better[:, None, None], maps, own)
+    return LocalMaps(maps, np.where(better, voted.support, by_own.support), voted.gap)
 
 
-def better_of(first: LocalMaps, second: LocalMaps) -> LocalMaps:
-    """Choose the map around each match that explains more of its neighbours.
-
-    Parameters
-    ----------
-    first, second : LocalMaps
-        Two maps around each match; where both explain as much, the first is chosen.
-
-    Returns
-    -------
-    LocalMaps
-        The chosen maps.
-    """
-    return _chosen(second.support > first.support, second, first)
-
-
-def _chosen(which: Array, ones: LocalMaps, others: LocalMaps) -> LocalMaps:
-    return LocalMaps(
-        np.where(which[:, None, None], ones.maps, others.maps),
-        *(
-            np.where(which, getattr(ones, name), getattr(others, name))
-            for name in ("support", "residual", "gap")
-        ),
-    )
-
-
-def _explained(xy0: Array, xy1: Array, near: Array, floor: float, slope: float, maps: Array) -> LocalMaps:
+def _explained(xy0: Array, xy1: Array, near: Array, slope: float, maps: Array) -> LocalMaps:
     u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
     residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
     gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))
-    explained = 1 / (1 + residual**2 / (floor**2 + (slope * gap) ** 2))
-    return LocalMaps(maps, explained.mean(axis=1), np.median(residual, axis=1), gap.max(axis=1))
+    explained = 1 / (1 + (residual / (slope * gap)) ** 2)
+    return LocalMaps(maps, explained.mean(axis=1), gap.max(axis=1))

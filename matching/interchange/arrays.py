@@ -198,7 +198,10 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
     rows they come from.
     """
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
-        raise InputError(f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}")
+        raise InputError(
+            f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go"
+            " to group_matches(xy0, xy1)"
+        )
     if array.ndim == 2 and array.shape[1] == 2:
         return array.astype(np.int64), slice(None)
     if array.ndim == 2 and array.size:

@@ -53,5 +53,20 @@ def test_order_and_swapped_pictures_do_not_count():
 def test_bad_points_are_named():
     xy0, xy1, _ = scene()
     xy0[3, 1] = np.nan
-    with pytest.raises(InputError, match=r"xy0 must hold finite numbers, got \[.*nan\] in row 3"):
+    with pytest.raises(InputError, match=r"xy0 must hold finite numbers.*, got \[.*nan\] in row 3"):
         matching.group_matches(xy0, xy1)
+
+
+@pytest.mark.parametrize("bad", [1e39, -1e200, np.inf, 1j])
+def test_numbers_that_cannot_be_computed_with_are_told(bad):
+    xy0, xy1, _ = scene()
+    with pytest.raises(InputError, match="xy1 must"):
+        group_matches(xy0, np.where(np.arange(160)[:, None] == 7, bad, xy1))
+
+
+def test_a_match_more_than_once_and_points_on_a_line():
+    xy0, xy1, _ = scene()
+    twice = group_matches(np.vstack([xy0, xy0]), np.vstack([xy1, xy1])).cluster
+    assert np.array_equal(twice, np.tile(group_matches(xy0, xy1).cluster, 2))
+    line = np.linspace(0, 500, 100)[:, None] * [1, 2]
+    assert (group_matches(line, 1.1 * line + 5).cluster == -1).all()  # fixes no map

@@ -210,3 +210,31 @@ def test_nearest_others_leave_the_point_itself_out():
     assert list(nearest_others(x, 1, np.array([3]))[0]) in ([1], [2])
     same = nearest_others(np.zeros((6, 2)), 3)
     assert (same != np.arange(6)[:, None]).all()
+
+
+def test_neighbours_among_chosen_ones_only():
+    rng = np.random.default_rng(8)
+    c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
+    every = np.array([[j for j in range(80) if j != i] for i in range(80)])
+    for chosen in (every, every[:, ::-2]):
+        d = np.take_along_axis(acc_distances(c), chosen, axis=1)
+        knn = acc_neighbors(c, 5, among=chosen)
+        assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :5], rtol=1e-4, atol=5e-3)
+        assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
+
+
+@pytest.mark.parametrize("reach", [0.0, 60.0, 1e4])
+def test_the_nearest_of_other_parts(reach):
+    """Those in reach of the part, the nearest first, then others; none twice."""
+    rng = np.random.default_rng(9)
+    c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
+    parts = rng.permutation(np.repeat([0, 1, 2], [40, 30, 10]))
+    near = distances.nearest_in_other_parts(geometry(c), parts, 100, reach)
+    assert near.shape == (80, 40)
+    places = np.hstack([c.xy0, c.xy1])
+    gap = np.linalg.norm(places[:, None] - places, axis=2)
+    for i, row in enumerate(near):
+        assert len(set(row)) == 40 and (parts[row] != parts[i]).all()
+        far = np.abs(places - places[i]).reshape(80, 2, 2).max(axis=(1, 2))
+        within = np.flatnonzero((parts != parts[i]) & (far < reach))
+        assert set(within[np.argsort(gap[i, within])][:40]) <= set(row)
