@@ -59,7 +59,8 @@ def number_places(outlines: Sequence[Array]) -> Ints:
         return np.empty(0, np.int64)
     shapes = np.array([_shape(outline) for outline in outlines])
     area = shapely.area(shapes)
-    shared = shapely.area(shapely.intersection(shapes[:, None], shapes)) / np.minimum(area[:, None], area)
+    common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
+    shared = shapely.area(common) / np.minimum(area[:, None], area)
     shared[area[:, None] < COMPARABLE * area] = 0.0
     owner, firsts = np.empty(len(outlines), np.int64), list[np.intp]()
     for k in np.argsort(-area, kind="stable"):
