@@ -19,6 +19,7 @@ from matching._types import Array, Bools, Ints
 from matching.errors import check_at_least
 
 REACH = 15.0  # pixels
+NEIGHBORS = 4  # of a match: where matches are sparse, it covers as far as these are
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class SuppressionConfig:
         Whether one larger object must hold that share in both images: where two things stand twice in either
         image, each of the four objects lies amid others in both.
     reach : float
-        Pixels from a point to a match that covers it.
+        Pixels from a point to a match that covers it, at least.
     """
 
     share: float = 0.5
@@ -63,7 +64,7 @@ def find_uncovered(
     by_one : bool
         Whether one stronger part must cover them in both pictures.
     reach : float
-        From a point to a match that covers it, pixels.
+        From a point to a match that covers it, pixels, at least.
 
     Returns
     -------
@@ -116,16 +117,21 @@ def _covered(places: Sequence[_Place], points: Array) -> Bools:
 class _Place:
     """Where a part is in one picture."""
 
-    def __init__(self, points: Array, reach: float) -> None:
-        self.points, self.reach = points, reach
+    def __init__(self, points: Array, least: float) -> None:
+        self.points, self.least = points, least
         self.low, self.high = points.min(axis=0), points.max(axis=0)
 
     @cached_property
     def tree(self) -> cKDTree:
         return cKDTree(np.unique(np.rint(self.points), axis=0))
 
+    @cached_property
+    def reach(self) -> float:
+        k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
+        return max(self.least, float(np.median(self.tree.query(self.tree.data, [k])[0])))
+
     def covers(self, points: Array) -> Bools:
-        inside = (points > self.low - self.reach) & (points < self.high + self.reach)
+        inside = (points > self.low - self.least) & (points < self.high + self.least)
         covered: Bools = inside.all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
