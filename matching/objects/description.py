@@ -194,9 +194,10 @@ def _longest_side(xy: Floats, triangles: Ints) -> Floats:
 
 
 def _around(triangles: Floats) -> shapely.Polygon:
-    """The largest piece of the union of triangles (t, 3, 2), without holes."""
-    union = shapely.union_all(shapely.polygons(triangles))
-    return shapely.Polygon(max(shapely.get_parts(union), key=shapely.area).exterior)
+    """The largest piece of the union of triangles (t, 3, 2), without holes; empty where none has an area."""
+    shapes = shapely.polygons(triangles)
+    parts = shapely.get_parts(shapely.union_all(shapes[shapely.area(shapes) > 0]))
+    return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
 
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:

@@ -173,3 +173,23 @@ def test_a_horizon_across_the_object_is_not_sound(sign):
     before = sign * np.array([[1.0, 0, 0], [0, 1, 0], [0.01, 0, 1]])
     assert is_sound(before, square)
     assert not is_sound(behind, square)
+
+
+@pytest.mark.parametrize("squeeze", [[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]], ids=["point", "line", "thin"])
+def test_outlines_where_an_image_has_no_area(squeeze):
+    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
+    outline0, outline1 = outlines(xy, xy * squeeze)
+    assert len(outline0) >= 3
+    assert len(outline1) >= 1
+    assert outline1.max() <= 100
+    found = describe_object(0, xy, xy * squeeze, 0.5, 6.0, *np.array([[[0, 0], [100, 100]]] * 2, float))
+    assert found.n_matches == 40
+
+
+def test_outlines_where_the_small_triangles_have_no_area():
+    """Two key points of one image, matched with the same key point of the other one."""
+    xy0 = np.array([[0, 0], [2, 0], [0, 20], [100, 0], [0, 100], [100, 100]], float)
+    xy1 = xy0.copy()
+    xy1[1] = xy1[0]
+    outline0, outline1 = outlines(xy0, xy1)  # the convex hulls
+    assert {*map(tuple, outline0)} == {*map(tuple, outline1)} == {(0, 0), (100, 0), (0, 100), (100, 100)}
