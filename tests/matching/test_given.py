@@ -42,6 +42,16 @@ def test_units_do_not_count(factor):
     assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
 
 
+@pytest.mark.parametrize("degrees", [37, 90, 201])
+def test_turns_of_a_picture_do_not_count(degrees):
+    xy0, xy1, _ = scene()
+    expected = group_matches(xy0, xy1).cluster
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    turn = np.array([[c, s], [-s, c]])
+    assert np.array_equal(group_matches(xy0 @ turn, xy1).cluster, expected)
+    assert np.array_equal(group_matches(xy0 @ turn, xy1 @ turn).cluster, expected)
+
+
 def test_order_and_swapped_pictures_do_not_count():
     xy0, xy1, _ = scene()
     expected = group_matches(xy0, xy1).cluster
