@@ -36,7 +36,7 @@ SAMPLE = 1000  # matches, at most, among which voters are found: denser ones are
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
 REACH = 0.5  # of the distances that `smooth_map` and `suppression` reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
-RISE = 120.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those given
+RISE = 30.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 

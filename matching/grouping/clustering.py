@@ -39,8 +39,8 @@ class ClusteringConfig:
     min_affinity : float
         Share of K^2: merging stops below this affinity (Eq. 4). Two halves of an object of n matches each
         meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 1.1e-6
-        K^2 for the largest object that 3,000 candidates can hold, and about a hundredth of that where about
-        a tenth of the seam agrees.
+        K^2 for the largest object that 3,000 candidates can hold, and less than a tenth of that where less
+        than a tenth of the seam agrees.
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
         is an outlier.
@@ -54,7 +54,7 @@ class ClusteringConfig:
     n_initial_neighbors: int = 2
     bandwidth: float = 10.0
     n_neighbor_clusters: int = 10
-    min_affinity: float = 2e-8
+    min_affinity: float = 8e-8
     min_degree: float = 0.115
     min_score: float = 0.18
 
