@@ -393,24 +393,6 @@ def convex_hull(xy: Array) -> Floats:
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
 
 
-def hull_overlap(xy: Array, others: Array) -> float:
-    """Share of the convex hull of points that the hull of other points covers.
-
-    Parameters
-    ----------
-    xy, others : (n, 2), (k, 2) array
-        The points.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 where a hull has no area.
-    """
-    own, other = (cv2.convexHull(points.astype(np.float32)) for points in (xy, others))
-    area, _ = cv2.intersectConvexConvex(own, other)
-    return float(area / cv2.contourArea(own)) if area > 0 else 0.0
-
-
 def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
     """Map the colours of a picture by an affine map.
 

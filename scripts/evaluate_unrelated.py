@@ -12,6 +12,7 @@ from eval.common import uncaught  # noqa: F401
 import argparse
 import sys
 from dataclasses import replace
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
@@ -58,13 +59,18 @@ def measure(options):
     order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
     pairs = [possible[i] for i in order]
     config = VIEWS if options.view_synthesis else FREE
-    described, views = {}, {}
-    for path in tqdm(sorted(set(chain(*pairs))), desc="pictures"):
-        picture = read_picture(path)
-        described[path] = describe_picture(picture, config, default_threads())
-        views[path] = viewed_picture(picture, config)  # keeps its features once they are asked for
+    described = {
+        path: describe_picture(read_picture(path), config, default_threads())
+        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
+    }
+
+    @cache
+    def views_of(path):
+        """Read again only where views are looked at; it keeps its features once they are asked for."""
+        return viewed_picture(read_picture(path), config)
+
     best = [
-        best_object([described[path] for path in pair], [lambda p=path: views[p] for path in pair], config)
+        best_object([described[path] for path in pair], [partial(views_of, path) for path in pair], config)
         for pair in tqdm(pairs, desc="pairs")
     ]
     scores = np.array([0.0 if found is None else found[0] for found in best])

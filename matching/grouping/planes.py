@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
 
 from matching import _opencv
 from matching._types import Array, Floats, Ints
@@ -141,9 +142,12 @@ def _explained(correspondences: Correspondences, members: Array, tolerance: floa
 
 def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> float:
     """Share of the hull of some matches that the hull of others covers, in the image where it is more."""
-    return max(
-        _opencv.hull_overlap(xy[rows], xy[others]) for xy in (correspondences.xy0, correspondences.xy1)
-    )
+    shares = [0.0]
+    for xy in (correspondences.xy0, correspondences.xy1):
+        own, other = (shapely.MultiPoint(xy[chosen]).convex_hull for chosen in (rows, others))
+        if own.area > 0:
+            shares.append(own.intersection(other).area / own.area)
+    return max(shares)
 
 
 def _project(matrix: Array, points: Array) -> tuple[Floats, Floats]:
