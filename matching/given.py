@@ -34,7 +34,7 @@ from matching.threads import default_threads
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
 SAMPLE = 1000  # matches, at most, among which voters are found: denser ones are as near as they are accurate
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
-REACH = 0.5  # of the distances that `smooth_map` and `suppression` reach, which are for sparser matches
+REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 RISE = 30.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those
 
@@ -177,18 +177,13 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
     Chance agreements of a given size are rarer among few matches.
     """
     rise = RISE * (CandidateConfig.max_matches / n) ** 1.5
-    smooth_map, suppression = config.smooth_map, config.suppression
+    smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
         graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
-        suppression=replace(suppression, reach=suppression.reach * REACH),
-        objects=replace(
-            config.objects,
-            min_matches=min(config.objects.min_matches, VOTERS),
-            gap=config.objects.gap * REACH,
-        ),
+        objects=replace(objects, min_matches=min(objects.min_matches, VOTERS), gap=objects.gap * REACH),
     )
 
 

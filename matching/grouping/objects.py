@@ -155,7 +155,7 @@ def _polish(
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
-    kept = suppression.find_uncovered(*places, both, how.share, how.by_one, how.reach)
+    kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
     return [both[k] for k in kept if k >= len(known)]
 
 

@@ -18,8 +18,7 @@ from scipy.spatial import cKDTree
 from matching._types import Array, Bools, Ints
 from matching.errors import check_at_least
 
-REACH = 15.0  # pixels
-NEIGHBORS = 4  # of a match: where matches are sparse, it covers as far as these are
+NEIGHBORS = 8  # of a match: it covers as far as these are
 
 
 @dataclass(frozen=True)
@@ -33,20 +32,17 @@ class SuppressionConfig:
     by_one : bool
         Whether one larger object must hold that share in both images: where two things stand twice in either
         image, each of the four objects lies amid others in both.
-    reach : float
-        Pixels from a point to a match that covers it, at least.
     """
 
     share: float = 0.5
     by_one: bool = False
-    reach: float = REACH
 
     def __post_init__(self) -> None:
-        check_at_least(self, share=0, reach=0)
+        check_at_least(self, share=0)
 
 
 def find_uncovered(
-    xy0: Array, xy1: Array, parts: Sequence[Array], share: float, by_one: bool = False, reach: float = REACH
+    xy0: Array, xy1: Array, parts: Sequence[Array], share: float, by_one: bool = False
 ) -> Ints:
     """Find the parts that are not contained in stronger ones.
 
@@ -63,8 +59,6 @@ def find_uncovered(
         In [0, 1].
     by_one : bool
         Whether one stronger part must cover them in both pictures.
-    reach : float
-        From a point to a match that covers it, pixels, at least.
 
     Returns
     -------
@@ -83,7 +77,7 @@ def find_uncovered(
             continue
         kept.append(k)
         for there, xy in zip(places, points, strict=True):
-            there.append(_Place(xy, reach))
+            there.append(_Place(xy))
     return np.array(kept, np.int64)
 
 
@@ -102,7 +96,7 @@ def amid(points: Array, others: Array) -> Bools:
     (n,) bool
         Whether a point does.
     """
-    return _Place(others, REACH).covers(points)
+    return _Place(others).covers(points)
 
 
 def _covered(places: Sequence[_Place], points: Array) -> Bools:
@@ -115,11 +109,10 @@ def _covered(places: Sequence[_Place], points: Array) -> Bools:
 
 
 class _Place:
-    """Where a part is in one picture."""
+    """Where a part is in one picture: around each match as far as its neighbours are, on average."""
 
-    def __init__(self, points: Array, least: float) -> None:
-        self.points, self.least = points, least
-        self.low, self.high = points.min(axis=0), points.max(axis=0)
+    def __init__(self, points: Array) -> None:
+        self.points = points
 
     @cached_property
     def tree(self) -> cKDTree:
@@ -128,10 +121,10 @@ class _Place:
     @cached_property
     def reach(self) -> float:
         k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
-        return max(self.least, float(np.median(self.tree.query(self.tree.data, [k])[0])))
+        return float(np.median(self.tree.query(self.tree.data, [k])[0]))
 
     def covers(self, points: Array) -> Bools:
-        inside = (points > self.low - self.least) & (points < self.high + self.least)
+        inside = (points > self.tree.mins - self.reach) & (points < self.tree.maxes + self.reach)
         covered: Bools = inside.all(axis=1)
         if covered.any():  # else there is no need to look closer
             gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
