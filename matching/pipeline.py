@@ -23,7 +23,7 @@ from matching.objects.description import MatchedObject, describe_object, with_th
 from matching.objects.things import things_of_pair
 from matching.pictures.images import Picture, WorkingImage, picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
-from matching.threads import default_threads
+from matching.threads import default_threads, single_blas_thread
 from matching.view_synthesis import find_in_views, is_solved
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
@@ -191,6 +191,7 @@ def viewed_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> Vie
     return ViewedPicture(image.grey, image.mask, config.features)
 
 
+@single_blas_thread()  # many small matrices, which several threads would take longer for
 def match_described(
     described0: DescribedPicture,
     described1: DescribedPicture,
@@ -367,8 +368,12 @@ def without_textures(
     if config.grouping == "paper":
         return candidates, groups
     n = len(groups.scores)
-    members = [candidates[groups.labels == k] for k in range(n)]
-    kept = np.array([not is_periodic(features0, features1, own) for own in members], bool)
+
+    def is_kept(k: int) -> bool:
+        return not is_periodic(features0, features1, candidates[groups.labels == k])
+
+    with ThreadPoolExecutor(default_threads()) as pool:
+        kept = np.array(list(pool.map(is_kept, range(n))), bool)
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     return candidates, Groups(number[groups.labels], groups.scores[kept])
 
