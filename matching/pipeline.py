@@ -137,10 +137,11 @@ def match_pictures(
         Without inputs.
     """
     clock = clock or Clock()
-    # one after the other, on all threads: the regions of both at a time would take twice the memory
-    described0, described1 = (
-        describe_picture(picture, config, default_threads()) for picture in (picture0, picture1)
-    )
+    n_threads = default_threads()
+    with ThreadPoolExecutor(min(n_threads, 2)) as pool:
+        described0, described1 = pool.map(
+            lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
+        )
     clock.lap("features")
     views = (lambda: viewed_picture(picture0, config)), (lambda: viewed_picture(picture1, config))
     return match_described(
