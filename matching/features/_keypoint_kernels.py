@@ -20,15 +20,24 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
+    may_be = np.empty(width - 2 * MARGIN, np.bool_)
     for y in range(MARGIN, height - MARGIN):
-        for x in range(MARGIN, width - MARGIN):
-            value = dog[layer, y, x]
-            if abs(value) > least and _is_extremum(dog, layer, y, x, value, slack):
+        row = dog[layer, y]
+        left, value, right = row[MARGIN - 1 :], row[MARGIN:], row[MARGIN + 1 :]
+        above, below = dog[layer, y - 1, MARGIN:], dog[layer, y + 1, MARGIN:]
+        for x in range(len(may_be)):  # vector instructions; few pixels pass
+            high = (value[x] >= left[x]) & (value[x] >= right[x])
+            high &= (value[x] >= above[x]) & (value[x] >= below[x])
+            low = (value[x] <= left[x]) & (value[x] <= right[x])
+            low &= (value[x] <= above[x]) & (value[x] <= below[x])
+            may_be[x] = ((value[x] > least) & high) | ((value[x] < -least) & low)
+        for x in range(len(may_be)):
+            if may_be[x] and _is_extremum(dog, layer, y, x + MARGIN, value[x], slack):
                 if n == len(at):
                     more = np.empty((2 * n, 2), np.int64)
                     more[:n] = at
                     at = more
-                at[n, 0], at[n, 1] = y, x
+                at[n, 0], at[n, 1] = y, x + MARGIN
                 n += 1
     return at[:n]
 
