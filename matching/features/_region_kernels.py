@@ -128,14 +128,15 @@ def _tree_of_regions(grey: Array, flip: Scalar) -> tuple[Array, Array, Array, Ar
             other = np.uint32(pixel + step[asked])
             asked = np.uint32(asked + ONE)
             there = np.uint32(state[other])
-            if there < here:  # not seen, and lower: the water runs down
+            if there >= SEEN:
+                continue
+            if there < here:  # the water runs down
                 state[pixel], state[other] = asked << BYTE | here, ALL_ASKED | there
                 _put(pixel, here, shore, top)
                 pixel, here, asked, is_new = other, there, ONE, True
                 break
-            if there < SEEN:
-                state[other] = SEEN | there
-                _put(other, there, shore, top)
+            state[other] = SEEN | there
+            _put(other, there, shore, top)
         if is_new:
             continue
         _fill(pixel, shift, np.int64(filling[depth]), first, sums)
