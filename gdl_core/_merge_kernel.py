@@ -58,6 +58,7 @@ cluster_type = np.dtype(
 def merge_components(
     parts: Array,
     n_target: int,
+    min_affinity: float,
     k_nearest: int,
     label: Array,
     indptr: Array,
@@ -69,7 +70,8 @@ def merge_components(
     affinities: Array,
     progress: Array,
 ) -> None:
-    """Merge each component of a graph on its own, to ``n_target`` clusters or the last positive affinity.
+    """Merge each component of a graph on its own, to ``n_target`` clusters or the last affinity that is
+    positive and at least ``min_affinity``.
 
     parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; where to write the number
     of merges. Vertices of a component are consecutive, and so are its clusters. k_nearest: 0 for GDL-U,
@@ -87,6 +89,7 @@ def merge_components(
         parts[q, 4] = _merge(
             c1 - c0,
             n_target,
+            min_affinity,
             k_nearest,
             label[v0:v1],
             w,
@@ -101,6 +104,7 @@ def merge_components(
 def _merge(
     n_initial: int,
     n_target: int,
+    min_affinity: float,
     k_nearest: int,
     label: Array,
     w: tuple[Array, ...],
@@ -142,7 +146,7 @@ def _merge(
             set_key(clusters, pairs, top)
             sift(pairs, heap, counts, top)
             continue
-        if not pairs[top].key > 0:
+        if not pairs[top].key > 0 or pairs[top].key < min_affinity:
             break
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:

@@ -27,6 +27,7 @@ def gdl_u(
     initial_labels: ArrayLike,
     n_clusters: int = 1,
     *,
+    min_affinity: float = 0.0,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MergeTree:
@@ -42,6 +43,9 @@ def gdl_u(
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
         n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
+    min_affinity : float
+        Merging stops before a merge of a smaller affinity too: what ``cut`` with this ``min_affinity`` looks
+        at, in less time.
     n_jobs : int, optional
         Threads, of use only where the graph falls into parts that no edge joins: 1 by default, -1 for all.
         The result is the same for any number.
@@ -53,7 +57,7 @@ def gdl_u(
     MergeTree
         Ask it for ``cut(n_clusters)``.
     """
-    return _merge(graph, initial_labels, n_clusters, 0, n_jobs, verbose)
+    return _merge(graph, initial_labels, n_clusters, min_affinity, 0, n_jobs, verbose)
 
 
 def agdl(
@@ -62,6 +66,7 @@ def agdl(
     n_clusters: int = 1,
     *,
     n_neighbor_clusters: int = 10,
+    min_affinity: float = 0.0,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MergeTree:
@@ -80,6 +85,8 @@ def agdl(
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
         n_T, as in `gdl_u`.
+    min_affinity : float
+        As in `gdl_u`.
     n_neighbor_clusters : int
         K^c.
     n_jobs : int, optional
@@ -93,13 +100,14 @@ def agdl(
     """
     if integer("n_neighbor_clusters", n_neighbor_clusters) < 1:
         raise ValueError(f"n_neighbor_clusters must be at least 1, got {n_neighbor_clusters}")
-    return _merge(graph, initial_labels, n_clusters, int(n_neighbor_clusters), n_jobs, verbose)
+    return _merge(graph, initial_labels, n_clusters, min_affinity, int(n_neighbor_clusters), n_jobs, verbose)
 
 
 def _merge(
     graph: AffinityGraph,
     initial_labels: ArrayLike,
     n_clusters: int,
+    min_affinity: float,
     k_nearest: int,
     n_jobs: int | None,
     verbose: int,
@@ -114,6 +122,7 @@ def _merge(
     children, affinities = np.empty((n_initial, 2), np.int64), np.empty(n_initial)
     arguments = (
         n_clusters if n_parts == 1 else 1,
+        float(min_affinity),
         min(k_nearest, n_initial - 1),
         components.labels,
         components.indptr,
@@ -148,12 +157,13 @@ def _merge_share(
 ) -> None:
     from ._merge_kernel import merge_components
 
-    n_target, k_nearest, labels, indptr, indices, weights = arguments
+    n_target, min_affinity, k_nearest, labels, indptr, indices, weights = arguments
     room = 2 * int(np.diff(indptr[parts[:, :2]], axis=1).max())  # entries: two for each edge at the most
     sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
     merge_components(
         parts,
         n_target,
+        min_affinity,
         k_nearest,
         labels,
         indptr,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import cast
 
 import cv2
 import numpy as np
@@ -58,37 +57,6 @@ def set_threads(n: int) -> int:
     before = cv2.getNumThreads()
     cv2.setNumThreads(n)
     return before
-
-
-def mser_regions(
-    grey: Array, *, bright: bool, delta: int, min_area: int, max_area: int, max_variation: float
-) -> Sequence[Array]:
-    """List the pixels of every maximally stable extremal region, the bright or the dark ones.
-
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The image.
-    bright : bool
-        Regions brighter than what is around them, or darker.
-    delta : int
-        Grey levels over which a region must be stable.
-    min_area, max_area : int
-        Pixels in a region.
-    max_variation : float
-        Largest relative growth of the area over `delta`.
-
-    Returns
-    -------
-    sequence of (p, 2) int32
-        The (x, y) of all pixels of each region.
-    """
-    if min(grey.shape) < 3:  # OpenCV reads outside the image below this size
-        return ()
-    # min_diversity=0: OpenCV 5.0 drops most grey regions at any other value, 4.x ignores it on grey images.
-    detector = cv2.MSER.create(delta, min_area, max_area, max_variation, 0.0)
-    detector.setPass2Only(True)
-    return cast(Sequence[Array], detector.detectRegions(grey if bright else 255 - grey)[0])
 
 
 def gaussian_blur(image: Array, sigma: float) -> Array:

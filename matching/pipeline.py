@@ -23,7 +23,7 @@ from matching.objects.description import MatchedObject, describe_object, with_th
 from matching.objects.things import things_of_pair
 from matching.pictures.images import Picture, WorkingImage, picture_of, to_picture, with_mask, working_image
 from matching.result import MatchResult, with_inputs
-from matching.threads import default_threads
+from matching.threads import default_threads, single_blas_thread
 from matching.view_synthesis import find_in_views, is_solved
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
@@ -137,10 +137,11 @@ def match_pictures(
         Without inputs.
     """
     clock = clock or Clock()
-    # one after the other, on all threads: the regions of both at a time would take twice the memory
-    described0, described1 = (
-        describe_picture(picture, config, default_threads()) for picture in (picture0, picture1)
-    )
+    n_threads = default_threads()
+    with ThreadPoolExecutor(min(n_threads, 2)) as pool:
+        described0, described1 = pool.map(
+            lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
+        )
     clock.lap("features")
     views = (lambda: viewed_picture(picture0, config)), (lambda: viewed_picture(picture1, config))
     return match_described(
@@ -191,6 +192,7 @@ def viewed_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> Vie
     return ViewedPicture(image.grey, image.mask, config.features)
 
 
+@single_blas_thread()  # many small matrices, which several threads would take longer for
 def match_described(
     described0: DescribedPicture,
     described1: DescribedPicture,
@@ -367,8 +369,12 @@ def without_textures(
     if config.grouping == "paper":
         return candidates, groups
     n = len(groups.scores)
-    members = [candidates[groups.labels == k] for k in range(n)]
-    kept = np.array([not is_periodic(features0, features1, own) for own in members], bool)
+
+    def is_kept(k: int) -> bool:
+        return not is_periodic(features0, features1, candidates[groups.labels == k])
+
+    with ThreadPoolExecutor(default_threads()) as pool:
+        kept = np.array(list(pool.map(is_kept, range(n))), bool)
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     return candidates, Groups(number[groups.labels], groups.scores[kept])
 

@@ -22,7 +22,7 @@ from matching.objects.things import things_of_repeats
 from matching.pictures.images import Picture, picture_of, to_picture, with_mask
 from matching.pipeline import Clock, DescribedPicture, describe_objects, describe_picture, listed
 from matching.result import MatchResult, with_inputs
-from matching.threads import default_threads
+from matching.threads import default_threads, single_blas_thread
 
 
 def find_repeats(
@@ -101,6 +101,7 @@ def repeats_in_picture(
     return repeats_in_described(described, config, clock=clock)
 
 
+@single_blas_thread()
 def repeats_in_described(
     described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:

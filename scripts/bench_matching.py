@@ -3,7 +3,8 @@
 OpenCV's part is SIFT.detectAndCompute on both pictures and a brute-force 2-nearest-neighbour match: the
 least that a user could do. Without pictures, the pair is a composite, 960 px, of shipped photographs or of
 those in --models and --tiles.
-Prints Markdown; times are medians, warm. Run it on a quiet machine. Needs Linux or macOS.
+Prints Markdown; times are medians, warm, those of CPU over all threads. Run it on a quiet machine. Needs
+Linux or macOS.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 import cv2
+import numpy as np
 
 from eval.common.options import (
     add_photograph_options,
@@ -63,17 +65,25 @@ def _composite(photographs):
 
 
 def _seconds_side_by_side(pictures, repeats):
-    """Seconds of OpenCV's part, and stage timings of match: in turn, after one of each to warm up."""
+    """Seconds of OpenCV's part and of the stages of match, (wall, CPU) each: in turn, after one of each to
+    warm up.
+    """
     greys = [picture.grey for picture in pictures]
     opencv_alone(greys)
     match(*pictures)
     theirs, ours = [], []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = _now()
         opencv_alone(greys)
-        theirs.append(time.perf_counter() - start)
-        ours.append(match(*pictures).timings)
+        theirs.append(_now() - start)
+        ends = [_now()]
+        stages = match(*pictures, progress=lambda *_, ends=ends: ends.append(_now())).timings
+        ours.append(dict(zip(stages, np.diff(ends, axis=0), strict=True)))
     return theirs, ours
+
+
+def _now():
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def opencv_alone(greys):
@@ -83,11 +93,17 @@ def opencv_alone(greys):
 
 
 def print_stages(theirs, ours):
-    peer, total = statistics.median(theirs), statistics.median(sum(t.values()) for t in ours)
-    print("| stage | seconds |\n|---|---|")
+    peer, total = np.median(theirs, axis=0), np.median([sum(t.values()) for t in ours], axis=0)
+    print("| stage | seconds | of CPU |\n|---|---|---|")
     for stage in ours[0]:
-        print(f"| {stage} | {statistics.median(t[stage] for t in ours):.3f} |")
-    print(f"| match, in all | {total:.3f} |\n| OpenCV alone | {peer:.3f} |\n| ratio | {total / peer:.2f} |")
+        _print_row(stage, np.median([t[stage] for t in ours], axis=0))
+    _print_row("match, in all", total)
+    _print_row("OpenCV alone", peer)
+    _print_row("ratio", total / peer)
+
+
+def _print_row(name, values):
+    print(f"| {name} | {values[0]:.3f} | {values[1]:.3f} |")
 
 
 def print_command(paths, repeats):

@@ -4,44 +4,17 @@ import math
 
 import numpy as np
 
-from gdl_core._jit import njit
+from gdl_core._jit import inner, njit
 from matching._types import Array, Bools, Scalar
 
-
-@njit
-def best_in_row(
-    similarity: Array, norm1: Array, first: Scalar, width: Scalar, found: Array, score: Array
-) -> None:
-    """Of each row of `similarity` (b, n1): the `width` columns of least norm1 - 2 similarity, into found,
-    score.
-    """
-    for r in range(similarity.shape[0]):
-        for k in range(width):
-            score[first + r, k] = np.inf
-            found[first + r, k] = -1
-        worst = np.float32(np.inf)
-        for j in range(similarity.shape[1]):
-            d = norm1[j] - 2 * similarity[r, j]
-            if d < worst:
-                k = width - 1
-                while k > 0 and score[first + r, k - 1] > d:
-                    score[first + r, k] = score[first + r, k - 1]
-                    found[first + r, k] = found[first + r, k - 1]
-                    k -= 1
-                score[first + r, k] = d
-                found[first + r, k] = j
-                worst = score[first + r, width - 1]
+RUN = 32  # distances that are compared at a time
 
 
 @njit
-def pass_over_near(
-    similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array, first: Scalar
-) -> None:
-    """-inf into `similarity` (b, n1) of rows first, first + 1, ... where two points are nearer than either
-    clearance.
-    """
+def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array, clearance1: Array) -> None:
+    """-inf into `similarity` (b, c) where two points are nearer than either clearance."""
     for r in range(similarity.shape[0]):
-        x, y, own = xy0[first + r, 0], xy0[first + r, 1], clearance0[first + r]
+        x, y, own = xy0[r, 0], xy0[r, 1], clearance0[r]
         for j in range(similarity.shape[1]):
             u, v, least = xy1[j, 0] - x, xy1[j, 1] - y, max(own, clearance1[j])
             if u * u + v * v < least * least:
@@ -59,27 +32,36 @@ def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -
 
 
 @njit
-def best_of_cell(
+def enter_nearest(
     similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
 ) -> None:
     """Enter the columns of `similarity` (b, c), which stand for `members` (c,), into the lists of the nearest
     of `rows` (b,), found and score (n, width), by norm - 2 similarity.
     """
-    width = found.shape[1]
+    distance = np.empty(len(members), np.float32)
     for b in range(similarity.shape[0]):
-        r = rows[b]
-        worst = score[r, width - 1]
-        for j in range(similarity.shape[1]):
-            d = norms[j] - 2 * similarity[b, j]
-            if d < worst:
-                k = width - 1
-                while k > 0 and score[r, k - 1] > d:
-                    score[r, k] = score[r, k - 1]
-                    found[r, k] = found[r, k - 1]
-                    k -= 1
-                score[r, k] = d
-                found[r, k] = members[j]
-                worst = score[r, width - 1]
+        index, value, row = found[rows[b]], score[rows[b]], similarity[b]
+        for j in range(len(distance)):
+            distance[j] = norms[j] - np.float32(2) * row[j]
+        for start in range(0, len(distance), RUN):
+            run = distance[start : start + RUN]
+            worst, nearer = value[-1], np.int32(0)
+            for j in range(len(run)):  # vector instructions; most runs hold none
+                nearer += np.int32(run[j] < worst)
+            if nearer > 0:
+                for j in range(len(run)):
+                    if run[j] < value[-1]:
+                        _insert(members[start + j], run[j], index, value)
+
+
+@inner
+def _insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
+    """Put j at its place by value, behind its equals; the last drops out."""
+    k = len(value) - 1
+    while k > 0 and value[k - 1] > d:
+        value[k], index[k] = value[k - 1], index[k - 1]
+        k -= 1
+    value[k], index[k] = d, j
 
 
 @njit

@@ -7,6 +7,8 @@ import numpy as np
 from gdl_core._jit import inner, njit
 from matching._types import Array, Scalar
 
+WIDTH = 64  # distances that are looked at together
+
 
 @njit
 def acc_nearest(
@@ -82,19 +84,47 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 @inner
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """The k smallest of `row` and where they stand, by (value, index)."""
-    for t in range(k):
-        value[t] = np.inf
-        index[t] = -1
-    worst = np.float32(np.inf)
-    for j in range(len(row)):
-        d = row[j]
-        if d < worst:
-            t = k - 1
-            while t > 0 and value[t - 1] > d:
-                value[t], index[t] = value[t - 1], index[t - 1]
-                t -= 1
-            value[t], index[t] = d, j
-            worst = value[k - 1]
+    bound = _bound(row, k, index, value)
+    value[:k] = np.inf
+    index[:k] = -1
+    for start in range(0, len(row), WIDTH):
+        run = row[start : start + WIDTH]
+        n_small = np.int32(0)
+        for j in range(len(run)):  # vector instructions; most runs hold none
+            n_small += np.int32(run[j] <= bound)
+        if n_small > 0:
+            for j in range(len(run)):
+                if run[j] <= bound and run[j] < value[k - 1]:
+                    _insert(start + j, run[j], k, index, value)
+
+
+@inner
+def _bound(row: Array, k: Scalar, index: Array, value: Array) -> Scalar:
+    """What k values of `row` or more don't exceed: the k-th smallest of WIDTH minima, each of every WIDTH-th
+    value. Overwrites index, value (k,).
+    """
+    if not k <= WIDTH <= len(row):
+        return np.float32(np.inf)
+    least = row[:WIDTH].copy()
+    for start in range(WIDTH, len(row), WIDTH):
+        run = row[start : start + WIDTH]
+        for j in range(len(run)):
+            least[j] = run[j] if run[j] < least[j] else least[j]
+    value[:k] = np.inf
+    for j in range(WIDTH):
+        if least[j] < value[k - 1]:
+            _insert(j, least[j], k, index, value)
+    return value[k - 1]
+
+
+@inner
+def _insert(j: Scalar, d: Scalar, k: Scalar, index: Array, value: Array) -> None:
+    """Put j at its place by value among k, behind its equals; the last drops out."""
+    t = k - 1
+    while t > 0 and value[t - 1] > d:
+        value[t], index[t] = value[t - 1], index[t - 1]
+        t -= 1
+    value[t], index[t] = d, j
 
 
 @njit

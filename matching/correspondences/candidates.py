@@ -117,7 +117,7 @@ def nearest_descriptors(
     n_threads : int
         Threads; the result is the same for any number.
     block : int
-        Rows that are compared at a time.
+        Rows of each set that are compared at a time.
     apart : pair of ((n, 2) float64, (n,) float64), optional
         Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
         over.
@@ -129,18 +129,24 @@ def nearest_descriptors(
     squared : (n0, width) float32
         Their squared distances.
     """
-    n0 = len(descriptors0)
-    found = np.empty((n0, width), np.int64)
-    score = np.empty((n0, width), np.float32)
+    n0, n1 = len(descriptors0), len(descriptors1)
+    found = np.full((n0, width), -1, np.int64)
+    score = np.full((n0, width), np.inf, np.float32)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
+    numbers = np.arange(max(n0, n1))
 
     def search(start: int, stop: int) -> None:
-        similarity = descriptors0[start:stop] @ descriptors1.T
-        if apart is not None:
-            (xy0, clearance0), (xy1, clearance1) = apart
-            _candidate_kernels.pass_over_near(similarity, xy0, clearance0, xy1, clearance1, start)
-        _candidate_kernels.best_in_row(similarity, norm1, start, width, found, score)
+        rows = slice(start, stop)
+        for first in range(0, n1, block):  # so that the products stay in the processor's cache
+            columns = slice(first, first + block)
+            similarity = descriptors0[rows] @ descriptors1[columns].T
+            if apart is not None:
+                (xy0, clearance0), (xy1, clearance1) = apart
+                near = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
+                _candidate_kernels.pass_over_near(similarity, *near)
+            names = numbers[rows], numbers[:n1][columns]
+            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
 
     with single_blas_thread():
         in_ranges(search, n0, n_threads, block)

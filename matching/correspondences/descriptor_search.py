@@ -64,7 +64,7 @@ def nearest_by_cells(
             rows = start + asked[bounds[k] : bounds[k + 1]] // PROBES
             own = slice(starts[k], starts[k + 1])
             similarity = descriptors0[rows] @ members[own].T
-            _candidate_kernels.best_of_cell(similarity, norms[own], rows, order[own], found, squared)
+            _candidate_kernels.enter_nearest(similarity, norms[own], rows, order[own], found, squared)
 
     with single_blas_thread():
         in_ranges(search, len(descriptors0), n_threads, BLOCK)

@@ -1,4 +1,4 @@
-"""Compiled loops over regions and patches; what they compute is said where they are called."""
+"""Compiled loops over patches; what they compute is said where they are called."""
 
 import math
 
@@ -13,26 +13,6 @@ BINS = 36  # of the orientation histogram
 ATAN = tuple(
     np.float32(c) for c in (1.273210539, -0.423508528, 0.246423205, -0.148238672, 0.067032558, -0.014921218)
 )
-
-
-@njit
-def region_moments(points: Array, out: Array) -> None:
-    """out (5,): mean x, mean y, and the central second moments xx, xy, yy of points (n, 2) int32."""
-    n = len(points)
-    x0, y0 = points[0, 0], points[0, 1]
-    sx = sy = sxx = sxy = syy = 0
-    for p in range(n):
-        x, y = points[p, 0] - x0, points[p, 1] - y0
-        sx += x
-        sy += y
-        sxx += x * x
-        sxy += x * y
-        syy += y * y
-    mx, my = sx / n, sy / n
-    out[0], out[1] = x0 + mx, y0 + my
-    out[2] = sxx / n - mx * mx
-    out[3] = sxy / n - mx * my
-    out[4] = syy / n - my * my
 
 
 @inner

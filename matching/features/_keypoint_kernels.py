@@ -20,15 +20,24 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
+    may_be = np.empty(width - 2 * MARGIN, np.bool_)
     for y in range(MARGIN, height - MARGIN):
-        for x in range(MARGIN, width - MARGIN):
-            value = dog[layer, y, x]
-            if abs(value) > least and _is_extremum(dog, layer, y, x, value, slack):
+        row = dog[layer, y]
+        left, value, right = row[MARGIN - 1 :], row[MARGIN:], row[MARGIN + 1 :]
+        above, below = dog[layer, y - 1, MARGIN:], dog[layer, y + 1, MARGIN:]
+        for x in range(len(may_be)):  # vector instructions; few pixels pass
+            high = (value[x] >= left[x]) & (value[x] >= right[x])
+            high &= (value[x] >= above[x]) & (value[x] >= below[x])
+            low = (value[x] <= left[x]) & (value[x] <= right[x])
+            low &= (value[x] <= above[x]) & (value[x] <= below[x])
+            may_be[x] = ((value[x] > least) & high) | ((value[x] < -least) & low)
+        for x in range(len(may_be)):
+            if may_be[x] and _is_extremum(dog, layer, y, x + MARGIN, value[x], slack):
                 if n == len(at):
                     more = np.empty((2 * n, 2), np.int64)
                     more[:n] = at
                     at = more
-                at[n, 0], at[n, 1] = y, x
+                at[n, 0], at[n, 1] = y, x + MARGIN
                 n += 1
     return at[:n]
 
@@ -91,11 +100,17 @@ def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Ar
     """The steps in layer, y and x to the highest of a half pixel's neighbours, none where it is that itself.
     Fills the cube (3, 3, 3).
     """
+    first = (y - 1 >> 1) - 2  # row of those that the taps reach
+    column = np.empty(7, np.float32)
+    for a in range(3):
+        for c in range(3):
+            _sample_column(dog[s + a - 1], first, 7 - (y & 1), x + c - 1, column)
+            for b in range(3):
+                cube[a, b, c] = _half_way(column, y + b - 1 - 2 * first) * sign
     best, up, down, right = np.float32(-np.inf), 0, 0, 0
     for a in range(3):
         for b in range(3):
             for c in range(3):
-                cube[a, b, c] = _half_pixel(dog[s + a - 1], y + b - 1, x + c - 1) * sign
                 if cube[a, b, c] > best:
                     best, up, down, right = cube[a, b, c], a - 1, b - 1, c - 1
     if best == cube[1, 1, 1]:
@@ -104,24 +119,21 @@ def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Ar
 
 
 @inner
-def _half_pixel(image: Array, y: Scalar, x: Scalar) -> Scalar:
-    """The image at (y / 2, x / 2)."""
-    i, j = y >> 1, x >> 1
-    if y & 1 == 0:
-        return _between(image, i, j) if x & 1 else image[i, j]
-    value = np.float32(0)
-    for k in range(6):
-        row = i - 2 + k
-        value += TAPS[k] * (_between(image, row, j) if x & 1 else image[row, j])
-    return value
+def _sample_column(image: Array, first: Scalar, n: Scalar, x: Scalar, column: Array) -> None:
+    """The image at x / 2 in n rows from the first on, into column (n,)."""
+    for k in range(n):
+        column[k] = _half_way(image[first + k], x)
 
 
 @inner
-def _between(image: Array, i: Scalar, j: Scalar) -> Scalar:
-    """The image halfway from pixel (i, j) to (i, j + 1)."""
+def _half_way(values: Array, x: Scalar) -> Scalar:
+    """A row or column of values at x / 2."""
+    j = x >> 1
+    if x & 1 == 0:
+        return values[j]
     value = np.float32(0)
     for k in range(6):
-        value += TAPS[k] * image[i, j - 2 + k]
+        value += TAPS[k] * values[j - 2 + k]
     return value
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from matching import _opencv
 from matching._types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
-from matching.features import _feature_kernels
+from matching.features import _feature_kernels, _region_kernels
 from matching.features.keypoints import dog_keypoints
 from matching.features.thinning import strongest_everywhere
 from matching.threads import in_ranges
@@ -145,17 +145,14 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
     frames : (n, 2, 2) float64
         Upright frames.
     """
-    regions = _opencv.mser_regions(
+    moments = _region_kernels.stable_regions(
         grey,
-        bright=bright,
-        delta=config.mser_delta,
-        min_area=config.mser_min_area,
-        max_area=max(int(config.mser_max_area * grey.size), config.mser_min_area),
-        max_variation=config.mser_max_variation,
+        np.uint8(255 if bright else 0),
+        config.mser_delta,
+        config.mser_min_area,
+        max(int(config.mser_max_area * grey.size), config.mser_min_area),
+        float(config.mser_max_variation),
     )
-    moments = np.empty((len(regions), 5))
-    for points, row in zip(regions, moments, strict=True):
-        _feature_kernels.region_moments(points, row)
     mean_x, mean_y, xx, xy, yy = moments.T
     # Root of a symmetric 2x2 matrix M: (M + sqrt(det M) I) / sqrt(trace M + 2 sqrt(det M)).
     # A pixel is a square, not a point: + 1/12.
@@ -287,11 +284,8 @@ def extract_features(
         descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
 
-    with ThreadPoolExecutor(1) as pool:
-        later = map if n_threads == 1 else pool.map
-        rest = later(of_kind, config.regions[1:])
-        # MSER in this thread for every picture: a new thread would not use again the memory that it freed
-        parts = [of_kind(config.regions[0]), *rest]
+    with ThreadPoolExecutor(len(config.regions)) as pool:
+        parts = list((map if n_threads == 1 else pool.map)(of_kind, config.regions))
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Features(*columns)
 
@@ -300,7 +294,8 @@ def _mser_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads
     """Centres, frames turned to the dominant orientations, whether bright, strength, and the window a frame
     is described in.
     """
-    sides = [mser_ellipses(grey, config, bright) for bright in (True, False)]
+    with ThreadPoolExecutor(min(n_threads, 2)) as pool:
+        sides = list(pool.map(lambda bright: mser_ellipses(grey, config, bright), (True, False)))
     xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
     bright = np.arange(len(xy)) < len(sides[0][0])
     angles = orientations(pyramid, xy, frames * config.mser_window, config.mser_orientations, n_threads)

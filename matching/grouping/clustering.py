@@ -105,13 +105,15 @@ def cluster_graph(
     if initial is None:
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)
         initial = gdl_core.initial_clusters(knn, k0, mutual=True)
-    n_clusters = config.n_clusters or 1
+    n_clusters, least = config.n_clusters or 1, config.min_affinity * knn.n_neighbors**2
     if config.method == "agdl":
-        tree = gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=config.n_neighbor_clusters)
+        k_c = config.n_neighbor_clusters
+        tree = gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=k_c, min_affinity=least)
+    elif config.method == "gdl-u":
+        tree = gdl_core.gdl_u(graph, initial, n_clusters, min_affinity=least)
     else:
-        merge = {"gdl-u": gdl_core.gdl_u, "gdl": gdl_core.gdl}[config.method]
-        tree = merge(graph, initial, n_clusters)
-    return tree.cut(n_clusters, min_affinity=config.min_affinity * knn.n_neighbors**2)
+        tree = gdl_core.gdl(graph, initial, n_clusters)
+    return tree.cut(n_clusters, min_affinity=least)
 
 
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:

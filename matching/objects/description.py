@@ -177,7 +177,7 @@ def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
         triangles = np.empty((0, 3), int)
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]
-    pieces = [_around(xy[small]) for xy in (xy0, xy1) if len(small)]
+    pieces = [_around(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
         return _corners(pieces[0]), _corners(pieces[1])
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
@@ -193,11 +193,29 @@ def _longest_side(xy: Floats, triangles: Ints) -> Floats:
     return longest
 
 
-def _around(triangles: Floats) -> shapely.Polygon:
-    """The largest piece of the union of triangles (t, 3, 2), without holes; empty where none has an area."""
-    shapes = shapely.polygons(triangles)
-    parts = shapely.get_parts(shapely.union_all(shapes[shapely.area(shapes) > 0]))
+def _around(xy: Floats, triangles: Ints) -> shapely.Polygon:
+    """The largest piece of the union of triangles (t, 3), without holes; empty where none has an area."""
+    parts = shapely.get_parts(_union(xy, triangles))
     return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
+
+
+def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
+    """The union of the triangles of a mesh. Those that do not overlap are merged along their common sides,
+    which takes a tenth of the time; where the mesh is folded, some are turned over.
+    """
+    (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
+    area = (a * d - b * c) / 2
+    triangles, area = triangles[area != 0], area[area != 0]
+    shapes = shapely.polygons(xy[triangles])
+    turned = area * area.sum() < 0
+    at_fold = np.isin(triangles, triangles[turned]).any(axis=1)
+    try:
+        flat = shapely.coverage_union_all(shapes[~at_fold])
+    except shapely.GEOSException:  # a side lies across another one
+        return shapely.union_all(shapes)
+    if not np.isclose(flat.area, np.abs(area[~at_fold]).sum(), rtol=1e-9):  # folded over itself
+        return shapely.union_all(shapes)
+    return shapely.union_all([flat, *shapes[at_fold]])
 
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:

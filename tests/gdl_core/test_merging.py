@@ -30,6 +30,19 @@ def test_gdl_u_equals_gdl(problem):
     assert_equal_trees(gdl(*problem), gdl_u(*problem))
 
 
+@given(problems, st.floats(0, 1), st.integers(1, 4))
+@settings(max_examples=100, deadline=None)
+def test_merging_that_stops_early_has_the_same_cut(problem, share, n_clusters):
+    for merge in (gdl_u, agdl):
+        whole = merge(*problem)
+        least = share * whole.affinities.max(initial=0.0)
+        tree = merge(*problem, n_clusters, min_affinity=least)
+        assert (tree.affinities >= least).all()
+        np.testing.assert_array_equal(
+            tree.cut(n_clusters, min_affinity=least), whole.cut(n_clusters, min_affinity=least)
+        )
+
+
 @given(any_problems(max_vertices=12))
 @settings(max_examples=50, deadline=None)
 def test_gdl_merges_what_the_definition_says(problem):

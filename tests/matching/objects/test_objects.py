@@ -1,9 +1,11 @@
 import matplotlib.path
 import numpy as np
 import pytest
+import shapely
 from planting import similarity
+from scipy.spatial import Delaunay
 
-from matching.objects.description import MatchedObject, describe_object, outlines
+from matching.objects.description import MatchedObject, _union, describe_object, outlines
 from matching.objects.transforms import apply_transform, fit_transform, is_sound
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
@@ -193,3 +195,13 @@ def test_outlines_where_the_small_triangles_have_no_area():
     xy1[1] = xy1[0]
     outline0, outline1 = outlines(xy0, xy1)  # the convex hulls
     assert {*map(tuple, outline0)} == {*map(tuple, outline1)} == {(0, 0), (100, 0), (0, 100), (100, 100)}
+
+
+@pytest.mark.parametrize("noise", [0.0, 4.0, 60.0], ids=["flat", "folded", "crumpled"])
+def test_the_union_of_a_mesh_is_that_of_its_triangles(noise):
+    rng = np.random.default_rng(0)
+    xy = rng.uniform(0, 300, (400, 2))
+    triangles = Delaunay(xy).simplices
+    moved = xy + rng.normal(0, noise, xy.shape)
+    whole = shapely.union_all(shapely.polygons(moved[triangles]))
+    assert shapely.symmetric_difference(_union(moved, triangles), whole).area < 1e-6
