@@ -23,6 +23,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
+from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_graph
 
 if TYPE_CHECKING:
@@ -46,15 +47,19 @@ class ObjectsConfig:
         How often what is left over is grouped again, at most.
     reach : float
         Pixels: what is so near to an object's matches in both images is not grouped again.
+    evidence : float
+        Share of `min_degree` that mutual correspondences must reach before any are clustered (see
+        `matching.grouping.evidence`); 0: all are clustered.
     """
 
     min_matches: int = 12
     min_width: float = 0.15
     rounds: int = 2
     reach: float = 25.0
+    evidence: float = 0.5
 
     def __post_init__(self) -> None:
-        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0)
+        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, evidence=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +134,9 @@ def _find_objects(
 
     known : objects found before, whose matches are not to be had
     """
-    if len(rows) < config.objects.min_matches:
+    if len(rows) < config.objects.min_matches or not _is_worth_clustering(
+        correspondences[rows], config, n_threads
+    ):
         return [], np.empty(0)
     knn, graph = build_graph(correspondences[rows], config.clustering.n_neighbors, config.graph, n_threads)
     labels = cluster(correspondences[rows], knn, graph, None, config.clustering)
@@ -142,6 +149,13 @@ def _find_objects(
         polished = _polish(correspondences, polished, free, known, config)
     inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
     return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
+
+
+def _is_worth_clustering(correspondences: Correspondences, config: MatchConfig, n_threads: int) -> bool:
+    how, share = config.clustering, config.objects.evidence
+    return share == 0 or has_evidence(
+        correspondences, how.n_neighbors, share * how.min_degree, config.graph, n_threads
+    )
 
 
 def _polish(
