@@ -7,6 +7,8 @@ import numpy as np
 from gdl_core._jit import inner, njit
 from matching._types import Array, Scalar
 
+LANES = 16  # values that a vector instruction compares at a time
+
 
 @njit
 def acc_nearest(
@@ -25,13 +27,13 @@ def acc_nearest(
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
     """
-    row = np.empty(table.shape[1], np.float32)
+    row, low = np.empty(table.shape[1], np.float32), np.empty((k // LANES + 2) * LANES, np.float32)
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
+        own = part[i]
         for j in range(len(row)):
-            if part[j] == part[i]:
-                row[j] = np.inf
-        _smallest(row, k, nearest[i], distance[i])
+            row[j] = np.float32(np.inf) if part[j] == own else row[j]
+        _smallest(row, low, k, nearest[i], distance[i])
 
 
 @njit
@@ -48,13 +50,14 @@ def acc_nearest_among(
     """`acc_nearest` among the correspondences in a row of among (m, c), which rise; k is c at most."""
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
+    low = np.empty((k // LANES + 2) * LANES, np.float32)
     for i in range(start, stop):
         own[:, 0] = table[:, i]
         for n in range(c):
             own[:, 1 + n] = table[:, among[i, n]]
         _acc_row(own, 0, slope, row)
         row[0] = np.inf
-        _smallest(row, k, chosen, distance[i])
+        _smallest(row, low, k, chosen, distance[i])
         for n in range(k):
             nearest[i, n] = among[i, chosen[n] - 1]
 
@@ -80,21 +83,41 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 
 
 @inner
-def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
-    """The k smallest of `row` and where they stand, by (value, index)."""
+def _smallest(row: Array, low: Array, k: Scalar, index: Array, value: Array) -> None:
+    """The k smallest of `row` and where they stand, by (value, index).
+
+    low : (k or more,) float32, filled with the least of every len(low)-th value. Its k-th smallest is a bound
+        that k values of `row` do not exceed, and few others do not.
+    """
+    stride = len(low)
+    low[:] = np.inf
+    for start in range(0, len(row) // stride * stride, stride):
+        for t in range(stride):
+            low[t] = row[start + t] if row[start + t] < low[t] else low[t]
     for t in range(k):
         value[t] = np.inf
         index[t] = -1
-    worst = np.float32(np.inf)
+    for t in range(stride):
+        if low[t] < value[k - 1]:
+            _insert(value, index, k - 1, low[t], -1)
+    worst = np.nextafter(value[k - 1], np.float32(np.inf))
+    value[:] = np.inf
+    n = 0
     for j in range(len(row)):
-        d = row[j]
-        if d < worst:
-            t = k - 1
-            while t > 0 and value[t - 1] > d:
-                value[t], index[t] = value[t - 1], index[t - 1]
-                t -= 1
-            value[t], index[t] = d, j
-            worst = value[k - 1]
+        if row[j] < worst:
+            _insert(value, index, min(n, k - 1), row[j], j)
+            n += 1
+            if n >= k:
+                worst = value[k - 1]
+
+
+@inner
+def _insert(value: Array, index: Array, t: Scalar, new: Scalar, j: Scalar) -> None:
+    """`new` and j into the rising `value` and `index`, whose last places t and after are free."""
+    while t > 0 and value[t - 1] > new:
+        value[t], index[t] = value[t - 1], index[t - 1]
+        t -= 1
+    value[t], index[t] = new, j
 
 
 @njit
