@@ -184,7 +184,9 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
         suppression=replace(suppression, reach=suppression.reach * REACH),
-        objects=replace(config.objects, min_matches=min(config.objects.min_matches, VOTERS)),
+        objects=replace(
+            config.objects, min_matches=min(config.objects.min_matches, VOTERS), evidence=0.0
+        ),  # the test is made for the program's own list
     )
 
 

@@ -1,9 +1,10 @@
 """A cheap test of whether correspondences hold an object at all, before they are clustered.
 
-Most pairs of a collection show nothing in common. Of the correspondences of such a pair few agree, and fewest
-of those that are mutual: each of their points is in no better correspondence. An object has many mutual ones,
-and its members need a certain degree in the graph that is clustered, whose maps are fitted. By the maps of
-single features alone, several of them must reach a share of it.
+Most pairs of a collection have nothing in common. Few of their correspondences agree, and even fewer of the
+mutual ones, whose points are in no better correspondence. Objects have many of these. So clustering pays only
+where some mutual correspondences, compared with each other by the maps of their features alone, have a share
+of the degree that members of a cluster need later. Their graph is small, its weights are stricter than those
+of the first graph of all correspondences, and no map has to be fitted.
 """
 
 from __future__ import annotations
@@ -51,28 +52,32 @@ def has_evidence(
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
-    return np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED
+    return bool(np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED)
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
-    """Find the correspondences both of whose points are in no better one.
+    """Find the correspondences both of whose points are in no better one of the same handedness.
 
     Parameters
     ----------
     correspondences : Correspondences
-        By falling trust.
+        By falling trust; mirrored ones, whose maps have a negative determinant, may come apart from others.
 
     Returns
     -------
     (n,) int64
         Their rows, rising.
     """
-    return np.flatnonzero(_is_first(correspondences.xy0) & _is_first(correspondences.xy1))
+    is_mutual = np.zeros(len(correspondences), bool)
+    mirrored = np.linalg.det(correspondences.maps) < 0
+    for rows in (np.flatnonzero(~mirrored), np.flatnonzero(mirrored)):
+        is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])
+    return np.flatnonzero(is_mutual)
 
 
 def _is_first(points: Array) -> Bools:
     """(m,) bool: whether a point (m, 2) has not come before."""
-    as_one = np.ascontiguousarray(points, np.float64).view(np.complex128)
+    as_one = np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
     first = np.zeros(len(points), bool)
     first[np.unique(as_one, return_index=True)[1]] = True
     return first

@@ -48,8 +48,9 @@ class ObjectsConfig:
     reach : float
         Pixels: what is so near to an object's matches in both images is not grouped again.
     evidence : float
-        Share of `min_degree` that mutual correspondences must reach before any are clustered (see
-        `matching.grouping.evidence`); 0: all are clustered.
+        Share of `min_degree` that mutual candidates must reach before any are clustered (see
+        `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
+        those of views, of one picture or given ones.
     """
 
     min_matches: int = 12
