@@ -1,5 +1,6 @@
 """From correspondences to the groups of them that are objects: the stages in their order.
 
+    evidence       a cheap test that spares unrelated pictures all that follows               evidence.py
     graph          correspondences, edges to those that move alike          graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
     smooth map     members that it does not explain leave, others join      smooth_map.py
