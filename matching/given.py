@@ -185,8 +185,11 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
         smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
         suppression=replace(suppression, reach=suppression.reach * REACH),
         objects=replace(
-            config.objects, min_matches=min(config.objects.min_matches, VOTERS), evidence=0.0
-        ),  # the test is made for the program's own list
+            config.objects,
+            min_matches=min(config.objects.min_matches, VOTERS),
+            gap=config.objects.gap * REACH,
+            evidence=0.0,  # the test is made for the program's own list
+        ),
     )
 
 

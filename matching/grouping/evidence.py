@@ -15,8 +15,7 @@ from matching._types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.graph import GraphConfig, edge_weights
-
-N_SUPPORTED = 4  # correspondences that need support: an affine map, and one more that confirms it
+from matching.grouping.smooth_map import LEAST_NEIGHBORS
 
 
 def has_evidence(
@@ -44,15 +43,15 @@ def has_evidence(
     Returns
     -------
     bool
-        Whether N_SUPPORTED of them have that degree.
+        Whether LEAST_NEIGHBORS of them have that degree: an affine map, and one more that confirms it.
     """
     mutual = correspondences[find_mutual(correspondences)]
     k = min(n_neighbors, len(mutual) - 1)
-    if k < N_SUPPORTED:
+    if k < LEAST_NEIGHBORS:
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
-    return bool(np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED)
+    return bool(np.count_nonzero(degree >= min_degree * k) >= LEAST_NEIGHBORS)
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
