@@ -26,8 +26,6 @@ from matching.correspondences.distances import acc_neighbors, nearest_in_both, n
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
-LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted one may have, and at most 16
-
 
 @dataclass(frozen=True)
 class GraphConfig:
@@ -182,7 +180,7 @@ def fit_local_maps(
         c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, maps
     )
     change = np.linalg.det(maps) / np.linalg.det(own)
-    sound = np.isfinite(change) & (change > LEAST_CHANGE) & (change < 1 / LEAST_CHANGE)
+    sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
 
 

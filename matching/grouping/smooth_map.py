@@ -22,8 +22,6 @@ from matching.correspondences.distances import nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
-LEAST_NEIGHBORS = 4  # an affine map and one more
-
 
 @dataclass(frozen=True)
 class SmoothMapConfig:
@@ -50,7 +48,7 @@ class SmoothMapConfig:
     reach: float = 45.0
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, reach=0)
+        check_at_least(self, n_neighbors=3, smoothing=1e-3, tolerance=0, reach=0)
 
 
 def refine_objects(
@@ -83,7 +81,7 @@ def refine_objects(
     refined = []
     for members in objects:
         joined = np.zeros(len(correspondences), bool)
-        while len(members) > LEAST_NEIGHBORS:
+        while len(members) > 1:
             residual, deviation = _of_members(correspondences, members, config)
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
@@ -110,7 +108,7 @@ def _joining(
     correspondences: Correspondences, members: Array, others: Array, config: SmoothMapConfig
 ) -> Array:
     """Those of `others` that are in reach of an object, where its smooth map has them, in both images."""
-    if len(members) < LEAST_NEIGHBORS:
+    if len(members) == 0:
         return others[:0]
     scale = magnification(correspondences[members])
     points = _points(correspondences, members, scale)
