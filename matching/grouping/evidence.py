@@ -15,7 +15,8 @@ from matching._types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.graph import GraphConfig, edge_weights
-from matching.grouping.smooth_map import LEAST_NEIGHBORS
+
+N_SUPPORTED = 4  # correspondences that need support: an affine map, and one more that confirms it
 
 
 def has_evidence(
@@ -43,15 +44,15 @@ def has_evidence(
     Returns
     -------
     bool
-        Whether LEAST_NEIGHBORS of them have that degree: an affine map, and one more that confirms it.
+        Whether N_SUPPORTED of them have that degree.
     """
     mutual = correspondences[find_mutual(correspondences)]
     k = min(n_neighbors, len(mutual) - 1)
-    if k < LEAST_NEIGHBORS:
+    if k < N_SUPPORTED:
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
-    return bool(np.count_nonzero(degree >= min_degree * k) >= LEAST_NEIGHBORS)
+    return bool(np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED)
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
