@@ -115,7 +115,8 @@ def _joining(
     for own, there in ((0, 1), (1, 0)):
         at = _points(correspondences, others, scale)
         rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
-        gap, near = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
+        k = min(config.n_neighbors, len(members))
+        gap, near = cKDTree(points[own]).query(at[own][rows], [*range(1, k + 1)])
         within = gap[:, 0] < config.reach
         rows, near = rows[within], near[within]
         ends = at[own][rows], at[there][rows]

@@ -5,6 +5,7 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.errors import InputError
+from matching.grouping import smooth_map
 from matching.grouping.smooth_map import SmoothMapConfig, refine_objects, spline_residuals
 
 SIMILAR = similarity(0.3, 1.1)
@@ -198,3 +199,10 @@ def test_settings_out_of_range(name):
         SmoothMapConfig(**{name: -1})
     with pytest.raises(InputError, match="n_neighbors must be at least 3"):
         SmoothMapConfig(n_neighbors=2)
+
+
+def test_one_member_alone_may_be_joined():
+    """Of two members one may leave; what could join the other is looked at all the same."""
+    c = geometry(moving(np.random.default_rng(0), 40, np.eye(2), size=60))
+    joined = smooth_map._joining(c, np.array([0]), np.arange(1, 40), SmoothMapConfig())
+    assert set(joined) <= set(range(1, 40))
