@@ -124,23 +124,26 @@ def interleave(
     limit = max(min(int(n_merges.sum()), n_initial - n_clusters), 0)
     if len(n_merges) == 1:
         return children[:limit].copy(), affinities[:limit].copy()
-    start = components.cluster_start
+    start = components.cluster_start.tolist()
     pairs, values = children.tolist(), affinities.tolist()
     nodes = [components.clusters[start[q] : start[q + 1]].tolist() for q in range(len(n_merges))]
 
     def following(q: int, t: int) -> tuple[float, int, int, int, int]:
-        a, b = (nodes[q][c] for c in pairs[start[q] + t])
-        return -values[start[q] + t], min(a, b), max(a, b), q, t
+        row, own = start[q] + t, nodes[q]
+        a, b = own[pairs[row][0]], own[pairs[row][1]]
+        return (-values[row], a, b, q, t) if a < b else (-values[row], b, a, q, t)
 
-    heap = [following(q, 0) for q in range(len(n_merges)) if n_merges[q]]
+    last = n_merges.tolist()
+    heap = [following(q, 0) for q in range(len(last)) if last[q]]
     heapq.heapify(heap)
-    merged, found = np.empty((limit, 2), np.int64), np.empty(limit)
+    merged, found = [], []
     for step in range(limit):
         value, a, b, q, t = heap[0]
-        merged[step], found[step] = (a, b), -value
+        merged.append((a, b))
+        found.append(-value)
         nodes[q].append(n_initial + step)
-        if t + 1 < n_merges[q]:
+        if t + 1 < last[q]:
             heapq.heapreplace(heap, following(q, t + 1))
         else:
             heapq.heappop(heap)
-    return merged, found
+    return np.array(merged, np.int64).reshape(-1, 2), np.array(found, np.float64)

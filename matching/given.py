@@ -183,7 +183,12 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
         graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
-        objects=replace(objects, min_matches=min(objects.min_matches, VOTERS), gap=objects.gap * REACH),
+        objects=replace(
+            objects,
+            min_matches=min(objects.min_matches, VOTERS),
+            gap=objects.gap * REACH,
+            evidence=0.0,  # the test is made for the program's own list
+        ),
     )
 
 

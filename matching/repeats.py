@@ -181,7 +181,11 @@ def _grouped(
     # grouping wants the best first: those of both directions before the reserve of both
     first, last = np.split(np.arange(n), [n_best])
     order = np.concatenate([first, first + n, last, last + n])
-    config = replace(config, suppression=replace(config.suppression, by_one=True))
+    config = replace(
+        config,
+        suppression=replace(config.suppression, by_one=True),
+        objects=replace(config.objects, evidence=0.0),
+    )
     how = {"default": group, "paper": group_by_paper}[config.grouping]
     groups = how(correspondences[order], 2 * n_best, config, default_threads())
     labels = np.empty(2 * n, np.int64)

@@ -61,7 +61,9 @@ def find_in_views(
         The objects. None instead of both where no level has one.
     """
     n_threads, found = default_threads(), None
-    narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # as seen from the side
+    narrow = replace(
+        config, objects=replace(config.objects, min_width=0.0, evidence=0.0)
+    )  # seen from the side
     for views in view_levels(config.features.regions):
         features0, features1 = (
             join_features([own, picture.features(views, n_threads)])

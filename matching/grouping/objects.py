@@ -1,5 +1,6 @@
 """From correspondences to the groups of them that are objects: the stages in their order.
 
+    evidence       a cheap test that spares unrelated pictures all that follows               evidence.py
     graph          correspondences, edges to those that move alike          graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
     smooth map     members that it does not explain leave, others join      smooth_map.py
@@ -23,6 +24,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
+from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_graph
 
 if TYPE_CHECKING:
@@ -48,6 +50,10 @@ class ObjectsConfig:
         Pixels: what is so near to an object's matches in both images is not grouped again.
     gap : float
         Pixels between two parts of one object, at most, of the image where it is smaller.
+    evidence : float
+        Share of `min_degree` that mutual candidates must reach before any are clustered (see
+        `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
+        those of views, of one picture or given ones.
     """
 
     min_matches: int = 12
@@ -55,9 +61,10 @@ class ObjectsConfig:
     rounds: int = 2
     reach: float = 25.0
     gap: float = 300.0
+    evidence: float = 0.5
 
     def __post_init__(self) -> None:
-        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0)
+        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0, evidence=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +139,9 @@ def _find_objects(
 
     known : objects found before, whose matches are not to be had
     """
-    if len(rows) < config.objects.min_matches:
+    if len(rows) < config.objects.min_matches or not _is_worth_clustering(
+        correspondences[rows], config, n_threads
+    ):
         return [], np.empty(0)
     knn, graph = build_graph(correspondences[rows], config.clustering.n_neighbors, config.graph, n_threads)
     labels = cluster(correspondences[rows], knn, graph, None, config.clustering)
@@ -145,6 +154,13 @@ def _find_objects(
         polished = _polish(correspondences, polished, free, known, config)
     inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
     return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
+
+
+def _is_worth_clustering(correspondences: Correspondences, config: MatchConfig, n_threads: int) -> bool:
+    how, share = config.clustering, config.objects.evidence
+    return share == 0 or has_evidence(
+        correspondences, how.n_neighbors, share * how.min_degree, config.graph, n_threads
+    )
 
 
 def _polish(

@@ -166,7 +166,8 @@ def test_another_clustering_may_be_put_in(scene):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1), ("gap", -1)]
+    ("name", "value"),
+    [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1), ("gap", -1), ("evidence", -1)],
 )
 def test_settings_out_of_range(name, value):
     with pytest.raises(InputError, match=f"{name} must be at least"):

@@ -1,0 +1,83 @@
+"""A cheap test of whether correspondences hold an object at all, before they are clustered.
+
+Most pairs of a collection have nothing in common. Few of their correspondences agree, and even fewer of the
+mutual ones, whose points are in no better correspondence. Objects have many of these. So clustering pays only
+where some mutual correspondences, compared with each other by the maps of their features alone, have a share
+of the degree that members of a cluster need later. Their graph is small, its weights are stricter than those
+of the first graph of all correspondences, and no map has to be fitted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matching._types import Array, Bools, Ints
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import acc_neighbors
+from matching.grouping.graph import GraphConfig, edge_weights
+
+N_SUPPORTED = 4  # correspondences that need support: an affine map, and one more that confirms it
+
+
+def has_evidence(
+    correspondences: Correspondences,
+    n_neighbors: int,
+    min_degree: float,
+    config: GraphConfig,
+    n_threads: int = 1,
+) -> bool:
+    """Test whether enough mutual correspondences are supported by others.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        By falling trust.
+    n_neighbors : int
+        K; fewer where there are fewer.
+    min_degree : float
+        Share of K: the least sum of the weights of a correspondence's edges.
+    config : GraphConfig
+        How correspondences are compared.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    bool
+        Whether N_SUPPORTED of them have that degree.
+    """
+    mutual = correspondences[find_mutual(correspondences)]
+    k = min(n_neighbors, len(mutual) - 1)
+    if k < N_SUPPORTED:
+        return min_degree <= 0
+    knn = acc_neighbors(mutual, k, n_threads, config.nearness)
+    degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
+    return bool(np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED)
+
+
+def find_mutual(correspondences: Correspondences) -> Ints:
+    """Find the correspondences both of whose points are in no better one of the same handedness.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        By falling trust; mirrored ones, whose maps have a negative determinant, may come apart from others.
+
+    Returns
+    -------
+    (n,) int64
+        Their rows, rising.
+    """
+    is_mutual = np.zeros(len(correspondences), bool)
+    mirrored = np.linalg.det(correspondences.maps) < 0
+    for rows in (np.flatnonzero(~mirrored), np.flatnonzero(mirrored)):
+        is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])
+    return np.flatnonzero(is_mutual)
+
+
+def _is_first(points: Array) -> Bools:
+    """(m,) bool: whether a point (m, 2) has not come before."""
+    as_one = np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
+    first = np.zeros(len(points), bool)
+    first[np.unique(as_one, return_index=True)[1]] = True
+    return first
