@@ -5,7 +5,7 @@ from planting import object_pair
 
 from matching import match
 from matching.objects.things import number_places, things_of_repeats
-from matching.pictures.images import picture_of_array, with_mask
+from matching.pictures.images import add_mask, make_picture_of_array
 
 
 def square(x, y, side):
@@ -54,7 +54,7 @@ def test_frame_is_of_what_the_mask_shows():
     picture, scene = object_pair()
     mask = np.zeros(picture.shape[:2], bool)
     mask[30:190, 40:200] = True
-    assert with_mask(picture_of_array(picture), mask).box.tolist() == [[39.5, 29.5], [199.5, 189.5]]
+    assert add_mask(make_picture_of_array(picture), mask).box.tolist() == [[39.5, 29.5], [199.5, 189.5]]
     (found,) = match(picture, scene, mask0=mask).objects
     assert np.abs(found.frame1[0] - [39.5, 249.5]).max() < 3
     assert np.abs(found.frame1[2] - [199.5, 409.5]).max() < 3
