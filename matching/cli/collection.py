@@ -110,31 +110,44 @@ def make_parser() -> LineParser:
         help="the best pairs that the report shows (default: 100)",
     )
     how = parser.add_argument_group("how it runs")
-    how.add_argument(
-        "--jobs", type=parse_whole_number, metavar="N", help="processes at a time (default: one a processor)"
-    )
-    how.add_argument(
-        "--scheduler",
-        type=parse_address,
-        metavar="ADDRESS",
-        help="a Dask cluster instead, as tcp://host:port",
-    )
-    how.add_argument(
-        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
-    )
-    how.add_argument(
-        "--cache-size",
-        type=parse_whole_number,
-        metavar="MB",
-        default=4000,
-        help="room for features (default: 4000)",
-    )
+    add_run_options(how, "one a processor")
     how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
     how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
     how.add_argument("--version", action="version", version=f"gdl-match {__version__}")
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
+
+
+def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
+    """Add the options that say where and with which cache work is done.
+
+    Parameters
+    ----------
+    group : argument group
+        To which they are added.
+    jobs : str
+        How many processes there are by default, in words.
+    """
+    group.add_argument(
+        "--jobs", type=parse_whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
+    )
+    group.add_argument(
+        "--scheduler",
+        type=parse_address,
+        metavar="ADDRESS",
+        help="a Dask cluster instead, as tcp://host:port",
+    )
+    group.add_argument(
+        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
+    )
+    group.add_argument(
+        "--cache-size",
+        type=parse_whole_number,
+        metavar="MB",
+        default=4000,
+        help="room for features (default: 4000)",
+    )
 
 
 def parse_address(text: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
-from matching.cli.collection import make_printable, open_cache, parse_address
+from matching.cli.collection import add_run_options, make_printable, open_cache
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -75,25 +75,7 @@ def make_parser() -> LineParser:
     for each, jobs in ((add, "one a processor"), (query, "1")):
         each.add_argument("--index", type=Path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
-        how.add_argument(
-            "--jobs", type=parse_whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
-        )
-        how.add_argument(
-            "--scheduler",
-            type=parse_address,
-            metavar="ADDRESS",
-            help="a Dask cluster instead, as tcp://host:port",
-        )
-        how.add_argument(
-            "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
-        )
-        how.add_argument(
-            "--cache-size",
-            type=parse_whole_number,
-            metavar="MB",
-            default=4000,
-            help="its room (default: 4000)",
-        )
+        add_run_options(how, jobs)
         how.add_argument("--quiet", action="store_true", help="no progress on standard error")
         add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
