@@ -74,7 +74,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray]:
 
 def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
-    >>> print(markdown_table(["a", "b"], [["1", "2"]]))
+    >>> print(format_markdown(["a", "b"], [["1", "2"]]))
     | a | b |
     |---|---|
     | 1 | 2 |

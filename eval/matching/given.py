@@ -48,7 +48,7 @@ def misclassified_share(truth: Labels, found: Labels) -> float:
     """Share of matches whose group is not that of their object, objects and groups paired so that it is
     least: the misclassification error of the literature on multiple models.
 
-    >>> misclassified(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
+    >>> misclassified_share(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
     0.2
     """
     table = np.zeros((truth.max(initial=-1) + 1, found.max(initial=-1) + 1), np.int64)

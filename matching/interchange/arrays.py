@@ -233,7 +233,7 @@ def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
 
     Examples
     --------
-    >>> partner_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
+    >>> pair_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
     [[1, 7], [2, 3]]
     """
     partner = partner.astype(np.int64)

@@ -151,7 +151,7 @@ def format_percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.826), percent(0.002)
+    >>> format_percent(0.826), format_percent(0.002)
     ('83%', '<1%')
     """
     return "<1%" if share < 0.005 else f"{share:.0%}"

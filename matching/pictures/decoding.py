@@ -161,7 +161,7 @@ def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
 
     Examples
     --------
-    >>> stored_from_displayed(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
+    >>> map_displayed_to_stored(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
     array([ 0, 39, 1])
     """
     x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]

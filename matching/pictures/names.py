@@ -43,7 +43,7 @@ def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
 
     Examples
     --------
-    >>> relative_names(["/a/b/1.png", "//a/c/../c/2.png"])
+    >>> make_relative(["/a/b/1.png", "//a/c/../c/2.png"])
     ['b/1.png', 'c/2.png']
     """
     full = [make_absolute(path) for path in paths]

@@ -189,7 +189,7 @@ def name_download(names: Sequence[str], name: str) -> str:
 
     Examples
     --------
-    >>> shown_file(["box.jpg", "scene.png"], "matches.json")
+    >>> name_download(["box.jpg", "scene.png"], "matches.json")
     'box-scene-matches.json'
     """
     return "-".join([*(PurePath(picture).stem for picture in names), name])

@@ -93,7 +93,7 @@ def clean_name(name: str) -> str:
 
     Examples
     --------
-    >>> shown_name("C:\\me\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\x00")
+    >>> clean_name("C:\\me\\a.jpg"), clean_name("../../etc/b.png"), clean_name("\x00")
     ('a.jpg', 'b.png', 'picture')
     """
     last = PurePosixPath(PureWindowsPath(name).name).name

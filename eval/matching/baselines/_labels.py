@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 def renumber(labels: NDArray[np.integer]) -> NDArray[np.int64]:
     """Clusters as 0, 1, ... by falling size, ties by their first member; negative labels become -1.
 
-    >>> renumbered(np.array([7, 3, 3, -1, 5]))
+    >>> renumber(np.array([7, 3, 3, -1, 5]))
     array([ 1,  0,  0, -1,  2])
     """
     labels = np.asarray(labels)

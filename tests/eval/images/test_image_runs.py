@@ -142,8 +142,8 @@ def test_rows_and_heads_tell_the_neighbours(n_neighbors):
 def test_a_method_with_more_neighbours_than_the_graph_is_left_out_or_named(tmp_path, capsys):
     module = script("cluster_images")
     options = ["--out", str(tmp_path), "--datasets", "textures", "--quick", "--quiet", "--neighbors", "5"]
-    assert "gdl-mcs-10" not in module.chosen_methods(None, 9)
-    assert "gdl-mcs-10" in module.chosen_methods(None, 10)
+    assert "gdl-mcs-10" not in module.choose_methods(None, 9)
+    assert "gdl-mcs-10" in module.choose_methods(None, 10)
     assert "without gdl-mcs-10, which needs --neighbors 10 or more" in capsys.readouterr().err
     assert module.main([*options, "--methods", "gdl-mcs-10"]) == 2
     assert "n_neighbors must be at least 10 for gdl-mcs-10, got 5" in capsys.readouterr().err
@@ -214,10 +214,10 @@ def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message, capsy
 def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys):
     module = script("cluster_images")
     monkeypatch.setattr(Method, "is_installed", lambda self: self.package is None)
-    assert "leiden" not in module.chosen_methods(None, 20) and "agdl" in module.chosen_methods(None, 20)
+    assert "leiden" not in module.choose_methods(None, 20) and "agdl" in module.choose_methods(None, 20)
     assert "without leiden, which needs scikit-network" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[eval\]"):
-        module.chosen_methods(["finch"], 20)
+        module.choose_methods(["finch"], 20)
 
 
 def test_a_killed_run_goes_on_to_the_same_results(tmp_path):

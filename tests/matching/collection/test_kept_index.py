@@ -240,7 +240,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from matching.collection import FeatureCache, kept_index, kept_store
-from matching.collection.plan import pictures_in
+from matching.collection.plan import list_pictures
 
 index, pictures, cache, moment = sys.argv[1:]
 kept_index.TOGETHER = 2
@@ -254,7 +254,7 @@ def dying(path, segment, write=kept_store.write_segment):
     written.append(path)
     write(path, segment)
 kept_store.write_segment = dying
-kept_index.add_pictures(Path(index), pictures_in(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
+kept_index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """
 
 
