@@ -202,3 +202,17 @@ def test_groups_of_too_few_matches_are_no_objects():
     assert repeats.groups.labels.tolist() == [-1] * 11
     assert len(repeats.groups.scores) == len(repeats.periodic) == 0
     assert not repeats.reversed.any()
+
+
+def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
+    """A A . A A: each pair is found, and both copies of one pair match both of the other in one group."""
+    copy = np.random.default_rng(0).uniform(0, 90, (40, 2))
+    at = [copy + np.array([x, 0.0]) for x in (0, 100, 300, 400)]
+    xy0, xy1 = np.concatenate([at[0], at[2], at[0], at[1]]), np.concatenate([at[1], at[3], at[2], at[3]])
+    correspondences = both_ways(xy0, xy1, np.tile(np.eye(2), (160, 1, 1)))
+    labels = np.repeat([0, 1, 2, 3, 4, 5], [40, 40, 80, 40, 40, 80])
+    repeats = repeats_of(correspondences, Groups(labels, np.full(6, 0.8)), MatchConfig())
+    found = repeats.groups.labels.reshape(4, 40)
+    assert (found == found[:, :1]).all()
+    assert sorted(found[:, 0]) == [0, 1, 2, 3]
+    assert not repeats.periodic.any()

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from matching.grouping.suppression import amid, find_uncovered
+from matching.errors import InputError
+from matching.grouping.suppression import SuppressionConfig, amid, find_uncovered
 
 
 def patch(rng, corner, size, n=64):
@@ -113,3 +114,15 @@ def test_points_amid_others():
     # where the others are sparse they reach as far as they are apart
     between = np.array([[250.0, 250], [150, 50], [-20, 600]])
     assert amid(between, 10 * others).tolist() == [True, True, False]
+
+
+def test_after_a_contained_part_others_are_looked_at(rng):
+    big, inside, elsewhere = patch(rng, (0, 0), 200, 196), patch(rng, (50, 50), 60), patch(rng, (500, 0), 60)
+    xy = np.concatenate([big, inside, elsewhere])
+    assert list(find_uncovered(xy, xy, rows(196, 64, 64), 0.7)) == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["share", "reach"])
+def test_settings_out_of_range(name):
+    with pytest.raises(InputError, match=f"{name} must be at least"):
+        SuppressionConfig(**{name: -1})
