@@ -184,7 +184,11 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
         suppression=replace(suppression, reach=suppression.reach * REACH),
-        objects=replace(config.objects, min_matches=min(config.objects.min_matches, VOTERS)),
+        objects=replace(
+            config.objects,
+            min_matches=min(config.objects.min_matches, VOTERS),
+            gap=config.objects.gap * REACH,
+        ),
     )
 
 

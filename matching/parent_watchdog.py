@@ -4,10 +4,8 @@ import os
 import time
 from threading import Thread
 
-CHECK_INTERVAL = 1.0  # seconds
 
-
-def end_with(parent: int) -> None:
+def end_with(parent: int, check_every: float = 1.0) -> None:
     """Let this process end soon after its parent.
 
     A pool of processes calls it in each worker before anything else (`initializer`). POSIX only: on Windows a
@@ -17,11 +15,13 @@ def end_with(parent: int) -> None:
     ----------
     parent : int
         Process id of the parent.
+    check_every : float
+        Seconds.
     """
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
+    Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: int, check_every: float) -> None:
     while os.getppid() == parent:
-        time.sleep(CHECK_INTERVAL)
+        time.sleep(check_every)
     os._exit(1)

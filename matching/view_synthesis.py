@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.view_candidates import match_views
@@ -38,10 +36,7 @@ def is_solved(groups: Groups) -> bool:
     bool
         Whether no views are needed.
     """
-    return (
-        len(groups.scores) > 0
-        and confidence(groups.scores[0], int(np.count_nonzero(groups.labels == 0))) != DOUBTFUL
-    )
+    return len(groups.scores) > 0 and confidence(groups.scores[0]) != DOUBTFUL
 
 
 def find_in_views(
@@ -77,10 +72,10 @@ def find_in_views(
         )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads)
-        planes = find_planes(correspondences, groups, config.planes)
+        planes = find_planes(correspondences, groups, config)
         if len(planes.scores):
             found = candidates, planes
         kept = correspondences[planes.labels >= 0]
-        if count_places(kept, config.planes.tolerance) >= ENOUGH * config.planes.min_places:
+        if count_places(kept, config.graph.scale) >= ENOUGH * config.planes.min_places:
             break
     return found

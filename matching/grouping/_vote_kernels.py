@@ -5,10 +5,10 @@ from matching._types import Array, Scalar
 
 
 @njit
-def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, rounds: Scalar, out: Array) -> None:
+def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Array) -> None:
     """out (m, 2, 2): the similarity, among those that take a match and one of its neighbours near (m, k) in
-    picture 0 to picture 1, that explains most of the neighbours, fitted to these; where none stands apart
-    from its neighbours in both pictures, the identity.
+    picture 0 to picture 1, that explains most of the neighbours; where none stands apart from its neighbours
+    in both pictures, the identity.
     """
     k = near.shape[1]
     for i in range(len(near)):
@@ -23,35 +23,18 @@ def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, rounds:
             c, s = (ux * vx + uy * vy) / square, (ux * vy - uy * vx) / square
             votes = 0.0
             for n in range(k):
-                votes += _vote(x0, x1, i, near[i, n], c, s, slope)[0]
+                votes += _vote(x0, x1, i, near[i, n], c, s, slope)
             if votes > most:
                 most, a, b = votes, c, s
-        for _ in range(rounds):
-            weight, dot, cross = 0.0, 0.0, 0.0
-            for n in range(k):
-                j = near[i, n]
-                vote, variance = _vote(x0, x1, i, j, a, b, slope)
-                w = vote * vote / variance
-                ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
-                vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
-                weight += w * (ux * ux + uy * uy)
-                dot += w * (ux * vx + uy * vy)
-                cross += w * (ux * vy - uy * vx)
-            if weight > 0.0 and dot * dot + cross * cross > 0.0:
-                a, b = dot / weight, cross / weight
         out[i, 0, 0] = out[i, 1, 1] = a
         out[i, 0, 1], out[i, 1, 0] = -b, b
 
 
 @inner
-def _vote(
-    x0: Array, x1: Array, i: Scalar, j: Scalar, a: Scalar, b: Scalar, slope: Scalar
-) -> tuple[Scalar, Scalar]:
-    """How well the map [[a, -b], [b, a]] around match i explains match j, 1 / (1 + r^2 / sigma^2), and
-    sigma^2 = (slope gap)^2.
-    """
+def _vote(x0: Array, x1: Array, i: Scalar, j: Scalar, a: Scalar, b: Scalar, slope: Scalar) -> Scalar:
+    """How well the map [[a, -b], [b, a]] around match i explains match j: 1 / (1 + r^2 / (slope gap)^2)."""
     ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
     vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
     p, q = vx - (a * ux - b * uy), vy - (b * ux + a * uy)
     variance = slope * slope * max(ux * ux + uy * uy, vx * vx + vy * vy)
-    return 1.0 / (1.0 + (p * p + q * q) / variance), variance
+    return 1.0 / (1.0 + (p * p + q * q) / variance)

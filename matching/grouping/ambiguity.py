@@ -21,8 +21,6 @@ SAMPLE = 300  # matches of an object that are looked at
 APART = 8.0  # pixels from which another feature is at another place
 REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
-PERIODIC = 0.5  # share of confusable matches, and a standard deviation of it more: textures have 0.54 and
-# more, all else up to 0.43
 
 
 def is_periodic(features0: Features, features1: Features, candidates: Candidates) -> bool:
@@ -40,12 +38,12 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     Returns
     -------
     bool
-        Whether most of them are.
+        Whether most of them are, by a standard deviation: of textures 0.54 and more, of all else up to 0.43.
     """
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
-    least = PERIODIC + math.sqrt(PERIODIC * (1 - PERIODIC) / len(own))
+    least = (1 + 1 / math.sqrt(len(own))) / 2  # half and a standard deviation of that share
     there = _confusable(features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own)
     if there < least:
         return False

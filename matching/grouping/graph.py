@@ -26,8 +26,6 @@ from matching.correspondences.distances import acc_neighbors, nearest_in_both, n
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
-LEAST_CHANGE = 1 / 16  # of the area ratio of a feature's own map that a fitted one may have, and at most 16
-
 
 @dataclass(frozen=True)
 class GraphConfig:
@@ -41,10 +39,8 @@ class GraphConfig:
     slope : float
         Added to the scale for each pixel of separation, pixels.
     coarseness : float
-        How many times less accurate the maps of single features are.
-    ridge : float
-        Square pixels: variance of the points over that of a single feature's map, which the fitted map is
-        drawn towards. Points are off by 2 pixels, maps by a tenth.
+        How many times less accurate the maps of single features are. Fitted maps are drawn towards them by a
+        ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
         Pixels of distance a pixel of separation, added to d_ij where neighbours are chosen: on a rigid object
         all d_ij are about 0, and the nearest matches say most.
@@ -59,7 +55,6 @@ class GraphConfig:
     scale: float = 6.0
     slope: float = 0.15
     coarseness: float = 2.0
-    ridge: float = 400.0
     nearness: float = 1 / 128
     rounds: int = 4
     n_candidates: int | None = None
@@ -67,7 +62,7 @@ class GraphConfig:
     def __post_init__(self) -> None:
         if self.n_candidates is not None:
             check_at_least(self, n_candidates=1)
-        check_at_least(self, scale=1e-3, slope=0, coarseness=1e-3, ridge=1e-3, nearness=0, rounds=0)
+        check_at_least(self, scale=1e-3, slope=1e-3, coarseness=1e-3, nearness=0, rounds=0)
 
 
 def build_graph(
@@ -180,12 +175,12 @@ def fit_local_maps(
         The correspondences with the fitted maps.
     """
     c, maps = correspondences, np.empty_like(correspondences.maps)
-    own = np.ascontiguousarray(c.maps)
+    own, ridge = np.ascontiguousarray(c.maps), (config.scale / (config.slope * config.coarseness)) ** 2
     _kernels.local_maps(
-        c.xy0, c.xy1, own, c.growth, knn.indices, weights, config.ridge, config.scale, config.rounds, maps
+        c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, maps
     )
     change = np.linalg.det(maps) / np.linalg.det(own)
-    sound = np.isfinite(change) & (change > LEAST_CHANGE) & (change < 1 / LEAST_CHANGE)
+    sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
 
 

@@ -18,9 +18,6 @@ import numpy as np
 from matching._types import Array, Bools, Floats
 from matching.grouping import _vote_kernels
 
-ROUNDS = 2  # of the fit to the neighbours that agree with the chosen map
-MOST_CHANGE = 30.0  # of lengths: a map that shrinks or stretches more comes from points that all but coincide
-
 
 @dataclass(frozen=True, eq=False)
 class LocalMaps:
@@ -68,9 +65,7 @@ def vote_for_maps(xy0: Array, xy1: Array, near: Array, slope: float, own: Array 
     """
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
-    _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), ROUNDS, maps)
-    growth = np.sqrt(np.linalg.det(maps))
-    maps[~((growth > 1 / MOST_CHANGE) & (growth < MOST_CHANGE))] = np.eye(2)
+    _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)
     voted = _explained(xy0, xy1, near, slope, maps)
     if own is None:
         return voted

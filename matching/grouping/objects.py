@@ -46,15 +46,18 @@ class ObjectsConfig:
         How often what is left over is grouped again, at most.
     reach : float
         Pixels: what is so near to an object's matches in both images is not grouped again.
+    gap : float
+        Pixels between two parts of one object, at most, of the image where it is smaller.
     """
 
     min_matches: int = 12
     min_width: float = 0.15
     rounds: int = 2
     reach: float = 25.0
+    gap: float = 300.0
 
     def __post_init__(self) -> None:
-        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0)
+        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +151,7 @@ def _polish(
     correspondences: Correspondences, objects: list[Ints], free: Ints, known: list[Ints], config: MatchConfig
 ) -> list[Ints]:
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
-    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
+    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_by_falling_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
@@ -166,8 +169,8 @@ def _merge(
     if len(parts) < 2:
         return np.zeros(len(parts), int)
     rows, initial = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    k, reach = config.clustering.n_neighbors, 2 * config.smooth_map.reach  # both reach out
-    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=reach)
+    k, gap = config.clustering.n_neighbors, config.objects.gap
+    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=gap)
     labels = cluster(correspondences[rows], knn, graph, initial, config.clustering)
     return labels[np.unique(initial, return_index=True)[1]]
 

@@ -8,6 +8,7 @@ poster: a plane, which hundreds of such matches determine well.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -18,6 +19,9 @@ from matching.correspondences.correspondences import Correspondences, magnificat
 from matching.errors import check_at_least
 from matching.grouping.objects import Groups
 
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+
 
 @dataclass(frozen=True)
 class PlanesConfig:
@@ -25,29 +29,22 @@ class PlanesConfig:
 
     Parameters
     ----------
-    tolerance : float
-        How far a match may be from where the plane has it, pixels of the image in which that is more.
-        Matches that are nearer to each other in either image are at one place.
     min_places : int
         Places of an object. Unrelated pictures reach 33: with views there are ten times as many features,
         among them many of one place.
-    overlap : float
-        Share of its area, in either image, from which on a plane is dropped that overlaps with one of more
-        places: the windows of a house match the next ones as well.
     """
 
-    tolerance: float = 6.0
     min_places: int = 50
-    overlap: float = 0.25
 
     def __post_init__(self) -> None:
-        check_at_least(self, tolerance=1e-3, min_places=4, overlap=0)
+        check_at_least(self, min_places=4)
 
 
-def find_planes(correspondences: Correspondences, groups: Groups, config: PlanesConfig) -> Groups:
+def find_planes(correspondences: Correspondences, groups: Groups, config: MatchConfig) -> Groups:
     """Find the plane of each group, with all the matches that it explains.
 
-    Planes choose by falling number of places: a match is of the first that explains it.
+    Planes choose by falling number of places: a match is of the first that explains it. One that overlaps
+    with a plane of more places is dropped: the windows of a house match the next ones as well.
 
     Parameters
     ----------
@@ -55,23 +52,26 @@ def find_planes(correspondences: Correspondences, groups: Groups, config: Planes
         The candidates.
     groups : Groups
         Groups of them.
-    config : PlanesConfig
-        What is an object.
+    config : MatchConfig
+        Of which `planes` counts, `graph.scale`, how far a match may be from where the plane has it, and which
+        matches are at one place, pixels of the image in which that is more, and `suppression.share`, the
+        overlap in either image from which on a plane is dropped.
 
     Returns
     -------
     Groups
         The planes, with the scores of their groups.
     """
+    tolerance = config.graph.scale
     members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
-    planes = [_explained(correspondences, rows, config.tolerance) for rows in members]
-    places = [count_places(correspondences[rows], config.tolerance) for rows in planes]
+    planes = [_explained(correspondences, rows, tolerance) for rows in members]
+    places = [count_places(correspondences[rows], tolerance) for rows in planes]
     labels, chosen = np.full(len(correspondences), -1, np.int64), list[int]()
     for k in sorted(range(len(planes)), key=lambda k: (-places[k], k)):
         rows = planes[k][labels[planes[k]] < 0]
         larger = [planes[other] for other in chosen]
-        if count_places(correspondences[rows], config.tolerance) >= config.min_places and not any(
-            _overlap(correspondences, rows, other) > config.overlap for other in larger
+        if count_places(correspondences[rows], tolerance) >= config.planes.min_places and not any(
+            _overlap(correspondences, rows, other) >= config.suppression.share for other in larger
         ):
             labels[rows] = k
             chosen.append(k)

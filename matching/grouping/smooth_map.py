@@ -18,12 +18,9 @@ from scipy.spatial import cKDTree
 
 from matching._types import Array, Bools, Floats
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import agree, nearest_others
+from matching.correspondences.distances import nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
-from matching.grouping.graph import GraphConfig
-
-LEAST_NEIGHBORS = 4  # an affine map and one more
 
 
 @dataclass(frozen=True)
@@ -39,43 +36,27 @@ class SmoothMapConfig:
     smoothing : float
         Square pixels: variance of the points over that of the bends.
     tolerance : float
-        Pixels that a match may be off, or ...
-    spread : float
-        ... so many standard deviations of the prediction, where that is more.
-    most_bend : float
-        The standard deviation is in units of the bends. How much an object bends is the median of its
-        matches' residuals over their deviations, and at most this: outliers bend more.
+        Residual of a match over the deviation of its prediction, at most: four times the strongest bends
+        that objects have. Amid many matches, where only the point itself is uncertain, 2.4 pixels.
     reach : float
         Pixels of a joining match from the object's nearest one, in both images.
-    agreeing : float
-        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
-        places alone let outliers join.
-    rounds : int
-        How often matches leave and join; 0: none do.
     """
 
     n_neighbors: int = 12
     smoothing: float = 100.0
-    tolerance: float = 3.0
-    spread: float = 4.0
-    most_bend: float = 0.06
+    tolerance: float = 0.24
     reach: float = 45.0
-    agreeing: float = 0.25
-    rounds: int = 3
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, spread=0)
-        check_at_least(self, most_bend=0, reach=0, agreeing=0, rounds=0)
+        check_at_least(self, n_neighbors=3, smoothing=1e-3, tolerance=0, reach=0)
 
 
 def refine_objects(
-    correspondences: Correspondences,
-    objects: list[Array],
-    free: Array,
-    config: SmoothMapConfig,
-    graph: GraphConfig,
+    correspondences: Correspondences, objects: list[Array], free: Array, config: SmoothMapConfig
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
+
+    That is repeated until no match joins; each joins once at most, so that there is an end.
 
     Parameters
     ----------
@@ -87,8 +68,6 @@ def refine_objects(
         Rows that may join.
     config : SmoothMapConfig
         What a smooth map explains.
-    graph : GraphConfig
-        When two matches agree.
 
     Returns
     -------
@@ -101,18 +80,16 @@ def refine_objects(
         available[members] = False
     refined = []
     for members in objects:
-        for _ in range(config.rounds):
-            if len(members) <= LEAST_NEIGHBORS:
-                break
+        joined = np.zeros(len(correspondences), bool)
+        while len(members) > 1:
             residual, deviation = _of_members(correspondences, members, config)
-            bend = min(np.median(residual / deviation), config.most_bend)
-            explained = residual < _tolerance(bend, deviation, config)
+            explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _joining(correspondences, members, np.flatnonzero(available), bend, config, graph)
+            new = _joining(correspondences, members, np.flatnonzero(available & ~joined), config)
             if len(new) == 0:
                 break
-            available[new] = False
+            available[new], joined[new] = False, True
             members = np.sort(np.concatenate([members, new]))
         refined.append(members)
     return refined
@@ -128,51 +105,29 @@ def _of_members(correspondences: Correspondences, members: Array, config: Smooth
 
 
 def _joining(
-    correspondences: Correspondences,
-    members: Array,
-    others: Array,
-    bend: float,
-    config: SmoothMapConfig,
-    graph: GraphConfig,
+    correspondences: Correspondences, members: Array, others: Array, config: SmoothMapConfig
 ) -> Array:
-    """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
-    matches around.
-    """
-    if len(members) < LEAST_NEIGHBORS or len(others) == 0:
+    """Those of `others` that are in reach of an object, where its smooth map has them, in both images."""
+    if len(members) == 0:
         return others[:0]
     scale = magnification(correspondences[members])
-    points, at = _points(correspondences, members, scale), _points(correspondences, others, scale)
-    near = np.empty((len(others), 0), np.int64)
+    points = _points(correspondences, members, scale)
     for own, there in ((0, 1), (1, 0)):
+        at = _points(correspondences, others, scale)
         rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
-        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
+        gap, near = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
         within = gap[:, 0] < config.reach
-        rows, nearest = rows[within], nearest[within]
+        rows, near = rows[within], near[within]
         ends = at[own][rows], at[there][rows]
-        residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
-        explained = residual < _tolerance(bend, deviation, config)
-        rows, nearest = rows[explained], nearest[explained]
-        others, at, near = others[rows], (at[0][rows], at[1][rows]), np.hstack([near[rows], nearest])
-    return others[_agreeing_share(correspondences, members, others, near, graph) >= config.agreeing]
-
-
-def _agreeing_share(
-    correspondences: Correspondences, members: Array, others: Array, near: Array, config: GraphConfig
-) -> Floats:
-    """(q,) the share of the members near (q, k) that each of `others` agrees with."""
-    i, j = np.repeat(others, near.shape[1]), members[near.ravel()]
-    coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    return np.asarray(agree(correspondences, i, j, *coarse).reshape(near.shape).mean(axis=1))
+        residual, deviation = spline_residuals(points[own], points[there], near, config.smoothing, ends)
+        others = others[rows[residual < config.tolerance * deviation]]
+    return others
 
 
 def _points(
     correspondences: Correspondences, members: Array, scale: tuple[float, float]
 ) -> tuple[Floats, Floats]:
     return correspondences.xy0[members] / scale[0], correspondences.xy1[members] / scale[1]
-
-
-def _tolerance(bend: float, deviation: Floats, config: SmoothMapConfig) -> Floats:
-    return np.maximum(config.tolerance, config.spread * bend * deviation)
 
 
 def _in_box(points: Array, others: Array, reach: float) -> Bools:

@@ -30,8 +30,6 @@ from matching.interchange.records import (
 from matching.objects.transforms import fit_transform
 from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 
-HALF_PIXEL = 0.5
-CACHED_IMAGES = 64  # whose keypoints are kept while the pairs are read, in the order of their images
 GEOMETRIES = "two_view_geometries"
 
 
@@ -63,7 +61,7 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             )
         }
 
-        @lru_cache(CACHED_IMAGES)
+        @lru_cache
         def keypoints(number: int) -> KeypointSet:
             row = database.execute("SELECT rows, cols, data FROM keypoints WHERE image_id = ?", (number,))
             return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
@@ -137,7 +135,7 @@ def _insert_geometry(
     """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
     config, fundamental, homography = (MULTIPLE if n_groups else DEGENERATE), None, None
     if n_groups == 1:
-        points = pair.xy0[rows] + HALF_PIXEL, pair.xy1[rows] + HALF_PIXEL
+        points = pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5
         config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])
     matches = _indices(pair)[rows].astype("<u4")
     database.execute(
@@ -160,7 +158,7 @@ def _keypoints(source: str, row: tuple[Any, ...] | None, size: tuple[int, int] |
         frames = frames_from_angles(table[:, 2], table[:, 3])
     elif table.shape[1] == 6:
         frames = table[:, 2:].reshape(-1, 2, 2)
-    return KeypointSet(table[:, :2] - HALF_PIXEL, frames, size)
+    return KeypointSet(table[:, :2] - 0.5, frames, size)
 
 
 def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int, ...]) -> Array:

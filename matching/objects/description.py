@@ -72,7 +72,7 @@ class MatchedObject:
     @property
     def confidence(self) -> str:
         """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`."""
-        return confidence(self.score, self.n_matches)
+        return confidence(self.score)
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"

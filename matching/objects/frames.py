@@ -20,7 +20,6 @@ from matching._types import Array, Floats
 from matching.objects.transforms import apply_transform, is_sound, linear_part
 
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
-ACCURACY = 1.0  # pixels that matches are off at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +108,7 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     unit = float(np.sqrt(abs(np.linalg.det(local))))
     if len(xy0) >= 3 and unit > 0:
         off = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-        spread = max(np.median(off) / 1.18, ACCURACY) / unit  # of a Rayleigh distribution
+        spread = max(np.median(off) / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
         fitted = _fit_map(x, (xy1 - centre) / unit, local / unit, spread)
         if is_sound(fitted, corners):
             return apply_transform(fitted, corners) * unit + centre

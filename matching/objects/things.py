@@ -13,9 +13,6 @@ from scipy.sparse.csgraph import connected_components
 from matching._types import Array, Bools, Ints
 from matching.objects.frames import polygon_area
 
-SHARED = 0.5  # of the smaller outline that lies in the larger one
-COMPARABLE = 0.1  # of the larger one's area that the smaller has: a logo is another thing than its box
-
 
 @dataclass(frozen=True, eq=False)
 class Thing:
@@ -42,8 +39,10 @@ class Thing:
 def number_places(outlines: Sequence[Array]) -> Ints:
     """Number the places where the outlines of one picture lie.
 
-    Outlines are taken by falling area: each is at the place whose first outline shares most of the smaller of
-    both, or begins another place where that is too little.
+    Outlines are taken by falling area: each is at the place whose first outline is most similar, or begins
+    another place where that is too little. Similar is what has a large common area, over the geometric mean
+    of the areas (the cosine of the angle between the indicator functions), by more than half: a logo is
+    another thing than its box.
 
     Parameters
     ----------
@@ -60,12 +59,11 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     shapes = np.array([_shape(outline) for outline in outlines])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
-    shared = shapely.area(common) / np.minimum(area[:, None], area)
-    shared[area[:, None] < COMPARABLE * area] = 0.0
+    shared = shapely.area(common) / np.sqrt(area[:, None] * area)
     owner, firsts = np.empty(len(outlines), np.int64), list[np.intp]()
     for k in np.argsort(-area, kind="stable"):
         best = max(firsts, key=lambda first: shared[k, first], default=None)
-        if best is None or shared[k, best] < SHARED:
+        if best is None or 2 * shared[k, best] <= 1:
             firsts.append(k)
             best = k
         owner[k] = best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -50,14 +51,15 @@ def settings() -> dict[str, MatchConfig]:
         "no outliers by degree": changed("clustering", min_degree=0.0),
         "no least score": changed("clustering", min_score=0.0),
         "no local maps": changed("graph", rounds=0),
-        "alike near and far": changed("graph", slope=0.0),
+        "three times as alike at a distance": changed("graph", slope=0.05),
         "first graph as fine as the second": changed("graph", coarseness=1.0),
         "no nearness": changed("graph", nearness=0.0),
-        "no smooth map": changed("smooth_map", rounds=0),
-        "joining without agreement": changed("smooth_map", agreeing=0.0),
+        "no smooth map": changed("smooth_map", tolerance=math.inf, reach=0.0),
         "no suppression": changed("suppression", share=2.0),
         "one round": changed("objects", rounds=1),
         "no reach of objects": changed("objects", reach=0.0),
+        "parts up to 90 px apart": changed("objects", gap=90.0),
+        "parts at any distance": changed("objects", gap=math.inf),
         "no least width": changed("objects", min_width=0.0),
         "no pool": changed("candidates", reserve=0.0),
         "MSER only": changed("features", regions=("mser",)),

@@ -92,11 +92,11 @@ def test_a_gap_inside_an_object_is_merged_over():
     c, (left, right, far) = together(
         moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90),
         moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, 0), size=90),
-        moving(rng, 200, np.eye(2), start=(500, 0), shift=(1000, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(600, 0), shift=(1100, 0), size=90),
     )
     labels = grouped(c).labels
     assert majority(labels, left) == majority(labels, right) != majority(labels, far)
-    apart = grouped(c, config=replace(DEFAULT, smooth_map=replace(DEFAULT.smooth_map, reach=15.0)))
+    apart = grouped(c, config=replace(DEFAULT, objects=replace(DEFAULT.objects, gap=30.0)))
     assert len(apart.scores) == 3
 
 
@@ -166,7 +166,7 @@ def test_another_clustering_may_be_put_in(scene):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1)]
+    ("name", "value"), [("min_matches", 3), ("min_width", -1), ("rounds", 0), ("reach", -1), ("gap", -1)]
 )
 def test_settings_out_of_range(name, value):
     with pytest.raises(InputError, match=f"{name} must be at least"):

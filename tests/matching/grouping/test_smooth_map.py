@@ -5,14 +5,13 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.errors import InputError
-from matching.grouping.graph import GraphConfig
 from matching.grouping.smooth_map import SmoothMapConfig, refine_objects, spline_residuals
 
 SIMILAR = similarity(0.3, 1.1)
 
 
 def refined(c, objects, free, config=SmoothMapConfig()):
-    return refine_objects(geometry(c), objects, free, config, GraphConfig())
+    return refine_objects(geometry(c), objects, free, config)
 
 
 def neighbors(x, at, k):
@@ -105,8 +104,17 @@ def test_a_sparse_part_that_bends_stays_whole():
     everyone = np.arange(40)
     (part,) = refined(c, [everyone], [])
     assert len(part) >= 36
-    (strict,) = refined(c, [everyone], [], SmoothMapConfig(spread=0.0))
+    (strict,) = refined(c, [everyone], [], SmoothMapConfig(tolerance=0.06))
     assert len(strict) < 30
+
+
+def test_what_left_comes_back_once_what_misled_it_is_gone():
+    """Around an outlier far off, its neighbours are predicted badly: they leave with it, and join again."""
+    c = moving(np.random.default_rng(11), 60, SIMILAR, noise=0.3)
+    off = int(np.argmin(np.linalg.norm(c.xy0 - 50, axis=1)))
+    c.xy1[off] += [200.0, 0.0]
+    (part,) = refined(c, [np.arange(60)], [])
+    assert np.array_equal(part, np.setdiff1d(np.arange(60), off))
 
 
 def test_a_part_grows_over_the_rest_of_its_object_only():
@@ -122,19 +130,6 @@ def test_a_part_grows_over_the_rest_of_its_object_only():
     assert share(grown, own) > 0.9
     assert share(grown, other) == 0
     assert share(grown, none) < 0.05
-
-
-def test_strangers_in_place_do_not_join():
-    # their places fit the map, and what they show is turned and of another size
-    rng = np.random.default_rng(5)
-    own = moving(rng, 100, SIMILAR, size=300.0, noise=0.3)
-    amid = moving(rng, 60, SIMILAR, size=300.0, noise=0.3)
-    turned = candidates(amid.xy0, amid.xy1, amid.frames0, similarity(2.0, 3.0) @ amid.frames0)
-    c, (members, rest) = together(own, turned)
-    (grown,) = refined(c, [members], rest)
-    assert share(grown, rest) < 0.1
-    (grown,) = refined(c, [members], rest, SmoothMapConfig(agreeing=0.0))
-    assert share(grown, rest) > 0.9
 
 
 def test_strangers_do_not_run_away():
@@ -167,7 +162,7 @@ def test_only_what_is_allowed_joins():
 def test_what_is_out_of_reach_does_not_join():
     c = moving(np.random.default_rng(5), 120, SIMILAR, noise=0.3)
     left, far = np.flatnonzero(c.xy0[:, 0] < 60), np.flatnonzero(c.xy0[:, 0] > 90)
-    config = SmoothMapConfig(reach=20.0, rounds=1)
+    config = SmoothMapConfig(reach=20.0)
     (grown,) = refined(c, [left], far, config)
     assert np.array_equal(grown, left)
 
@@ -194,12 +189,12 @@ def test_images_swapped_the_same_parts():
 def test_a_few_members_are_no_trouble(n):
     c = moving(np.random.default_rng(9), 40, SIMILAR, noise=0.3)
     (part,) = refined(c, [np.arange(n)], np.arange(40))
-    assert len(part) >= n if n > 4 else np.array_equal(part, np.arange(n))
+    assert len(part) >= n if n > 1 else np.array_equal(part, np.arange(n))
 
 
-@pytest.mark.parametrize("name", ["smoothing", "tolerance", "spread", "most_bend", "reach", "rounds"])
+@pytest.mark.parametrize("name", ["smoothing", "tolerance", "reach"])
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         SmoothMapConfig(**{name: -1})
-    with pytest.raises(InputError, match="n_neighbors must be at least 4"):
-        SmoothMapConfig(n_neighbors=3)
+    with pytest.raises(InputError, match="n_neighbors must be at least 3"):
+        SmoothMapConfig(n_neighbors=2)
