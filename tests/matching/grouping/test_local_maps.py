@@ -64,11 +64,3 @@ def test_own_maps_stay_unless_the_neighbours_agree_on_a_better_one(turned):
     lost = ~found.agreeing
     assert lost.mean() > 0.9
     assert np.array_equal(found.maps[lost], own[lost])
-
-
-@pytest.mark.parametrize("growth", [1000.0, 1 / 1000])
-def test_maps_that_shrink_or_stretch_too_much_are_not_believed(turned, growth):
-    xy0, _ = turned
-    found = vote_for_maps(xy0, growth * xy0, nearest_others(xy0, 8), SLOPE)
-    assert np.array_equal(found.maps, np.tile(np.eye(2), (40, 1, 1)))
-    assert not found.agreeing.any()

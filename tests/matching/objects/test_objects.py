@@ -10,7 +10,6 @@ from matching.objects.confidence import (
     LIKELY,
     LIKELY_SCORE,
     SURE,
-    SURE_MATCHES,
     SURE_SCORE,
     confidence,
 )
@@ -223,7 +222,7 @@ def test_objects_get_the_numbers_of_their_things():
 
 def test_an_object_in_one_line():
     plain = MatchedObject(3, 12, 0.5, SQUARE, SQUARE, np.eye(3), "affine", 0.0)
-    assert repr(plain) == "<MatchedObject 3: likely, 12 matches, score 0.50>"
+    assert repr(plain) == "<MatchedObject 3: sure, 12 matches, score 0.50>"
     motion = Motion(np.zeros(2), 0.0, 2.0, False, 1.0)
     assert repr(replace(plain, motion=motion)).endswith("score 0.50, 2.00 times as large>")
 
@@ -236,8 +235,6 @@ def test_small_triangles_belong_to_an_outline():
 
 
 def test_confidence_begins_at_its_bounds():
-    assert confidence(SURE_SCORE, SURE_MATCHES) == SURE
-    assert confidence(SURE_SCORE, SURE_MATCHES - 1) == LIKELY
-    assert confidence(SURE_SCORE - 0.01, SURE_MATCHES) == LIKELY
-    assert confidence(LIKELY_SCORE, 1) == LIKELY
-    assert confidence(LIKELY_SCORE - 0.01, 1000) == DOUBTFUL
+    assert confidence(SURE_SCORE) == SURE
+    assert confidence(SURE_SCORE - 0.01) == confidence(LIKELY_SCORE) == LIKELY
+    assert confidence(LIKELY_SCORE - 0.01) == DOUBTFUL
