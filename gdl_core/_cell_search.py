@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ._exact_search import in_parts
+from ._exact_search import run_in_parts
 
 CELL_SIZE = 200  # points a cell, at the most, before k-means
 N_NEAR = 32  # cells beside each cell that its points may move to or probe
@@ -59,7 +59,7 @@ class Cells:
     near: Indices
 
 
-def approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None = None) -> Indices:
+def find_approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None = None) -> Indices:
     """About the ``k`` nearest other points of each, and a few more.
 
     Parameters
@@ -76,18 +76,18 @@ def approximate_neighbours(x: NDArray[np.floating], k: int, n_jobs: int | None =
     """
     from ._cell_kernels import rank_again
 
-    x = _scaled(x)
+    x = _scale(x)
     n, m = len(x), min(k + SPARE, len(x) - 1)
     with threadpool_limits(1, user_api="blas"):
-        projected = _projected(x)
+        projected = _project(x)
         cells = _divide(projected, max(CELL_SIZE, 2 * m), n_jobs)
     exact = projected is x
-    lists = _lists(n, m if exact else min(2 * m, n - 1))
-    in_parts(partial(_scan, projected[cells.order], cells, lists), len(cells.near), n_jobs, least=1)
+    lists = _make_lists(n, m if exact else min(2 * m, n - 1))
+    run_in_parts(partial(_scan, projected[cells.order], cells, lists), len(cells.near), n_jobs, least=1)
     if not exact:
-        points, candidates, lists = x[cells.order], lists[0], _lists(n, m)
-        in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *lists), n, n_jobs)
-    found = _refined(x[cells.order], *lists, n_jobs)
+        points, candidates, lists = x[cells.order], lists[0], _make_lists(n, m)
+        run_in_parts(lambda part: rank_again(points, candidates, part.start, part.stop, *lists), n, n_jobs)
+    found = _refine(x[cells.order], *lists, n_jobs)
     result = np.empty_like(found)
     result[cells.order] = np.where(found >= 0, cells.order[found], -1)
     return result
@@ -101,11 +101,11 @@ def _scan(points: Floats, cells: Cells, lists: tuple[Indices, Floats], part: sli
     scan_cells(points, cells.start, widest, *near, part.start, part.stop, *lists)
 
 
-def _lists(n: int, m: int) -> tuple[Indices, Floats]:
+def _make_lists(n: int, m: int) -> tuple[Indices, Floats]:
     return np.empty((n, m), np.int32), np.empty((n, m), np.float32)
 
 
-def _scaled(x: NDArray[np.floating]) -> Floats:
+def _scale(x: NDArray[np.floating]) -> Floats:
     """Centred, and divided by a power of two so that no square overflows in float32."""
     mean = x.mean(axis=0, dtype=np.float64).astype(x.dtype)
     step = max(1, BLOCK // x.shape[1])
@@ -118,7 +118,7 @@ def _scaled(x: NDArray[np.floating]) -> Floats:
     return out
 
 
-def _projected(x: Floats) -> Floats:
+def _project(x: Floats) -> Floats:
     """x along the principal components that hold most of its variance; x itself where those are many."""
     d = x.shape[1]
     if d <= MIN_FEATURES:
@@ -142,17 +142,17 @@ def _divide(x: Floats, cell_size: int, n_jobs: int | None) -> Cells:
     split_in_halves(x, order, depth)
     n_cells = 1 << depth
     start = n * np.arange(n_cells + 1) // n_cells
-    cells = _with_centroids(x[order], order, start, n_jobs)
+    cells = _make_cells(x[order], order, start, n_jobs)
     for _ in range(KMEANS_STEPS if n_cells > 1 else 0):
         label = np.empty(n, np.int32)
         data = x[cells.order], cells.start, cells.centroids, cells.near
-        in_parts(partial(_assign, data, label), len(cells.near), n_jobs, least=1)
+        run_in_parts(partial(_assign, data, label), len(cells.near), n_jobs, least=1)
         sizes = np.bincount(label)
         if sizes.max() > MAX_GROWTH * n / n_cells:
             break
         order = cells.order[np.argsort(label, kind="stable")]
         start = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
-        cells = _with_centroids(x[order], order, start, n_jobs)
+        cells = _make_cells(x[order], order, start, n_jobs)
     return cells
 
 
@@ -162,18 +162,18 @@ def _assign(data: tuple[Any, ...], label: Indices, part: slice) -> None:
     nearest_centroids(*data, part.start, part.stop, label)
 
 
-def _with_centroids(points: Floats, order: Indices, start: NDArray[np.int64], n_jobs: int | None) -> Cells:
+def _make_cells(points: Floats, order: Indices, start: NDArray[np.int64], n_jobs: int | None) -> Cells:
     sums = np.add.reduceat(points, start[:-1], axis=0)
     centroids = (sums / np.diff(start)[:, None]).astype(np.float32)
-    return Cells(order, start, centroids, _near_cells(centroids, n_jobs))
+    return Cells(order, start, centroids, _find_near_cells(centroids, n_jobs))
 
 
-def _near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
+def _find_near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
     n = len(centroids)
     itself = np.arange(n, dtype=np.int32)[:, None]
     n_near = min(N_NEAR, n)
     if n > BRUTE_FORCE:
-        near = approximate_neighbours(centroids, n_near - 1, n_jobs)[:, : n_near - 1]
+        near = find_approximate_neighbours(centroids, n_near - 1, n_jobs)[:, : n_near - 1]
         return np.hstack([itself, np.where(near >= 0, near, itself)])
     length = (centroids**2).sum(axis=1)
     squared = length - 2 * (centroids @ centroids.T)
@@ -181,7 +181,7 @@ def _near_cells(centroids: Floats, n_jobs: int | None) -> Indices:
     return np.argsort(squared, axis=1, kind="stable")[:, :n_near].astype(np.int32)
 
 
-def _refined(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> Indices:
+def _refine(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> Indices:
     """Rounds of refinement, until in a sample of the points few neighbours change."""
     from ._cell_kernels import refine, reverse_neighbours
 
@@ -195,7 +195,7 @@ def _refined(x: Floats, found: Indices, value: Floats, n_jobs: int | None) -> In
         if taken <= FEW_CHANGES * tried * found.shape[1]:
             return found
         lists = found, value, fresh
-        in_parts(partial(_refine_part, x, links, lists), n, n_jobs)
+        run_in_parts(partial(_refine_part, x, links, lists), n, n_jobs)
     return found
 
 

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from .graph import AffinityGraph
 
 
-def integer(name: str, value: Any) -> int:
+def check_integer(name: str, value: Any) -> int:
     """The value as an int, or ValueError: 2.5 is not cut off to 2."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, got {value!r}")
     return int(value)
 
 
-def integer_at_least(name: str, value: Any, least: int) -> int:
+def check_integer_at_least(name: str, value: Any, least: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
     return int(value)
 
 
-def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
@@ -39,7 +39,7 @@ def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
         raise ValueError(f"min_nearest_weight must be in [0, 1), got {min_nearest_weight!r}")
 
 
-def integers(name: str, values: ArrayLike) -> Array:
+def check_integers(name: str, values: ArrayLike) -> Array:
     """An array of whole numbers, of any type that NumPy has for them or of float; else ValueError."""
     values = np.asarray(values)
     if values.dtype.kind == "f":
@@ -52,9 +52,9 @@ def integers(name: str, values: ArrayLike) -> Array:
     return values
 
 
-def labels_of(graph: "AffinityGraph", labels: ArrayLike, name: str = "labels") -> Ints:
+def check_sample_labels(graph: "AffinityGraph", labels: ArrayLike, name: str = "labels") -> Ints:
     """Labels of the samples of a graph as (n,) int64, or ValueError."""
-    labels = integers(name, labels)
+    labels = check_integers(name, labels)
     if labels.shape != (graph.n_samples,):
         raise ValueError(f"{name} must have shape ({graph.n_samples},), got {labels.shape}")
     return labels.astype(np.int64)

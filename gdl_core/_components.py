@@ -47,14 +47,14 @@ def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
 
     Edges of weight 0, which add nothing to any affinity, are left out.
     """
-    graph = _of_positive_weights(graph)
+    graph = _drop_zero_weights(graph)
     of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
     if n_parts == 1:
         whole = np.array([0, graph.n_samples]), np.array([0, n_initial]), np.arange(n_initial)
         return Components(*whole, labels.astype(np.int32), graph.indptr, graph.indices, graph.weights)
     of_vertex = of_cluster[labels]
-    vertex_start, vertices, vertex_rank = _grouped(of_vertex, n_parts)
-    cluster_start, clusters, cluster_rank = _grouped(of_cluster, n_parts)
+    vertex_start, vertices, vertex_rank = _group(of_vertex, n_parts)
+    cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
     degree = np.diff(graph.indptr)[vertices]
     indptr = np.concatenate([[0], np.cumsum(degree)])
     edges = np.repeat(graph.indptr[:-1][vertices] - indptr[:-1], degree) + np.arange(len(graph.indices))
@@ -69,7 +69,7 @@ def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     )
 
 
-def _of_positive_weights(graph: AffinityGraph) -> AffinityGraph:
+def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
     kept = graph.weights > 0
     if kept.all():
         return graph
@@ -90,7 +90,7 @@ def _component_of_cluster(graph: AffinityGraph, labels: Ints, n_initial: int) ->
     return part[:n_initial].astype(np.int64), n_parts
 
 
-def _grouped(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
+def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
     """Where each part starts, the items sorted by part, and the rank of each item in its part."""
     start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
     order = np.argsort(part, kind="stable")

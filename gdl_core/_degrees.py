@@ -32,7 +32,7 @@ def build_degrees(
 ) -> Array:
     """Fill the entries of a graph with clusters ``label``; returns start."""
     n = len(label)
-    tptr, tindices, tweights = _transposed(n, indptr, indices, weights)
+    tptr, tindices, tweights = _transpose(n, indptr, indices, weights)
     start = np.zeros(n + 1, np.int64)
     at = np.full(len(clusters), -1, np.int64)  # the current vertex's entry for each cluster
     for i in range(n):
@@ -50,7 +50,7 @@ def build_degrees(
 
 
 @inner
-def _transposed(n: int, indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array, Array]:
+def _transpose(n: int, indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array, Array]:
     tptr = np.zeros(n + 1, np.int64)
     for e in range(len(indices)):
         tptr[indices[e] + 1] += 1

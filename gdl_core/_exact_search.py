@@ -56,10 +56,10 @@ class ExactSearch:
         found, value, settled = self._among(rows, k, min(k + 2, len(self.searched)))
         tied = np.flatnonzero(~settled)
         if len(tied):
-            one, group = _distinct(self.searched[rows[tied]])  # equal rows have equal distances to all
+            one, group = _find_distinct(self.searched[rows[tied]])  # equal rows have equal distances to all
             more_found, more_value = self._among_more(rows[tied[one]], k)
             found[tied], value[tied] = more_found[group], more_value[group]
-        return without_self(found, value, rows)
+        return drop_self(found, value, rows)
 
     def _among(self, rows: Ints, k: int, m: int) -> tuple[Ints, Floats, Bools]:
         """The K + 1 nearest by (distance, index), the sample itself among them, of the m that the searcher
@@ -70,7 +70,7 @@ class ExactSearch:
             raise ValueError(f"distances must be finite, got {value[~np.isfinite(value)][0]}")
         if self.space is not None:
             value = self.space.distances(rows, found)
-        found, value = by_distance(found, value)
+        found, value = sort_by_distance(found, value)
         last, following = value[:, k], value[:, -1]
         settled = following > last * (1 + _NEAR_TIE)
         if self.space is not None:
@@ -118,8 +118,8 @@ class SparseSearch:
                 *(rows[part], self.space.smallest, found[part], length[part]),
             )
 
-        in_parts(search, len(rows), self.space.n_jobs)
-        return without_self(found, self.space.from_lengths(length), rows)
+        run_in_parts(search, len(rows), self.space.n_jobs)
+        return drop_self(found, self.space.from_lengths(length), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,21 +154,21 @@ class Space:
         return 2 * distances if self.metric in ANGULAR else distances**2
 
 
-def space_of(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
+def make_space(x: Array, metric: Any, n_jobs: int | None) -> Space | None:
     """Where the distances of the metric are computed from differences, or None."""
     if metric in ANGULAR:
         return Space(_directions(x, metric), metric, n_jobs)
     return Space(x, metric, n_jobs) if metric in (*EUCLIDEAN, "sqeuclidean") else None
 
 
-def exact_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | SparseSearch:
+def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | SparseSearch:
     """What looks up neighbours among samples (n, d): it has ``k_nearest(rows, k)``."""
     from sklearn.neighbors import NearestNeighbors
 
-    space = space_of(x, metric, n_jobs)
+    space = make_space(x, metric, n_jobs)
     if space is not None and np.count_nonzero(space.points) * _SPARSE < space.points.size:
         return SparseSearch(csr_matrix(space.points), space)
-    searched = x if space is None else _centred(space.points)
+    searched = x if space is None else _centre(space.points)
     searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(searched)
     return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))
 
@@ -192,7 +192,7 @@ def _directions(x: Array, metric: str) -> Floats:
     return np.hstack([x, zero]) if zero.any() else x
 
 
-def _centred(x: Array) -> Array:
+def _centre(x: Array) -> Array:
     """|x|^2 - 2 x.y + |y|^2 has no digits left far from the origin: move the mean there where it matters."""
     mean = x.mean(axis=0, dtype=np.float64)
     spread = x.var(axis=0, dtype=np.float64).sum()
@@ -217,11 +217,11 @@ def candidate_lengths(x: Array, rows: Ints, candidates: Array, n_jobs: int | Non
 
     out = np.empty(candidates.shape)
     candidates = candidates.astype(np.int64)
-    in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
+    run_in_parts(lambda s: candidate_distances(x, rows[s], candidates[s], out[s]), len(rows), n_jobs)
     return out
 
 
-def in_parts(
+def run_in_parts(
     work: Callable[[slice], object],
     n_rows: int,
     n_jobs: int | None,
@@ -237,20 +237,20 @@ def in_parts(
         list(pool.map(work, spans))
 
 
-def _distinct(x: Array) -> tuple[Ints, Ints]:
+def _find_distinct(x: Array) -> tuple[Ints, Ints]:
     """Which rows to take so that each value is there once, and for each row which of them is its equal."""
     x = np.ascontiguousarray(x)
     whole = x.view(np.dtype((np.void, x.shape[1] * x.itemsize))).ravel()
     return np.unique(whole, return_index=True, return_inverse=True)[1:]
 
 
-def by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
+def sort_by_distance(indices: Array, distances: Array) -> tuple[Array, Array]:
     """Each row sorted by (distance, index)."""
     order = np.lexsort((indices, distances), axis=-1)
     return np.take_along_axis(indices, order, 1), np.take_along_axis(distances, order, 1)
 
 
-def without_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
+def drop_self(indices: Array, distances: Array, rows: Ints) -> tuple[Array, Array]:
     """One column fewer: without the row's own sample, or the last where equal ones pushed it out."""
     own = indices == rows[:, None]
     own[~own.any(axis=1), -1] = True

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import integers
-from ._exact_search import by_distance, without_self
+from ._checks import check_integers
+from ._exact_search import drop_self, sort_by_distance
 from ._types import Array, Floats, Ints
 from .graph import KnnGraph
 
@@ -20,7 +20,7 @@ def check_n_neighbors(n_neighbors: int, n: int) -> None:
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
 
 
-def from_dense(distances: Array, k: int) -> KnnGraph:
+def read_dense(distances: Array, k: int) -> KnnGraph:
     """From an (n, n) array of distances, whose diagonal is not used."""
     n = len(distances)
     indices, nearest = np.empty((n, k), np.int32), np.empty((n, k))
@@ -29,7 +29,7 @@ def from_dense(distances: Array, k: int) -> KnnGraph:
         d = distances[start : start + step].astype(np.float64)
         d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
         found = np.argpartition(d, min(k, n - 1), axis=1)[:, : k + 1]
-        found, value = by_distance(found, np.take_along_axis(d, found, 1))
+        found, value = sort_by_distance(found, np.take_along_axis(d, found, 1))
         for r in np.flatnonzero(value[:, k - 1] == value[:, -1]) if k + 1 < n else ():
             found[r, :k] = np.argsort(d[r], kind="stable")[:k]
             value[r, :k] = d[r, found[r, :k]]
@@ -37,7 +37,7 @@ def from_dense(distances: Array, k: int) -> KnnGraph:
     return KnnGraph(indices, nearest)
 
 
-def from_sparse(graph: Any, k: int) -> KnnGraph:
+def read_sparse(graph: Any, k: int) -> KnnGraph:
     """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal."""
     n = graph.shape[0]
     if not graph.has_canonical_format:
@@ -54,7 +54,7 @@ def from_sparse(graph: Any, k: int) -> KnnGraph:
         )
     indices, data = graph.indices[other], graph.data[other].astype(np.float64)
     if count.min() == count.max():
-        found, value = by_distance(indices.reshape(n, -1), data.reshape(n, -1))
+        found, value = sort_by_distance(indices.reshape(n, -1), data.reshape(n, -1))
         return KnnGraph(found[:, :k], value[:, :k])
     order = np.lexsort((data, rows[other]))  # stable, and indices rise within a row
     first = np.concatenate([[0], np.cumsum(count)[:-1]])
@@ -62,7 +62,7 @@ def from_sparse(graph: Any, k: int) -> KnnGraph:
     return KnnGraph(indices[take], data[take])
 
 
-def from_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
+def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
     """From the neighbours of each sample, nearest first, the sample itself among them or not."""
     indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
     if indices.ndim != 2 or indices.shape != distances.shape:
@@ -75,13 +75,13 @@ def from_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
     for first in range(0, n, BLOCK):
         rows = np.arange(first, min(first + BLOCK, n))
         block = slice(first, first + len(rows)), slice(0, k + 1)
-        f, d = integers("indices", indices[block]), np.asarray(distances[block], np.float64)
-        f, d = _others(f, d, rows, k, n)
-        found[rows], nearest[rows] = by_distance(f, d)
+        f, d = check_integers("indices", indices[block]), np.asarray(distances[block], np.float64)
+        f, d = _drop_self(f, d, rows, k, n)
+        found[rows], nearest[rows] = sort_by_distance(f, d)
     return KnnGraph(found, nearest)
 
 
-def _others(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
+def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
     """The first k columns without the samples themselves, or one clear error."""
     own = indices == rows[:, None]
     missing = (indices < 0) & (np.cumsum(~own, axis=1) <= k)  # how faiss fills rows up
@@ -97,7 +97,7 @@ def _others(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tup
     if falls.any():
         raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
     if indices.shape[1] > k:
-        indices, distances = without_self(indices, distances, rows)
+        indices, distances = drop_self(indices, distances, rows)
     if indices.max() >= n:
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.max()}")
     return indices, distances

@@ -47,9 +47,9 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
         return lambda function: njit(function, **more)
     options = {"nogil": True, "error_model": "numpy", **more}
     try:
-        return _compiled(function, cache=True, **options)
+        return _compile(function, cache=True, **options)
     except RuntimeError:  # no cache folder can be written
-        return _cached_in_temporary_folder(function, options)
+        return _compile_in_temporary_folder(function, options)
 
 
 def inner(function: Kernel) -> Kernel:
@@ -64,27 +64,27 @@ def inner(function: Kernel) -> Kernel:
     callable
     """
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return _compiled(function, nogil=True, error_model="numpy", **options)
+    return _compile(function, nogil=True, error_model="numpy", **options)
 
 
-def _compiled(function: Kernel, **options: Any) -> Kernel:
+def _compile(function: Kernel, **options: Any) -> Kernel:
     compiled: Kernel = numba.njit(**options)(function)
     return compiled
 
 
-def _cached_in_temporary_folder(function: Kernel, options: dict[str, Any]) -> Kernel:
+def _compile_in_temporary_folder(function: Kernel, options: dict[str, Any]) -> Kernel:
     config: Any = numba.config
     before = config.CACHE_DIR
     try:
-        config.CACHE_DIR = str(_own_temporary_folder())
-        return _compiled(function, cache=True, **options)
+        config.CACHE_DIR = str(_make_own_temporary_folder())
+        return _compile(function, cache=True, **options)
     except (RuntimeError, OSError):
-        return _compiled(function, **options)
+        return _compile(function, **options)
     finally:
         config.CACHE_DIR = before
 
 
-def _own_temporary_folder() -> Path:
+def _make_own_temporary_folder() -> Path:
     """A folder, made where it is missing, that no other user can write to: a cache is unpickled, and so can
     run code. Raises OSError where what stands at its place is none.
     """

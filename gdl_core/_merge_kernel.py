@@ -24,18 +24,18 @@ from ._pairs import (
     add_sum,
     delete_pair,
     find_pair,
+    find_side,
     new_pair,
     pair_type,
     put_in_heap,
     rename_end,
     set_key,
-    side_of,
     sift,
 )
 from ._types import Array, Scalar
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "094a2d49f9c2"
+PARTS = "a5fb113c8678"
 
 cluster_type = np.dtype(
     [
@@ -210,7 +210,7 @@ def _initial_pairs(
             p = find_pair(pairs, table, a, c)
             if p < 0:
                 p = new_pair(clusters, pairs, table, counts, a, c)
-            add_sum(pairs, p, side_of(pairs, p, a), high, low)
+            add_sum(pairs, p, find_side(pairs, p, a), high, low)
     return pairs, table, counts
 
 
@@ -237,7 +237,7 @@ def _move_pairs(
     sets, union, found = near
     p = np.int64(clusters[b].pair)
     while p >= 0:
-        side = side_of(pairs, p, b)
+        side = find_side(pairs, p, b)
         after = np.int64(pairs[p].next[side])
         c = np.int64(pairs[p].end[1 - side])
         if c == a:
@@ -245,7 +245,7 @@ def _move_pairs(
         else:
             keep = find_pair(pairs, table, a, c)
             if keep >= 0:
-                other, s = side_of(pairs, keep, a), pairs[p].sums
+                other, s = find_side(pairs, keep, a), pairs[p].sums
                 add_sum(pairs, keep, other, s[2 * side], s[2 * side + 1])
                 add_sum(pairs, keep, 1 - other, s[2 - 2 * side], s[3 - 2 * side])
             else:
@@ -309,7 +309,7 @@ def _move_entries(
                         p = new_pair(clusters, pairs, table, counts, a, c)
                     _touch(t, c, p, clusters, touched)
                 p = np.int64(clusters[c].touched)
-                add_sum(pairs, p, side_of(pairs, p, a), high, low)
+                add_sum(pairs, p, find_side(pairs, p, a), high, low)
         v = after
 
 

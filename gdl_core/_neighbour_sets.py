@@ -8,7 +8,7 @@ in chosen.
 import numpy as np
 
 from ._jit import inner
-from ._pairs import before, put_in_heap, set_key, side_of, take_from_heap
+from ._pairs import before, find_side, put_in_heap, set_key, take_from_heap
 from ._types import Array, Scalar
 
 
@@ -23,7 +23,7 @@ def all_nearest(
         while p >= 0:
             set_key(clusters, pairs, p)
             _offer(pairs, chosen, found, p)
-            p = np.int64(pairs[p].next[side_of(pairs, p, c)])
+            p = np.int64(pairs[p].next[find_side(pairs, p, c)])
         _adopt(clusters, pairs, sets, chosen, found, c)
     for c in range(len(clusters)):
         for k in range(clusters[c].near):
@@ -46,7 +46,7 @@ def _adopt(clusters: Array, pairs: Array, sets: Array, chosen: Array, found: Arr
     for k in range(found[1]):
         p = np.int64(chosen[k])
         sets[c, k] = p
-        pairs[p].flags |= 1 << side_of(pairs, p, c)
+        pairs[p].flags |= 1 << find_side(pairs, p, c)
 
 
 @inner
@@ -57,7 +57,7 @@ def open_sets(
     found[0] = 0
     for k in range(clusters[a].near):
         p = np.int64(sets[a, k])
-        pairs[p].flags &= ~(1 << side_of(pairs, p, a))
+        pairs[p].flags &= ~(1 << find_side(pairs, p, a))
         if p != top:
             union[found[0]] = p
             found[0] += 1
@@ -81,7 +81,7 @@ def move_flags(
     in_b = pairs[p].flags & (1 << side)
     in_c = pairs[p].flags & (1 << (1 - side))
     if keep != p and in_c:
-        bit = 1 << side_of(pairs, keep, c)
+        bit = 1 << find_side(pairs, keep, c)
         _replace(clusters, sets, c, p, np.int64(-1) if pairs[keep].flags & bit else keep)
         pairs[keep].flags |= bit
     pairs[p].flags &= ~(1 << side)

@@ -85,7 +85,7 @@ def _leave(pairs: Array, table: Array, p: int) -> None:
 
 
 @inner
-def side_of(pairs: Array, p: int, c: int) -> Scalar:
+def find_side(pairs: Array, p: int, c: int) -> Scalar:
     """Which end of p cluster c is."""
     return 0 if pairs[p].end[0] == c else 1
 
@@ -96,7 +96,7 @@ def _link(clusters: Array, pairs: Array, p: int, side: int) -> None:
     first = np.int64(clusters[c].pair)
     pairs[p].next[side], pairs[p].prev[side] = first, -1
     if first >= 0:
-        pairs[first].prev[side_of(pairs, first, c)] = p
+        pairs[first].prev[find_side(pairs, first, c)] = p
     clusters[c].pair = p
 
 
@@ -105,11 +105,11 @@ def _unlink(clusters: Array, pairs: Array, p: int, side: int) -> None:
     c = pairs[p].end[side]
     before, after = np.int64(pairs[p].prev[side]), np.int64(pairs[p].next[side])
     if before >= 0:
-        pairs[before].next[side_of(pairs, before, c)] = after
+        pairs[before].next[find_side(pairs, before, c)] = after
     else:
         clusters[c].pair = after
     if after >= 0:
-        pairs[after].prev[side_of(pairs, after, c)] = before
+        pairs[after].prev[find_side(pairs, after, c)] = before
 
 
 @inner

@@ -43,21 +43,21 @@ def complete_by_distance(
     """
     if len(tree.roots()) <= 1:
         return tree
-    tree = _joined_by_weight(tree, graph)
+    tree = _join_by_weight(tree, graph)
     weight = np.zeros(knn.n_samples)
     weight += np.bincount(graph.indices, graph.weights, knn.n_samples)
     weight += np.bincount(
         np.repeat(np.arange(knn.n_samples), np.diff(graph.indptr)), graph.weights, knn.n_samples
     )
     while distances_among is not None and len(tree.roots()) > 1:
-        samples = _best_connected(tree, weight)
+        samples = _find_best_connected(tree, weight)
         near = distances_among(samples, min(knn.n_neighbors, len(samples) - 1))
         rows = np.repeat(np.arange(len(samples)), near.n_neighbors)
-        tree = _joined(tree, samples[rows], samples[near.indices.ravel()], near.distances.ravel())
+        tree = _join_by_distance(tree, samples[rows], samples[near.indices.ravel()], near.distances.ravel())
     return tree
 
 
-def among_samples(x: Array, metric: Metric) -> DistancesAmong:
+def make_distances_among(x: Array, metric: Metric) -> DistancesAmong:
     """Make the function that `complete_by_distance` needs from samples or a dense array of distances.
 
     Parameters
@@ -77,16 +77,16 @@ def among_samples(x: Array, metric: Metric) -> DistancesAmong:
     return lambda samples, k: knn_graph(x[samples], k, metric=metric, search="exact")
 
 
-def _best_connected(tree: MergeTree, weight: Floats) -> Ints:
+def _find_best_connected(tree: MergeTree, weight: Floats) -> Ints:
     labels = tree.after(len(tree.children))
     order = np.lexsort((np.arange(len(labels)), -weight, labels))
     return order[np.flatnonzero(np.diff(labels[order], prepend=-1))]
 
 
-def _joined_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
+def _join_by_weight(tree: MergeTree, graph: AffinityGraph) -> MergeTree:
     nodes = tree.nodes_after(len(tree.children))
     children = _LinkageByWeight(nodes, graph).merges(tree.n_initial + len(tree.children))
-    return _extended(tree, children)
+    return _extend(tree, children)
 
 
 class _LinkageByWeight:
@@ -198,7 +198,7 @@ def _weights_between(nodes: Ints, graph: AffinityGraph) -> dict[int, dict[int, f
     return near
 
 
-def _joined(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> MergeTree:
+def _join_by_distance(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> MergeTree:
     """Single linkage along the given links, shortest first."""
     root = np.arange(tree.n_initial + len(tree.children) + len(tree.roots()))
     for t, pair in enumerate(tree.children):
@@ -220,10 +220,10 @@ def _joined(tree: MergeTree, source: Ints, target: Ints, distance: Floats) -> Me
             new = tree.n_initial + len(tree.children) + len(children)
             root[a] = root[b] = new
             children.append((min(a, b), max(a, b)))
-    return _extended(tree, children)
+    return _extend(tree, children)
 
 
-def _extended(tree: MergeTree, children: list[tuple[int, int]]) -> MergeTree:
+def _extend(tree: MergeTree, children: list[tuple[int, int]]) -> MergeTree:
     new = np.array(children, np.int64).reshape(-1, 2)
     affinities = np.concatenate([tree.affinities, np.zeros(len(new))])
     return MergeTree(tree.initial_labels, np.concatenate([tree.children, new]), affinities)

@@ -8,10 +8,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import check_weighting, integer_at_least, one_of
+from ._checks import check_integer_at_least, check_one_of, check_weighting
 from ._jobs import effective_jobs
 from ._types import Floats, Ints
-from .completion import among_samples, complete_by_distance
+from .completion import complete_by_distance, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, knn_graph
@@ -156,7 +156,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
         merged = self._merge(initial)
         given = issparse(X) or isinstance(X, tuple)
-        among = None if given else among_samples(X, self.metric)
+        among = None if given else make_distances_among(X, self.metric)
         self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
@@ -184,7 +184,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             As labels_.
         """
         check_is_fitted(self)
-        return self._labels(integer_at_least("n_clusters", n_clusters, 1), warn=True)
+        return self._labels(check_integer_at_least("n_clusters", n_clusters, 1), warn=True)
 
     def linkage(self) -> Floats:
         """The hierarchy as SciPy's linkage matrix, see `MergeTree.linkage`.
@@ -198,13 +198,13 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
 
     def _check_parameters(self) -> None:
         if self.n_clusters is not None:
-            integer_at_least("n_clusters", self.n_clusters, 1)
-        integer_at_least("n_neighbors", self.n_neighbors, 1)
-        integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
-        integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        integer_at_least("min_cluster_size", self.min_cluster_size, 1)
-        one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
-        one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
+            check_integer_at_least("n_clusters", self.n_clusters, 1)
+        check_integer_at_least("n_neighbors", self.n_neighbors, 1)
+        check_integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
+        check_integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
+        check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
+        check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
+        check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
         check_weighting(self.bandwidth, self.min_nearest_weight)
         effective_jobs(self.n_jobs)
         if self.n_initial_neighbors > self.n_neighbors:

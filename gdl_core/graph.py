@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ._checks import check_weighting, integer, integers
+from ._checks import check_integer, check_integers, check_weighting
 from ._types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
@@ -43,7 +43,7 @@ class KnnGraph:
     distances: Floats
 
     def __post_init__(self) -> None:
-        indices = integers("indices", self.indices)
+        indices = check_integers("indices", self.indices)
         distances = np.ascontiguousarray(self.distances, dtype=np.float64)
         if indices.ndim != 2 or indices.shape != distances.shape:
             raise ValueError(
@@ -91,7 +91,7 @@ class KnnGraph:
         -------
         KnnGraph
         """
-        if not 0 <= integer("k", k) <= self.n_neighbors:
+        if not 0 <= check_integer("k", k) <= self.n_neighbors:
             raise ValueError(f"k must be in [0, {self.n_neighbors}], got {k}")
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
@@ -125,10 +125,10 @@ class AffinityGraph:
     sigma2: float = float("nan")
 
     def __post_init__(self) -> None:
-        indptr = integers("indptr", self.indptr).astype(
+        indptr = check_integers("indptr", self.indptr).astype(
             np.int64, copy=False
         )  # differences of uint never fall
-        indices = integers("indices", self.indices)
+        indices = check_integers("indices", self.indices)
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
         if any(a.ndim != 1 for a in (indptr, indices, weights)) or len(indices) != len(weights):
             raise ValueError(
@@ -280,7 +280,7 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
     >>> initial_clusters(knn_graph([[0.0], [1.0], [5.0], [6.0]], 1))
     array([0, 0, 1, 1])
     """
-    if not 0 <= integer("n_initial_neighbors", n_initial_neighbors) <= knn.n_neighbors:
+    if not 0 <= check_integer("n_initial_neighbors", n_initial_neighbors) <= knn.n_neighbors:
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
     n, k = knn.n_samples, n_initial_neighbors
     rows = np.repeat(np.arange(n, dtype=np.int32), k)

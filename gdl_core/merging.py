@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import integer
+from ._checks import check_integer
 from ._components import Components, interleave, split
 from ._jobs import effective_jobs
 from ._types import Floats, Ints
 from .graph import AffinityGraph
-from .reference import checked_labels, gdl
+from .reference import check_labels, gdl
 from .tree import MergeTree
 
 __all__ = ["agdl", "gdl", "gdl_u"]
@@ -98,7 +98,7 @@ def agdl(
     -------
     MergeTree
     """
-    if integer("n_neighbor_clusters", n_neighbor_clusters) < 1:
+    if check_integer("n_neighbor_clusters", n_neighbor_clusters) < 1:
         raise ValueError(f"n_neighbor_clusters must be at least 1, got {n_neighbor_clusters}")
     return _merge(graph, initial_labels, n_clusters, min_affinity, int(n_neighbor_clusters), n_jobs, verbose)
 
@@ -112,7 +112,7 @@ def _merge(
     n_jobs: int | None,
     verbose: int,
 ) -> MergeTree:
-    labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
+    labels, n_initial = check_labels(graph, initial_labels, n_clusters)
     if n_initial <= n_clusters:
         return MergeTree(labels, np.empty((0, 2), np.int64), np.empty(0))
     if len(graph.indices) >= 2**30:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ._cell_search import approximate_neighbours
-from ._checks import integer, one_of
-from ._exact_search import ANGULAR, EUCLIDEAN, by_distance, exact_search, space_of
-from ._given_graph import check_n_neighbors, from_arrays, from_dense, from_sparse
+from ._cell_search import find_approximate_neighbours
+from ._checks import check_integer, check_one_of
+from ._exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
+from ._given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
 from ._jobs import effective_jobs
 from ._types import Array, Int32s
 from .graph import KnnGraph
@@ -89,25 +89,25 @@ def knn_graph(
     >>> knn_graph(([[1], [0], [1]], [[1.0], [1.0], [2.0]]), 1, metric="precomputed").distances.ravel()
     array([1., 1., 2.])
     """
-    one_of("search", search, ("auto", "exact", "approximate"))
+    check_one_of("search", search, ("auto", "exact", "approximate"))
     effective_jobs(n_jobs)  # raises
-    n_neighbors = integer("n_neighbors", n_neighbors)
+    n_neighbors = check_integer("n_neighbors", n_neighbors)
     if isinstance(x, tuple):
         if metric != "precomputed":
             raise ValueError('a pair (indices, distances) needs metric="precomputed"')
         if len(x) != 2:
             raise ValueError(f"X must be a pair (indices, distances), got {len(x)} arrays")
-        return from_arrays(x[0], x[1], n_neighbors)
-    x = _checked(x, metric)
+        return read_arrays(x[0], x[1], n_neighbors)
+    x = _check_samples(x, metric)
     check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
-        return from_sparse(x, n_neighbors) if issparse(x) else from_dense(x, n_neighbors)
+        return read_sparse(x, n_neighbors) if issparse(x) else read_dense(x, n_neighbors)
     if _is_approximate(search, x, metric):
-        return _approximate(x, n_neighbors, metric, n_jobs, random_state, verbose)
-    return _exact(x, n_neighbors, metric, n_jobs, verbose)
+        return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
+    return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
 
 
-def _checked(x: Any, metric: Metric) -> Any:
+def _check_samples(x: Any, metric: Metric) -> Any:
     from sklearn.utils.validation import check_array
 
     _check_metric(metric)
@@ -157,16 +157,16 @@ def _is_approximate(search: str, x: Array, metric: Metric) -> bool:
     return False
 
 
-def _exact(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
-    n, search = len(x), exact_search(x, metric, n_jobs)
+def _search_exactly(x: Array, k: int, metric: Metric, n_jobs: int | None, verbose: int) -> KnnGraph:
+    n, search = len(x), make_search(x, metric, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _progress(range(0, n, _BLOCK), verbose):
+    for start in _show_progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
         indices[rows], distances[rows] = search.k_nearest(rows, k)
     return KnnGraph(indices, distances)
 
 
-def _progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
+def _show_progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
     if not verbose:
         return blocks
     from tqdm import tqdm
@@ -175,33 +175,35 @@ def _progress(blocks: Iterable[int], verbose: int) -> Iterable[int]:
     return bar
 
 
-def _approximate(
+def _search_approximately(
     x: Array, k: int, metric: Metric, n_jobs: int | None, random_state: int, verbose: int
 ) -> KnnGraph:
     """Candidates of the approximate search, with their distances computed again in float64.
 
     Rows for which fewer than K were found are searched exactly.
     """
-    n, space = len(x), space_of(x, metric, n_jobs)
+    n, space = len(x), make_space(x, metric, n_jobs)
     if space is None:
-        found, value = _by_descent(x, k, metric, random_state, verbose)
+        found, value = _search_by_descent(x, k, metric, random_state, verbose)
     else:
-        found = approximate_neighbours(space.points, k, n_jobs)
+        found = find_approximate_neighbours(space.points, k, n_jobs)
     indices, distances = np.empty((n, k), np.int32), np.empty((n, k))
-    for start in _progress(range(0, n, _BLOCK), verbose):
+    for start in _show_progress(range(0, n, _BLOCK), verbose):
         rows = np.arange(start, min(start + _BLOCK, n))
         f = found[rows]
         v = space.distances(rows, f) if space is not None else value[rows].astype(np.float64)
         v[(f < 0) | (f == rows[:, None])] = np.inf
-        f, v = by_distance(f, v)
+        f, v = sort_by_distance(f, v)
         indices[rows], distances[rows] = f[:, :k], v[:, :k]
     short = np.flatnonzero(np.isinf(distances[:, -1]))
     if len(short):
-        indices[short], distances[short] = exact_search(x, metric, n_jobs).k_nearest(short, k)
+        indices[short], distances[short] = make_search(x, metric, n_jobs).k_nearest(short, k)
     return KnnGraph(indices, distances)
 
 
-def _by_descent(x: Array, k: int, metric: Metric, random_state: int, verbose: int) -> tuple[Int32s, Array]:
+def _search_by_descent(
+    x: Array, k: int, metric: Metric, random_state: int, verbose: int
+) -> tuple[Int32s, Array]:
     """pynndescent's graph, made on one thread, because it depends on the number of threads."""
     from pynndescent import NNDescent
 

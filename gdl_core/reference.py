@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import integer, labels_of
+from ._checks import check_integer, check_sample_labels
 from ._types import Array, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
@@ -135,13 +135,13 @@ def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) ->
     -------
     MergeTree
     """
-    labels, n_initial = checked_labels(graph, initial_labels, n_clusters)
+    labels, n_initial = check_labels(graph, initial_labels, n_clusters)
     out_edges, in_edges, scale = _exact_edges(graph)
     node = labels.tolist()  # the cluster of each vertex
     members = {c: np.flatnonzero(labels == c).tolist() for c in range(n_initial)}
     table: dict[tuple[int, int], float] = {}
     for c in members:
-        table.update(_affinities_of(c, members, node, out_edges, in_edges, scale))
+        table.update(_compute_affinities(c, members, node, out_edges, in_edges, scale))
     children: list[tuple[int, int]] = []
     affinities: list[float] = []
     while len(members) > n_clusters and table:
@@ -153,11 +153,11 @@ def gdl(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int = 1) ->
         members[new] = members.pop(a) + members.pop(b)
         for i in members[new]:
             node[i] = new
-        table.update(_affinities_of(new, members, node, out_edges, in_edges, scale))
+        table.update(_compute_affinities(new, members, node, out_edges, in_edges, scale))
     return MergeTree(labels, np.array(children, np.int64).reshape(-1, 2), np.array(affinities, np.float64))
 
 
-def checked_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int) -> tuple[Ints, int]:
+def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: int) -> tuple[Ints, int]:
     """Check the initial labels and the number of clusters.
 
     Parameters
@@ -181,8 +181,8 @@ def checked_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: 
     ValueError
         One of them can't be used.
     """
-    labels = labels_of(graph, initial_labels, "initial_labels")
-    if integer("n_clusters", n_clusters) < 1:
+    labels = check_sample_labels(graph, initial_labels, "initial_labels")
+    if check_integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
     n_initial = int(labels.max()) + 1 if len(labels) else 0
     if len(labels) and (labels.min() < 0 or np.bincount(labels, minlength=n_initial).min() == 0):
@@ -205,7 +205,7 @@ def _exact_edges(graph: AffinityGraph) -> tuple[Edges, Edges, int]:
     return out_edges, in_edges, scale
 
 
-def _affinities_of(
+def _compute_affinities(
     a: int,
     members: dict[int, list[int]],
     node: list[int],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import integer, labels_of
+from ._checks import check_integer, check_sample_labels
 from ._types import Ints
 from .graph import AffinityGraph, number_by_first
 from .tree import MergeTree
@@ -56,25 +56,25 @@ def select_clusters(tree: MergeTree, n_clusters: int, min_cluster_size: int = 1)
     -------
     Selection
     """
-    if integer("n_clusters", n_clusters) < 1:
+    if check_integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
-    if integer("min_cluster_size", min_cluster_size) < 1:
+    if check_integer("min_cluster_size", min_cluster_size) < 1:
         raise ValueError(f"min_cluster_size must be at least 1, got {min_cluster_size}")
     sizes = tree.node_sizes()
     wanted = min(n_clusters, tree.n_initial)
     low, high = 1, int(min_cluster_size)  # the largest size that gives enough clusters is in [low, high]
     while low < high:
         middle = (low + high + 1) // 2
-        if large_clusters(tree, sizes, middle).max() >= wanted:
+        if count_large_clusters(tree, sizes, middle).max() >= wanted:
             low = middle
         else:
             high = middle - 1
-    counts = large_clusters(tree, sizes, low)
-    n_merges = len(tree.children) if wanted not in counts else _cut_at(tree, counts, wanted)
-    return Selection(_without_small(tree.after(n_merges), low), n_merges, low)
+    counts = count_large_clusters(tree, sizes, low)
+    n_merges = len(tree.children) if wanted not in counts else _find_cut(tree, counts, wanted)
+    return Selection(_drop_small(tree.after(n_merges), low), n_merges, low)
 
 
-def _cut_at(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
+def _find_cut(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
     """Merges before the cut where ``counts`` (m + 1,), which somewhere is ``n_clusters``, is: the last one
     before affinity runs out, if there is one, otherwise the first after.
     """
@@ -83,7 +83,7 @@ def _cut_at(tree: MergeTree, counts: Ints, n_clusters: int) -> int:
     return int(by_affinity[-1] if len(by_affinity) else cuts[0])
 
 
-def large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
+def count_large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
     """Count the large clusters before the first merge and after each.
 
     Parameters
@@ -107,7 +107,7 @@ def large_clusters(tree: MergeTree, sizes: Ints, min_cluster_size: int) -> Ints:
     return counts
 
 
-def _without_small(labels: Ints, min_cluster_size: int) -> Ints:
+def _drop_small(labels: Ints, min_cluster_size: int) -> Ints:
     small = np.bincount(labels) < min_cluster_size
     return number_by_first(np.where(small[labels], -1, labels))
 
@@ -128,7 +128,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     (n,) int64
         -1 is left for samples that no path of edges leads to a cluster from.
     """
-    labels = labels_of(graph, labels)
+    labels = check_sample_labels(graph, labels)
     unplaced = labels < 0
     if not unplaced.any():
         return labels

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ._checks import integer_at_least
+from ._checks import check_integer_at_least
 from ._types import Floats, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
@@ -45,7 +45,7 @@ def count_separate_clusters(
     >>> count_separate_clusters(gdl_u(graph, initial_clusters(knn)), graph, 2)
     2
     """
-    integer_at_least("min_cluster_size", min_cluster_size, 1)
+    check_integer_at_least("min_cluster_size", min_cluster_size, 1)
     if not 0 <= max_conductance <= 1:
         raise ValueError(f"max_conductance must be in [0, 1], got {max_conductance!r}")
     sizes = tree.node_sizes()
@@ -71,7 +71,7 @@ def merge_conductances(tree: MergeTree, graph: AffinityGraph, min_cluster_size: 
     """
     large = tree.node_sizes() >= min_cluster_size
     merges = np.flatnonzero(large[tree.children].sum(axis=1) == 2)
-    branch, parent = _branches(tree, merges)
+    branch, parent = _find_branches(tree, merges)
     n_branches = len(parent)
     of_vertex = branch[tree.initial_labels]
     ones = np.ones(len(of_vertex))
@@ -84,7 +84,7 @@ def merge_conductances(tree: MergeTree, graph: AffinityGraph, min_cluster_size: 
             volume[parent[b]] += volume[b]
     cut = np.zeros(n_branches)
     for a, b, weight in zip(between.row.tolist(), between.col.tolist(), between.data.tolist(), strict=True):
-        if a < b and (joined := _joined_at(a, b, parent)) >= 0:
+        if a < b and (joined := _find_joining_branch(a, b, parent)) >= 0:
             cut[joined] += weight
     ends = branch[tree.children[merges]]
     smaller = np.minimum(volume[ends[:, 0]], volume[ends[:, 1]])
@@ -92,7 +92,7 @@ def merge_conductances(tree: MergeTree, graph: AffinityGraph, min_cluster_size: 
     return np.where(smaller > 0, cut[made] / np.where(smaller > 0, smaller, 1.0), 0.0)
 
 
-def _branches(tree: MergeTree, merges: Ints) -> tuple[Ints, list[int]]:
+def _find_branches(tree: MergeTree, merges: Ints) -> tuple[Ints, list[int]]:
     """The branch of each node of the tree, and of each branch the next one, or -1.
 
     A merge of large clusters ends their two branches, and the next one begins with the node that it makes.
@@ -116,7 +116,7 @@ def _branches(tree: MergeTree, merges: Ints) -> tuple[Ints, list[int]]:
     return last - branch, [last - parent if parent >= 0 else -1 for parent in reversed(parents)]
 
 
-def _joined_at(a: int, b: int, parent: list[int]) -> int:
+def _find_joining_branch(a: int, b: int, parent: list[int]) -> int:
     """The branch that begins with the merge of large clusters which joins a and b; -1 where none does."""
     x, y = a, b
     while x != y:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ._checks import integer
+from ._checks import check_integer
 from ._types import Floats, Ints
 from .graph import number_by_first
 
@@ -51,7 +51,7 @@ class MergeTree:
         (n,) int64
             Labels 0, 1, ... in the order of the clusters' smallest members.
         """
-        if integer("n_clusters", n_clusters) < 1:
+        if check_integer("n_clusters", n_clusters) < 1:
             raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
         n_merges = min(max(self.n_initial - n_clusters, 0), len(self.children))
         small = np.flatnonzero(self.affinities[:n_merges] < min_affinity)

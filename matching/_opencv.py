@@ -466,11 +466,11 @@ def label_size(text: str, scale: float) -> tuple[int, int]:
     tuple of int
         Width and height, pixels.
     """
-    (width, height), pad, *_ = _measured(text, scale)
+    (width, height), pad, *_ = _measure_label(text, scale)
     return width + 2 * pad, height + 2 * pad
 
 
-def _measured(text: str, scale: float) -> tuple[Sequence[int], int, int, int]:
+def _measure_label(text: str, scale: float) -> tuple[Sequence[int], int, int, int]:
     """Size of a text, width of the rim around it, font, thickness."""
     font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
     size, _base = cv2.getTextSize(text, font, scale, thickness)
@@ -497,7 +497,7 @@ def draw_label(
     scale : float
         Size of the text.
     """
-    (width, height), pad, font, thickness = _measured(text, scale)
+    (width, height), pad, font, thickness = _measure_label(text, scale)
     x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
     cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
     cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)

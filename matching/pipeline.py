@@ -21,8 +21,15 @@ from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
 from matching.objects.description import MatchedObject, describe_object, with_things
 from matching.objects.things import things_of_pair
-from matching.pictures.images import Picture, WorkingImage, picture_of, to_picture, with_mask, working_image
-from matching.result import MatchResult, with_inputs
+from matching.pictures.images import (
+    Picture,
+    WorkingImage,
+    add_mask,
+    make_picture,
+    make_working_image,
+    to_picture,
+)
+from matching.result import MatchResult, add_inputs
 from matching.threads import default_threads, single_blas_thread
 from matching.view_synthesis import find_in_views, is_solved
 
@@ -100,14 +107,14 @@ def match(
     """
     check_config(config)
     config = config.with_settings(**settings)
-    clock = Clock(progress, stages_of(config))
+    clock = Clock(progress, list_stages(config))
     pictures = [
-        with_mask(picture_of(image, f"image{k}"), mask, f"mask{k}")
+        add_mask(make_picture(image, f"image{k}"), mask, f"mask{k}")
         for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
     ]
     clock.lap("read")
     result = match_pictures(pictures[0], pictures[1], config, clock=clock)
-    return with_inputs(result, (image0, image1), (mask0, mask1), pictures)
+    return add_inputs(result, (image0, image1), (mask0, mask1), pictures)
 
 
 def match_pictures(
@@ -143,7 +150,7 @@ def match_pictures(
             lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
         )
     clock.lap("features")
-    views = (lambda: viewed_picture(picture0, config)), (lambda: viewed_picture(picture1, config))
+    views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
         described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
     )
@@ -168,12 +175,12 @@ def describe_picture(
     DescribedPicture
         The features, and what else the matching needs.
     """
-    image = working_image(picture, config.max_pixels)
+    image = make_working_image(picture, config.max_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
     return DescribedPicture(features, image.step, _digest(image), picture.box)
 
 
-def viewed_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
+def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
     """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on.
 
     Parameters
@@ -188,7 +195,7 @@ def viewed_picture(picture: Picture, config: MatchConfig = MatchConfig()) -> Vie
     ViewedPicture
         It computes features of views when they are first asked for.
     """
-    image = working_image(picture, config.max_pixels)
+    image = make_working_image(picture, config.max_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
 
 
@@ -226,13 +233,13 @@ def match_described(
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
-    candidates, reserve = candidates_of(first.features, second.features, config)
+    candidates, reserve = find_candidates(first.features, second.features, config)
     clock.lap("candidates")
     if find_clusters is None:
         n_listed = len(candidates)
         candidates, groups = find_objects(candidates, reserve, config)
-        candidates, groups = without_textures(first.features, second.features, candidates, groups, config)
-        candidates, groups = listed(candidates, groups, n_listed)
+        candidates, groups = drop_textures(first.features, second.features, candidates, groups, config)
+        candidates, groups = choose_listed(candidates, groups, n_listed)
     else:
         groups = find_clusters(candidates, config)
     clock.lap("grouping")
@@ -240,7 +247,7 @@ def match_described(
         ordered = views[::-1] if swapped else views
         found = find_in_views([first.features, second.features], [v() for v in ordered], config)
         if found is not None and _n_kept(found[1]) > _n_kept(groups):
-            candidates, groups = listed(*found, config.candidates.max_matches)
+            candidates, groups = choose_listed(*found, config.candidates.max_matches)
         clock.lap("views")
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
@@ -320,7 +327,7 @@ def find_objects(
     return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
 
 
-def candidates_of(
+def find_candidates(
     features0: Features, features1: Features, config: MatchConfig
 ) -> tuple[Candidates, Candidates]:
     """Match the features of two pictures.
@@ -345,7 +352,7 @@ def candidates_of(
     return join_candidates(best), join_candidates(reserve)
 
 
-def without_textures(
+def drop_textures(
     features0: Features, features1: Features, candidates: Candidates, groups: Groups, config: MatchConfig
 ) -> tuple[Candidates, Groups]:
     """Drop the groups that are a fine periodic texture; with the paper's grouping, keep all.
@@ -379,7 +386,7 @@ def without_textures(
     return candidates, Groups(number[groups.labels], groups.scores[kept])
 
 
-def listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[Candidates, Groups]:
+def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[Candidates, Groups]:
     """Choose the candidates that a result lists: all matches of objects, then the best outliers.
 
     If the objects alone have more than `n_best` matches, those with most of them lose their worst ones.
@@ -423,7 +430,7 @@ def _digest(image: WorkingImage) -> bytes:
     return digest.digest()
 
 
-def stages_of(config: MatchConfig) -> tuple[str, ...]:
+def list_stages(config: MatchConfig) -> tuple[str, ...]:
     """Name the stages of a match in their order.
 
     Parameters

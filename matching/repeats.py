@@ -19,9 +19,9 @@ from matching.objects.confidence import SURE_SCORE
 from matching.objects.description import MatchedObject, with_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import things_of_repeats
-from matching.pictures.images import Picture, picture_of, to_picture, with_mask
-from matching.pipeline import Clock, DescribedPicture, describe_objects, describe_picture, listed
-from matching.result import MatchResult, with_inputs
+from matching.pictures.images import Picture, add_mask, make_picture, to_picture
+from matching.pipeline import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
+from matching.result import MatchResult, add_inputs
 from matching.threads import default_threads, single_blas_thread
 
 
@@ -70,13 +70,13 @@ def find_repeats(
     check_config(config)
     config = config.with_settings(**settings)
     clock = Clock(progress)
-    picture = with_mask(picture_of(image), mask, "mask")
+    picture = add_mask(make_picture(image), mask, "mask")
     clock.lap("read")
-    result = repeats_in_picture(picture, config, clock=clock)
-    return with_inputs(result, (image, image), (mask, mask), [picture] * 2)
+    result = find_repeats_in_picture(picture, config, clock=clock)
+    return add_inputs(result, (image, image), (mask, mask), [picture] * 2)
 
 
-def repeats_in_picture(
+def find_repeats_in_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
     """Find repeats in a picture already read.
@@ -98,11 +98,11 @@ def repeats_in_picture(
     clock = clock or Clock()
     described = describe_picture(picture, config, default_threads())
     clock.lap("features")
-    return repeats_in_described(described, config, clock=clock)
+    return find_repeats_in_described(described, config, clock=clock)
 
 
 @single_blas_thread()
-def repeats_in_described(
+def find_repeats_in_described(
     described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
     """Find repeats in a picture already described.
@@ -130,13 +130,13 @@ def repeats_in_described(
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
     clock.lap("candidates")
     reserve = reserve[np.argsort(reserve.score, kind="stable")]
-    candidates, repeats = _grouped(best, reserve, described.features, config)
-    candidates, rows = listed(candidates, repeats.groups, len(best))
+    candidates, repeats = _find_groups(best, reserve, described.features, config)
+    candidates, rows = choose_listed(candidates, repeats.groups, len(best))
     clock.lap("grouping")
     xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
     tolerance = config.graph.scale * float(described.step.max())
     objects = [
-        _with_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
+        _add_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
         for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
     ]
     places = [found.outline0 for found in objects], [found.outline1 for found in objects]
@@ -172,7 +172,7 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
     return clearance
 
 
-def _grouped(
+def _find_groups(
     best: Candidates, reserve: Candidates, features: Features, config: MatchConfig
 ) -> tuple[Candidates, Repeats]:
     """All candidates, each in the direction of its object, and the Repeats among them."""
@@ -196,10 +196,10 @@ def _grouped(
         return is_periodic(features, features, candidates[members % n])
 
     repeats = repeats_of(correspondences, groups, config, is_texture, SURE_SCORE)
-    return _turned(candidates, repeats.reversed), repeats
+    return _turn(candidates, repeats.reversed), repeats
 
 
-def _turned(candidates: Candidates, turn: Bools) -> Candidates:
+def _turn(candidates: Candidates, turn: Bools) -> Candidates:
     """The candidates, those chosen the other way."""
     ends: dict[str, Array] = {}
     for name in ("xy", "frames", "row"):
@@ -209,7 +209,7 @@ def _turned(candidates: Candidates, turn: Bools) -> Candidates:
     return replace(candidates, **ends)
 
 
-def _with_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
+def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
     """An object whose frame is that of its first place."""
     box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
     return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

@@ -14,7 +14,7 @@ from matching.errors import InputError
 from matching.objects.confidence import WORDS
 from matching.objects.description import MatchedObject
 from matching.objects.things import Thing
-from matching.pictures.images import Picture, picture_of, with_mask
+from matching.pictures.images import Picture, add_mask, make_picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class Inputs:
         """
         pictures = []
         for k, (image, mask, size) in enumerate(zip(self.images, self.masks, self.sizes, strict=True)):
-            picture = picture_of(image, f"image{k}")
+            picture = make_picture(image, f"image{k}")
             if (picture.width, picture.height) != size:
                 now = f"{picture.width} x {picture.height}"
                 raise InputError(f"{image}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
-            pictures.append(with_mask(picture, mask, f"mask{k}"))
+            pictures.append(add_mask(picture, mask, f"mask{k}"))
         return pictures
 
 
@@ -156,7 +156,7 @@ class MatchResult:
         return f"<MatchResult: {found}{told}, {kept} of {len(self.cluster)} candidates>"
 
 
-def with_inputs(
+def add_inputs(
     result: MatchResult, images: tuple[Any, Any], masks: tuple[Any, Any], pictures: Sequence[Picture]
 ) -> MatchResult:
     """Add to a result what it was made of.

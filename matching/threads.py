@@ -12,7 +12,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from matching import _opencv
 
-_most: int | None = None  # threads, where `limited_threads` says so
+_most: int | None = None  # threads, where `limit_threads` says so
 _blas_lock, _blas_users = threading.Lock(), 0
 _blas_limits: Any = None
 
@@ -23,7 +23,7 @@ def default_threads() -> int:
     Returns
     -------
     int
-        The processors that are available to it, or the number that `limited_threads` allows.
+        The processors that are available to it, or the number that `limit_threads` allows.
     """
     if _most is not None:
         return _most
@@ -31,7 +31,7 @@ def default_threads() -> int:
 
 
 @contextmanager
-def limited_threads(n: int) -> Iterator[None]:
+def limit_threads(n: int) -> Iterator[None]:
     """Let this process compute with a limited number of threads: own loops, OpenCV's and the BLAS's.
 
     For many processes side by side, which would otherwise each start a thread for every processor.
@@ -89,7 +89,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
+def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
     """Call a function over consecutive ranges that cover 0..n, on several threads.
 
     Each call writes rows of its own, so the number of threads changes nothing but the time.

@@ -18,7 +18,7 @@ from eval.common.options import (
     check_folder,
     check_jobs,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
 )
 from eval.common.tables import write_csv
@@ -57,14 +57,14 @@ def measure(args: argparse.Namespace) -> None:
         if name not in known:
             raise ValueError(f"--variants must be of {', '.join(known)}, got {name}")
     compared = {name: known[name] for name in known if name in (args.variants or known)}
-    cases = ablation.cases(chosen_photographs(args), find_pairs(args.data) if args.data else [], args.pairs)
+    cases = ablation.cases(choose_photographs(args), find_pairs(args.data) if args.data else [], args.pairs)
     steps = ablation.ablate(cases, compared, args.jobs)
     rows = [row for step in tqdm(steps, total=len(cases), disable=args.quiet) for row in step]
     rows.sort(key=lambda row: list(compared).index(row["variant"]))
     sums = ablation.summary(rows)
     columns = [{name: row[name] for name in ablation.COLUMNS} for row in sums]
     write_csv(args.out / "ablation.csv", ablation.COLUMNS, columns)
-    print(ablation.table(sums))
+    print(ablation.format_table(sums))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def median_time(call, repeats):
     return Seconds(statistics.median(wall), statistics.median(cpu)), result
 
 
-def table(title, header, rows):
+def format_table(title, header, rows):
     print(f"\n### {title}\n\n| {' | '.join(header)} |\n|{'---|' * len(header)}")
     for row in rows:
         print("| " + " | ".join(str(cell) for cell in row) + " |")
@@ -163,7 +163,7 @@ def merging(options):
         for step, (t, score) in steps.items()
     ]
     header = ("step", "seconds", "CPU s", "ratio", "ratio of CPU s", "NMI")
-    table("MNIST test set, 10,000 x 784, K=20, K0=1, a=1", header, rows)
+    format_table("MNIST test set, 10,000 x 784, K=20, K0=1, a=1", header, rows)
 
 
 def scaling(options):
@@ -185,7 +185,7 @@ def scaling(options):
     slopes = [np.polyfit(np.log(SIZES), np.log(t), 1)[0] for t in times.values()]
     rows.append(("exponent", "", *(f"{wall:.2f} ({cpu:.2f})" for wall, cpu in slopes), ""))
     header = ("n", "initial clusters", "`gdl_u`", f"`gdl_u`, {options.jobs} threads", "`agdl`", "NMI")
-    table("Merging alone, 50 blobs in 16 dimensions, K=20: seconds (CPU seconds)", header, rows)
+    format_table("Merging alone, 50 blobs in 16 dimensions, K=20: seconds (CPU seconds)", header, rows)
 
 
 def peers(options):
@@ -228,7 +228,7 @@ def peers(options):
             times = f"{seconds.wall:.2f}", f"{seconds.cpu:.2f}"
             rows.append((f"{n:,}", name, *times, *ratios, f"{nmi(y, model.labels_):.4f}"))
     header = ("n", "method", "seconds", "CPU s", "ratio", "ratio of CPU s", "NMI")
-    table("Whole fits on the same blobs", header, rows)
+    format_table("Whole fits on the same blobs", header, rows)
 
 
 def print_fit_of_blobs(n, jobs):
@@ -261,7 +261,7 @@ def memory(options):
             (f"{n:,}", f"{seconds:.2f}", f"{cpu:.2f}", f"{before:.0f}", f"{peak:.0f}", f"{score:.4f}")
         )
     header = ("n", "seconds", "CPU s", "MB before the fit", "MB at the peak", "NMI")
-    table("One whole fit in a process of its own, `gdl-u`", header, rows)
+    format_table("One whole fit in a process of its own, `gdl-u`", header, rows)
 
 
 def neighbours(options):
@@ -281,10 +281,10 @@ def neighbours(options):
             "`knn_graph`, approximate": lambda x, k: (
                 knn_graph(x, k, search="approximate", n_jobs=options.jobs).indices
             ),
-            f"faiss IVFFlat, {lists[0]:,} lists, {lists[1]} probed": lambda x, k, lists=lists: of_faiss(
-                x, k, *lists
+            f"faiss IVFFlat, {lists[0]:,} lists, {lists[1]} probed": lambda x, k, lists=lists: (
+                search_with_faiss(x, k, *lists)
             ),
-            "pynndescent": of_pynndescent,
+            "pynndescent": search_with_pynndescent,
         }
         chosen = rng.choice(len(x), 1000, replace=False)
         exact = exact_neighbours(x, chosen, k)
@@ -298,7 +298,7 @@ def neighbours(options):
             shared = [len(set(a) & set(b)) for a, b in zip(found.tolist(), exact.tolist(), strict=True)]
             size = f"{len(x):,} x {x.shape[1]}"
             rows.append((size, name, f"{seconds:.1f}", f"{sum(shared) / exact.size:.3f}"))
-    table("Approximate neighbours", ("samples", "method", "CPU s", "recall"), rows)
+    format_table("Approximate neighbours", ("samples", "method", "CPU s", "recall"), rows)
 
 
 def exact_neighbours(x, chosen, k):
@@ -309,7 +309,7 @@ def exact_neighbours(x, chosen, k):
     return np.array([row[row != i][:k] for i, row in zip(chosen, found, strict=True)])
 
 
-def of_faiss(x, k, n_lists, n_probes):
+def search_with_faiss(x, k, n_lists, n_probes):
     import faiss
 
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(x.shape[1]), x.shape[1], n_lists)
@@ -319,7 +319,7 @@ def of_faiss(x, k, n_lists, n_probes):
     return index.search(x, k + 1)[1][:, 1:]
 
 
-def of_pynndescent(x, k):
+def search_with_pynndescent(x, k):
     from pynndescent import NNDescent
 
     return NNDescent(x, n_neighbors=k + 1, n_jobs=1, random_state=0).neighbor_graph[0][:, 1:]
@@ -331,7 +331,7 @@ def million(options):
     minutes = f"{seconds / 60:.1f}", f"{cpu / 60:.1f}"
     row = ("1,000,000 x 16", *minutes, f"{before / 1024:.2f}", f"{peak / 1024:.2f}", f"{score:.4f}")
     header = ("samples", "minutes", "CPU minutes", "GB before the fit", "GB at the peak", "NMI")
-    table("A million samples, `gdl-u`", header, [row])
+    format_table("A million samples, `gdl-u`", header, [row])
 
 
 def quality(options):
@@ -362,7 +362,7 @@ def quality(options):
         for j, k in enumerate(NEIGHBOURS)
     ]
     header = ("set", "K", *(f"size {size}" for size in SMALLEST))
-    table("NMI against min_cluster_size: gdl-u, K0=1, a=1", header, rows)
+    format_table("NMI against min_cluster_size: gdl-u, K0=1, a=1", header, rows)
     if options.figure:
         draw_quality(scores, options.figure)
 
@@ -419,7 +419,7 @@ def bandwidth(options):
             scores = [nmi(y, give_to_neighbours(g, c)) for g, c in zip(graphs, labels, strict=True)]
             rows.append((name, size, *(f"{s:.3f}" for s in scores)))
     header = ("set", "size", "a=0.1", "a=1", "a=10", "a=100", "a=0.1, nearest >= 1e-5", "own scale")
-    table("NMI against the bandwidth: gdl-u, K=20, K0=1", header, rows)
+    format_table("NMI against the bandwidth: gdl-u, K=20, K0=1", header, rows)
 
 
 if __name__ == "__main__":

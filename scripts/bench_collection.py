@@ -55,13 +55,15 @@ def measure(arguments):
         folder = Path(folder)
         if "speed" in arguments.parts:
             chosen = sorted(rng.sample(pairs, min(arguments.pairs, len(pairs))))
-            speed(folder, chosen, chosen[:: max(len(chosen) // arguments.single, 1)], arguments.rounds)
+            measure_speed(
+                folder, chosen, chosen[:: max(len(chosen) // arguments.single, 1)], arguments.rounds
+            )
         if {"killed", "cluster"} & {*arguments.parts}:
             write_list(folder, pairs)
-            seconds = timed(folder, "undisturbed", 2).wall
+            seconds = time_run(folder, "undisturbed", 2).wall
             print(f"undisturbed, 2 jobs: {seconds:.0f} s; {counts(folder / 'undisturbed.db')}")
         if "killed" in arguments.parts:
-            killed(folder, arguments.kills, seconds, rng)
+            kill_and_finish(folder, arguments.kills, seconds, rng)
             compare(folder, "killed")
         if "cluster" in arguments.parts:
             on_cluster(folder, seconds, rng)
@@ -107,14 +109,14 @@ def now():
     return time.perf_counter(), sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def timed(folder, name, jobs, n=1):
+def time_run(folder, name, jobs, n=1):
     """An undisturbed run, the start of its processes included."""
     start = now()
     subprocess.run(command(folder, name, "--jobs", str(jobs)), check=True, stdout=subprocess.DEVNULL)
     return Used(start, now(), n)
 
 
-def speed(folder, pairs, some, rounds):
+def measure_speed(folder, pairs, some, rounds):
     """Rounds of one run with 1 job, one with 2, and single matches."""
     from matching import match
 
@@ -122,7 +124,7 @@ def speed(folder, pairs, some, rounds):
     match(*some[0])  # compiled code is loaded
     ratios = []
     for _ in range(rounds):
-        one, two = (timed_afresh(folder, jobs, len(pairs)) for jobs in (1, 2))
+        one, two = (time_afresh(folder, jobs, len(pairs)) for jobs in (1, 2))
         start = now()
         for pair in some:
             match(*pair)
@@ -137,15 +139,15 @@ def speed(folder, pairs, some, rounds):
     print(f"time {cpu2:.2f}, with 1 job {cpu1:.2f}")
 
 
-def timed_afresh(folder, jobs, n):
-    """As `timed`, with nothing in the cache."""
-    used = timed(folder, "speed", jobs, n)
+def time_afresh(folder, jobs, n):
+    """As `time_run`, with nothing in the cache."""
+    used = time_run(folder, "speed", jobs, n)
     shutil.rmtree(folder / "speed-cache")
     (folder / "speed.db").unlink()
     return used
 
 
-def killed(folder, kills, seconds, rng):
+def kill_and_finish(folder, kills, seconds, rng):
     """A run killed at random moments, then left to end."""
     for _ in range(kills):
         run = subprocess.Popen(command(folder, "killed", "--jobs", "2"), stdout=subprocess.DEVNULL)
@@ -153,7 +155,7 @@ def killed(folder, kills, seconds, rng):
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
         print(f"killed: {counts(folder / 'killed.db')}")
-    timed(folder, "killed", 2)
+    time_run(folder, "killed", 2)
 
 
 def on_cluster(folder, seconds, rng):

@@ -66,12 +66,12 @@ def measure(arguments):
 
 def make_gallery_picture(path, photographs, seed):
     rng = np.random.default_rng([0, seed])
-    crops = [random_crop(photographs[rng.integers(len(photographs))], rng) for _ in range(4)]
+    crops = [crop_at_random(photographs[rng.integers(len(photographs))], rng) for _ in range(4)]
     picture = np.vstack([np.hstack(crops[:2]), np.hstack(crops[2:])])
     Image.fromarray(picture).save(path, quality=90)
 
 
-def random_crop(picture, rng):
+def crop_at_random(picture, rng):
     height, width = picture.shape[:2]
     side = int(min(height, width) * rng.uniform(0.35, 0.9))
     y, x = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)

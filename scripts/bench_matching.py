@@ -25,12 +25,12 @@ import numpy as np
 from eval.common.options import (
     add_photograph_options,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
     peak_megabytes,
 )
 from matching import match
-from matching.pictures.images import picture_of_array, read_picture
+from matching.pictures.images import make_picture_of_array, read_picture
 from synth.composite import composite_pair
 
 
@@ -49,7 +49,7 @@ def measure(options):
     check_least(options, repeats=1)
     if len(options.pictures) not in (0, 2):
         raise ValueError(f"two pictures are needed, or none, got {len(options.pictures)}")
-    pictures = [read_picture(path) for path in options.pictures] or _composite(chosen_photographs(options))
+    pictures = [read_picture(path) for path in options.pictures] or _composite(choose_photographs(options))
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)
     if options.pictures:
@@ -60,7 +60,8 @@ def measure(options):
 def _composite(photographs):
     pair = composite_pair(photographs, 3, 5.0, 0)
     return [
-        picture_of_array(image, name) for image, name in ((pair.image0, "first"), (pair.image1, "second"))
+        make_picture_of_array(image, name)
+        for image, name in ((pair.image0, "first"), (pair.image1, "second"))
     ]
 
 

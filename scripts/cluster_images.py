@@ -25,7 +25,7 @@ SIGMAS = (40.0, 80.0, 120.0, 160.0)
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = argument_parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
 
     def work():
         if not args.report:
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     return exit_status(work, stopped="stopped; the same command goes on from here")
 
 
-def argument_parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -78,7 +78,7 @@ def argument_parser() -> argparse.ArgumentParser:
 def measure(args: argparse.Namespace) -> None:
     check_least(args, jobs=1, noise_seeds=1, noise_repeat=1, neighbors=1, budget=1e-3, seed=0)
     check_folder(args.out)
-    methods = chosen_methods(args.methods, args.neighbors)
+    methods = choose_methods(args.methods, args.neighbors)
     folder = datasets.find_folder(args.data)
     names = list(dict.fromkeys([*(args.datasets or datasets.available(folder)), *args.fetch]))
     for name in [*names, *([args.noise] if args.noise else [])]:
@@ -88,7 +88,7 @@ def measure(args: argparse.Namespace) -> None:
     rows = run(plan, folder, journal, args.jobs, quiet=args.quiet)
     planned = {name: len(plan.values(name)) for name in methods}
     write_csv(args.out / "runs.csv", COLUMNS, rows)
-    write_csv(args.out / "clustering.csv", image_report.COLUMNS, image_report.best_rows(rows, planned))
+    write_csv(args.out / "clustering.csv", image_report.COLUMNS, image_report.choose_best_rows(rows, planned))
     if args.noise:
         draws = [(s, i, args.noise_repeat) for i in range(args.noise_seeds) for s in SIGMAS]
         subjects = (Subject(args.noise), *(Subject(args.noise, *draw) for draw in draws))
@@ -97,7 +97,7 @@ def measure(args: argparse.Namespace) -> None:
         write_csv(args.out / "noise.csv", COLUMNS, run(noisy, folder, journal, args.jobs, quiet=args.quiet))
 
 
-def chosen_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]:
+def choose_methods(names: list[str] | None, n_neighbors: int) -> tuple[str, ...]:
     """The methods named, in their order; by default all that are installed and have K of their own on the
     graph, with a word on the others.
     """

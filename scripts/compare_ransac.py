@@ -8,8 +8,8 @@ import sys
 
 from tqdm import tqdm
 
-from eval.common.options import add_photograph_options, check_least, chosen_photographs, exit_status
-from eval.matching.photographs.sift_baseline import compare, methods, table
+from eval.common.options import add_photograph_options, check_least, choose_photographs, exit_status
+from eval.matching.photographs.sift_baseline import compare, format_table, methods
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,10 +28,10 @@ def main(argv: list[str] | None = None) -> int:
 
 def measure(args: argparse.Namespace) -> None:
     check_least(args, pairs=1, first_seed=0, copies=1)
-    photographs = chosen_photographs(args)
+    photographs = choose_photographs(args)
     seeds = range(args.first_seed, args.first_seed + args.pairs)
     steps = (row for copies in args.copies for row in compare(photographs, seeds, copies))
-    print(table(list(tqdm(steps, total=len(seeds) * len(methods()) * len(args.copies)))))
+    print(format_table(list(tqdm(steps, total=len(seeds) * len(methods()) * len(args.copies)))))
 
 
 if __name__ == "__main__":

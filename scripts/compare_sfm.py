@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from eval.common.options import exit_status
-from matching.collection import FeatureCache, match_collection, plan_of_folder
+from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.export_sfm import export_for_sfm
 
 
@@ -32,7 +32,7 @@ def measure(arguments):
         for name in ("cache", "ours", "sift"):
             (folder / name).mkdir()
         cache = FeatureCache(folder / "cache", 10**11)
-        match_collection(plan_of_folder(arguments.images), folder / "c.db", cache=cache)
+        match_collection(plan_folder(arguments.images), folder / "c.db", cache=cache)
         (ours,) = export_for_sfm(folder / "c.db", folder / "ours", "colmap", arguments.static)
         sift = folder / "sift.db"
         pycolmap.extract_features(sift, arguments.images)

@@ -17,7 +17,7 @@ from eval.common.options import check_folder, exit_status
 from matching import _opencv, find_repeats
 from matching.output.drawing import colour
 from synth.composite import fill_square
-from synth.photographs import Picture, shipped
+from synth.photographs import Picture, read_shipped
 
 SIDE = 240
 LAYOUT = ((0, 12, 3), (3, 3, 0), (14, 5, 17))  # numbers of photographs, row by row
@@ -48,7 +48,7 @@ def draw(folder: Path) -> None:
 
 
 def montage() -> Picture:
-    photographs = shipped()
+    photographs = read_shipped()
     pictures = (*photographs.models, *photographs.tiles)
     rows = []
     for i, numbers in enumerate(LAYOUT):

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from eval.common.options import exit_status
 from matching import MatchConfig
-from matching.cli.demo import demo_pair
+from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
 from matching.grouping import Correspondences, clustering
 from matching.grouping.graph import build_graph
 from matching.output.drawing import colour
-from matching.pictures.images import Picture, picture_of, to_picture
+from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipeline import DescribedPicture, MatchResult, describe_picture, match_pictures
 
 KIND_COLOURS = (
@@ -59,8 +59,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def draw(images: list[Path], out: Path) -> None:
     """Draw all stages of a pair."""
-    first, second = images or demo_pair()
-    pair = picture_of(first, "image0"), picture_of(second, "image1")
+    first, second = images or make_demo_pair()
+    pair = make_picture(first, "image0"), make_picture(second, "image1")
     config = MatchConfig()
     described = describe_picture(pair[0], config), describe_picture(pair[1], config)
     candidates, _ = match_with_reserve(described[0].features, described[1].features, config.candidates)

@@ -17,8 +17,8 @@ from PIL import Image
 
 from eval.common.options import exit_status
 from matching import MatchConfig
-from matching.pictures.images import picture_of
-from matching.pipeline import candidates_of, describe_picture, find_objects, match_described
+from matching.pictures.images import make_picture
+from matching.pipeline import describe_picture, find_objects, match_described, select_candidates
 from matching.threads import limited_threads
 from synth.photographs import read_picture
 
@@ -116,16 +116,16 @@ def is_dismissed(described):
         asked.append(len(correspondences))
         return np.arange(len(correspondences))
 
-    find_objects(*candidates_of(first.features, second.features, MatchConfig()), MatchConfig(), cluster)
+    find_objects(*select_candidates(first.features, second.features, MatchConfig()), MatchConfig(), cluster)
     return not asked
 
 
 def described_once(described, picture):
     """The picture described; those of paths are kept."""
     if not isinstance(picture, Path):
-        return describe_picture(picture_of(picture, "picture"))
+        return describe_picture(make_picture(picture, "picture"))
     if picture not in described:
-        described[picture] = describe_picture(picture_of(picture, "picture"))
+        described[picture] = describe_picture(make_picture(picture, "picture"))
     return described[picture]
 
 

@@ -21,10 +21,10 @@ from eval.common.options import (
     add_photograph_options,
     check_folder,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
 )
-from eval.common.tables import markdown_table, write_csv, write_text
+from eval.common.tables import format_markdown, write_csv, write_text
 from eval.matching import given
 from eval.matching.photographs.pairs import find_pairs, read_pair
 
@@ -53,24 +53,24 @@ def main(argv: list[str] | None = None) -> int:
 def evaluate(args: argparse.Namespace) -> None:
     check_least(args, pairs=0)
     check_folder(args.out)
-    photographs = chosen_photographs(args) if args.pairs else None
+    photographs = choose_photographs(args) if args.pairs else None
     scenes = [read_pair(folder) for folder in find_pairs(args.data)]
     steps = tqdm(scenes, desc="scenes", disable=args.quiet)
     rows = [row for scene in steps for row in given.measure_scene(scene)]
     write_csv(args.out / "groups_scenes.csv", given.SCENE_COLUMNS, rows)
-    tables = [markdown_table(*given.scene_table(rows))]
+    tables = [format_markdown(*given.format_scenes(rows))]
     if photographs:
         cases = [(number, copies) for copies in (1, 2) for number in range(args.pairs)]
         steps = tqdm(cases, desc="composites", disable=args.quiet)
         rows = [row for case in steps for row in given.measure_features(photographs, *case)]
         write_csv(args.out / "groups_features.csv", given.FEATURE_COLUMNS, rows)
-        tables.append(markdown_table(*given.feature_table(rows)))
+        tables.append(format_markdown(*given.format_features(rows)))
     if args.growth:
         spawn = multiprocessing.get_context("spawn")  # a process each, for the peak of its memory
         with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
             rows = list(pool.map(given.measure_growth, args.growth))
         write_csv(args.out / "groups_growth.csv", given.GROWTH_COLUMNS, rows)
-        tables.append(markdown_table(*given.growth_table(rows)))
+        tables.append(format_markdown(*given.format_growth(rows)))
     text = "\n\n".join(tables) + "\n"
     write_text(args.out / "groups.md", text)
     print(text, end="")

@@ -16,11 +16,11 @@ import skimage.data
 from tqdm import tqdm
 
 from eval.common.options import exit_status
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.photographs.repeatability import DETECTORS, detect, found_again, turned_copy
-from matching.collection.plan import pictures_in
-from matching.pictures.images import picture_of_array, read_picture
-from matching.threads import limited_threads
+from matching.collection.plan import list_pictures
+from matching.pictures.images import make_picture_of_array, read_picture
+from matching.threads import limit_threads
 
 COPIES = ((0.3, 1.0), (-0.5, 0.9), (1.2, 1.15), (0.1, 0.8))  # radians, scale
 SHIPPED = ("astronaut", "camera", "chelsea", "coffee", "rocket")
@@ -33,13 +33,13 @@ def main(argv=None):
     )
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     options = parser.parse_args(argv)
-    with limited_threads(1):
+    with limit_threads(1):
         return exit_status(lambda: evaluate(options.folders))
 
 
 def evaluate(folders):
-    greys = [read_picture(path).grey for folder in folders for path in pictures_in(folder)]
-    greys = greys or [picture_of_array(getattr(skimage.data, name)()).grey for name in SHIPPED]
+    greys = [read_picture(path).grey for folder in folders for path in list_pictures(folder)]
+    greys = greys or [make_picture_of_array(getattr(skimage.data, name)()).grey for name in SHIPPED]
     gaps = {name: [] for name in DETECTORS}
     numbers, seconds = dict.fromkeys(DETECTORS, 0), dict.fromkeys(DETECTORS, 0.0)
     for grey in tqdm(greys, "pictures"):
@@ -61,7 +61,7 @@ def evaluate(folders):
         error = np.median(gap[again]) if again.any() else np.nan
         share = again.mean() if len(gap) else 0.0
         rows.append((name, f"{number:.0f}", f"{share:.1%}", f"{error:.2f}", f"{time_each:.3f}"))
-    print(markdown_table(COLUMNS, rows))
+    print(format_markdown(COLUMNS, rows))
 
 
 if __name__ == "__main__":

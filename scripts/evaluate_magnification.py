@@ -16,9 +16,9 @@ from skimage.transform import resize
 from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
-from eval.common.tables import markdown_table
-from matching.collection.plan import pictures_in
-from matching.pictures.images import picture_of_array, read_picture, to_picture
+from eval.common.tables import format_markdown
+from matching.collection.plan import list_pictures
+from matching.pictures.images import make_picture_of_array, read_picture, to_picture
 from matching.pipeline import describe_picture, match_described
 from matching.threads import default_threads
 
@@ -27,7 +27,7 @@ TOLERANCE = 3.0  # pixels of the smaller one
 COLUMNS = ("times", "pictures", "objects", "matches", "true", "in the largest object")
 
 
-def scaled(rgb, longer_side):
+def scale(rgb, longer_side):
     """(h, w, 3) uint8: a picture with a longer side of so many pixels."""
     factor = longer_side / max(rgb.shape[:2])
     shape = [max(round(n * factor), 1) for n in rgb.shape[:2]]
@@ -38,9 +38,9 @@ def scaled(rgb, longer_side):
 
 def counts(large, times):
     """Objects, matches, true ones, matches in the largest object."""
-    small = scaled(large, LONGER_SIDE / times)
+    small = scale(large, LONGER_SIDE / times)
     described = [
-        describe_picture(picture_of_array(rgb), n_threads=default_threads()) for rgb in (large, small)
+        describe_picture(make_picture_of_array(rgb), n_threads=default_threads()) for rgb in (large, small)
     ]
     result = match_described(*described)
     kept = result.cluster >= 0
@@ -69,8 +69,8 @@ def main(argv=None):
 
 def measure(options):
     check_least(options, times=1, pictures=1)
-    paths = [path for folder in options.folders for path in sorted(pictures_in(folder))[: options.pictures]]
-    large = [scaled(read_picture(path).rgb, LONGER_SIDE) for path in tqdm(paths, desc="pictures")]
+    paths = [path for folder in options.folders for path in sorted(list_pictures(folder))[: options.pictures]]
+    large = [scale(read_picture(path).rgb, LONGER_SIDE) for path in tqdm(paths, desc="pictures")]
     rows = [
         [
             f"{times:g}",
@@ -79,7 +79,7 @@ def measure(options):
         ]
         for times in options.times
     ]
-    print(markdown_table(COLUMNS, rows))
+    print(format_markdown(COLUMNS, rows))
 
 
 if __name__ == "__main__":

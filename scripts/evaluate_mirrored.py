@@ -15,10 +15,10 @@ import numpy as np
 from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from matching import MatchConfig, match
 from synth.composite import composite_pair, true_instance
-from synth.photographs import from_folders, shipped
+from synth.photographs import read_folders, read_shipped
 
 SETTINGS = ((3, 0.0, False), (3, 10.0, False), (2, 0.0, True))  # M, sigma, hard poses
 LEAST, TRUE = 8, 0.6  # matches of a cluster that finds an instance, and the share of them that are true
@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def evaluate(args: argparse.Namespace) -> None:
     check_least(args, trials=1)
-    photographs = from_folders(args.models, args.tiles) if args.models else shipped()
+    photographs = read_folders(args.models, args.tiles) if args.models else read_shipped()
     runs = {
         "as they are": (False, MatchConfig()),
         "as they are, --mirrored": (False, MatchConfig(mirrored=True)),
@@ -49,17 +49,18 @@ def evaluate(args: argparse.Namespace) -> None:
     for name, (n, sigma, hard), k in tqdm(planned, desc="pairs", disable=args.quiet):
         mirrored, config = runs[name]
         pair = composite_pair(photographs, n, sigma, k, hard_poses=hard, mirrored=mirrored)
-        counts[name] += [n, *_found(pair, config)]
+        counts[name] += [n, *_count_found(pair, config)]
     rows = [[name, *map(str, count)] for name, count in counts.items()]
-    print(markdown_table(("objects", "in all", "found", "other clusters"), rows))
+    print(format_markdown(("objects", "in all", "found", "other clusters"), rows))
     for name in ("as they are", "mirrored, --mirrored"):
         alarms = sum(
-            bool(match(*_unrelated(photographs, k), runs[name][1]).objects) for k in range(3 * args.trials)
+            bool(match(*_make_unrelated(photographs, k), runs[name][1]).objects)
+            for k in range(3 * args.trials)
         )
         print(f"unrelated composites, {name.split(', ')[-1]}: {alarms} of {3 * args.trials} with an object")
 
 
-def _found(pair, config):
+def _count_found(pair, config):
     """Instances that a cluster finds, and clusters that find none."""
     result = match(pair.image0, pair.image1, config)
     instance = true_instance(pair, result.xy0, result.xy1)
@@ -74,15 +75,15 @@ def _found(pair, config):
     return len(owners), others
 
 
-def _unrelated(photographs, seed):
+def _make_unrelated(photographs, seed):
     """Two composites of different photographs."""
     order = np.random.default_rng(seed).permutation(len(photographs.tiles))
     halves = np.array_split(order, 2)
     squares = [[photographs.tiles[i] for i in half] for half in halves]
-    return tuple(_montage(tiles) for tiles in squares)
+    return tuple(_make_montage(tiles) for tiles in squares)
 
 
-def _montage(pictures, side=320, across=3):
+def _make_montage(pictures, side=320, across=3):
     from synth.composite import fill_square
 
     tiles = [fill_square(pictures[k % len(pictures)], side) for k in range(across**2)]

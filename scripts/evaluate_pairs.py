@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from eval.common.options import check_folder, check_jobs, exit_status
-from eval.common.tables import markdown_table, write_csv
+from eval.common.tables import format_markdown, write_csv
 from eval.matching.photographs import pairs
 from eval.matching.synthetic import methods
 
@@ -62,7 +62,7 @@ def summary(rows: list[dict], names: tuple[str, ...]) -> str:
             f"{np.mean([r['seconds'] for r in own]):.2f}",
         ]
         lines.append([name, *(str(sum(r[column] for r in own)) for column in sums), *means])
-    return markdown_table(["method", *sums, "purity", "s"], lines)
+    return format_markdown(["method", *sums, "purity", "s"], lines)
 
 
 if __name__ == "__main__":

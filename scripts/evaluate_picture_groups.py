@@ -22,8 +22,8 @@ import numpy as np
 from PIL import Image
 
 from eval.common.options import exit_status
-from matching.collection import FeatureCache, match_collection, plan_of_list
-from matching.collection.groups import links_of
+from matching.collection import FeatureCache, match_collection, plan_list
+from matching.collection.groups import find_links
 from matching.collection.store import open_store
 
 KINDS = {"copy": "copy", "thumbnail": "thumbnail", "crop": "crop", "turned": "turned", "part": "same thing"}
@@ -51,7 +51,7 @@ def measure(arguments):
         pairs = [pair for k in range(len(chosen)) for pair in make_pairs(folder, chosen, k)]
         (folder / "list").write_text("".join(f"{made}\t{photograph}\n" for made, photograph, _ in pairs))
         cache = FeatureCache(folder / "cache", 10**11)
-        match_collection(plan_of_list(folder / "list"), folder / "c.db", cache=cache)
+        match_collection(plan_list(folder / "list"), folder / "c.db", cache=cache)
         report_relations(folder / "c.db", pairs)
         if find_spec("imagehash") is None:
             print("no hashes: pip install imagehash")
@@ -69,9 +69,9 @@ def make_pairs(folder, paths, k):
     for kind, made in (
         ("copy", image),
         ("thumbnail", image.resize([round(0.35 * n) for n in image.size], Image.Resampling.LANCZOS)),
-        ("crop", random_crop(image, rng.uniform(0.4, 0.7), rng)),
-        ("turned", turned(image, 90.0 if rng.random() < 0.5 else rng.uniform(8, 40))),
-        ("part", pasted(image, other, rng)),
+        ("crop", crop_at_random(image, rng.uniform(0.4, 0.7), rng)),
+        ("turned", turn(image, 90.0 if rng.random() < 0.5 else rng.uniform(8, 40))),
+        ("part", paste(image, other, rng)),
     ):
         path = folder / f"{k:03} {kind}.jpg"
         made.save(path, quality=quality.get(kind, 85))
@@ -85,23 +85,23 @@ def load(path):
     return image
 
 
-def random_crop(image, share, rng):
+def crop_at_random(image, share, rng):
     width, height = (int(n * share) for n in image.size)
     x, y = rng.integers(0, image.width - width + 1), rng.integers(0, image.height - height + 1)
     return image.crop((x, y, x + width, y + height))
 
 
-def turned(image, angle):
+def turn(image, angle):
     return image.rotate(angle, Image.Resampling.BICUBIC, expand=True)
 
 
-def pasted(image, other, rng):
+def paste(image, other, rng):
     """The other photograph, a quarter of it covered by a crop of the image."""
     scene = other.resize(image.size)
-    crop = random_crop(image, rng.uniform(0.4, 0.6), rng).resize([n // 2 for n in image.size])
+    crop = crop_at_random(image, rng.uniform(0.4, 0.6), rng).resize([n // 2 for n in image.size])
     angle = rng.uniform(-30, 30)
-    mask = turned(Image.new("L", crop.size, 255), angle)
-    scene.paste(turned(crop, angle), (image.width // 5, image.height // 5), mask)
+    mask = turn(Image.new("L", crop.size, 255), angle)
+    scene.paste(turn(crop, angle), (image.width // 5, image.height // 5), mask)
     return scene
 
 
@@ -110,7 +110,7 @@ def report_relations(db, pairs):
     told = Counter()
     with open_store(db) as store:
         path_of = dict(store.rows("SELECT id, path FROM images"))
-        for link in links_of(store):
+        for link in find_links(store):
             kind = kinds[path_of[link.image0]]
             as_derived = link.relation.derived in (None, 0)
             told[kind, link.relation.kind if as_derived else "the other way"] += 1
@@ -128,7 +128,7 @@ def report_hashes(pairs):
     print(f"\n| hash | {' | '.join(KINDS)} | of other photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
     photographs = sorted({photograph for _, photograph, _ in pairs})
     for name in HASHES:
-        hashed = {path: hash_of(path, getattr(imagehash, name)) for pair in pairs for path in pair[:2]}
+        hashed = {path: compute_hash(path, getattr(imagehash, name)) for pair in pairs for path in pair[:2]}
         near = Counter(kind for a, b, kind in pairs if hashed[a] - hashed[b] <= NEAR)
         own = [(a, b) for a, b, kind in pairs if kind != "part"]
         others = [hashed[a] - hashed[c] <= NEAR for a, b in own for c in photographs if c != b]
@@ -136,7 +136,7 @@ def report_hashes(pairs):
         print(f"| {name} | {counts} | {sum(others)} of {len(others)} |")
 
 
-def hash_of(path, function):
+def compute_hash(path, function):
     with Image.open(path) as image:
         return function(image)
 

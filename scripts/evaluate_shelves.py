@@ -19,13 +19,13 @@ from eval.common.tables import write_csv
 from eval.matching.ablation.variants import settings
 from eval.matching.photographs.shelves import (
     SCENE_COLUMNS,
+    format_table,
     measure,
     measure_ranking,
     measure_scenes,
     read_scenes,
     read_shelves,
     scenes_summary,
-    table,
 )
 from matching import MatchConfig
 
@@ -79,7 +79,7 @@ def evaluate(args: argparse.Namespace) -> None:
     for row in rows:
         if row["variant"] == "default" and (row["found"] < row["instances"] or row["objects"] > row["found"]):
             print(f"{row['pair']}: {row['found']} of {row['instances']}, {row['objects']} objects")
-    print(table(rows))
+    print(format_table(rows))
 
 
 if __name__ == "__main__":

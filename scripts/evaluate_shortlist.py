@@ -15,13 +15,13 @@ from pathlib import Path
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
-from matching.collection.retrieval.codes import encode, query_of
+from matching.collection.retrieval.codes import encode, make_query
 from matching.collection.retrieval.search import PROBES, find_neighbours, rank
-from matching.collection.retrieval.segments import segment_of
-from matching.collection.settings import config_of_store
+from matching.collection.retrieval.segments import make_segment
+from matching.collection.settings import read_config
 from matching.collection.shards import PER_PICTURE
 from matching.collection.store import open_store
-from matching.collection.work import Settings, Source, described
+from matching.collection.work import Settings, Source, get_described
 
 LENGTHS = (1, 2, 3, 5, 10, 20)
 
@@ -36,7 +36,7 @@ def main(argv=None):
 
 def measure(arguments):
     with open_store(arguments.db) as store:
-        settings = Settings(config_of_store(store), FeatureCache(arguments.cache, 10**12))
+        settings = Settings(read_config(store), FeatureCache(arguments.cache, 10**12))
         rows = store.rows("SELECT image0, image1, n_objects, score FROM pairs WHERE status = 'matched'")
         images = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     if not any(row[2] for row in rows):
@@ -44,7 +44,7 @@ def measure(arguments):
     sources = {number: Source(path, content) for number, path, content in images}
     gallery = sorted({row[1] for row in rows})
     start = time.perf_counter()
-    segment = segment_of(
+    segment = make_segment(
         (number, encode(features(sources[number], settings), PER_PICTURE)) for number in gallery
     )
     built = time.perf_counter() - start
@@ -61,12 +61,12 @@ def measure(arguments):
 
 
 def features(source, settings):
-    return described(source, settings).described.features
+    return get_described(source, settings).described.features
 
 
 def places(found, segment, itself):
     """Picture -> its place in the ranking of a query with these features, from 0."""
-    query = query_of(found, PROBES)
+    query = make_query(found, PROBES)
     best = rank(query, find_neighbours(query, segment, [itself])).picture.tolist()
     return {picture: k for k, picture in enumerate(best)}
 

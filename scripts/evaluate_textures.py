@@ -55,12 +55,12 @@ def evaluate(args: argparse.Namespace) -> None:
         for itself in (False, True)
         for seed in range(args.seed, args.seed + args.pairs)
     ]
-    rows = [measured(args, *one) for one in tqdm(planned, desc="pairs", disable=args.quiet)]
+    rows = [measure_pairs(args, *one) for one in tqdm(planned, desc="pairs", disable=args.quiet)]
     write_csv(args.out / "textures.csv", textures.COLUMNS, rows)
     print(textures.summary(rows))
 
 
-def measured(args: argparse.Namespace, kind: str, seed: int, itself: bool) -> dict:
+def measure_pairs(args: argparse.Namespace, kind: str, seed: int, itself: bool) -> dict:
     command = [sys.executable, __file__, "--one", "--kinds", kind, "--seed", str(seed), "--size"]
     command += [*map(str, args.size), *(["--itself"] if itself else [])]
     command += ["--photographs", str(args.photographs)] if args.photographs else []

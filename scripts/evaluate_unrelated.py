@@ -21,17 +21,17 @@ from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
 from matching import MatchConfig
-from matching.collection.plan import pictures_in
+from matching.collection.plan import list_pictures
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipeline import describe_picture, match_described, viewed_picture
+from matching.pipeline import describe_picture, match_described, prepare_views
 from matching.threads import default_threads
 
 VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
 
 
-def best_object(described, views, config):
+def find_best_object(described, views, config):
     """Score, matches and confidence of the best object of two DescribedPictures; None without any."""
     objects = match_described(*described, config, views=views).objects
     best = max(objects, key=lambda found: found.score, default=None)
@@ -52,7 +52,7 @@ def main(argv=None):
 
 def measure(options):
     check_least(options, pairs=1, seed=0)
-    pictures = [[Path(path) for path in pictures_in(folder)] for folder in options.folders]
+    pictures = [[Path(path) for path in list_pictures(folder)] for folder in options.folders]
     possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
     if not possible:
         raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
@@ -67,10 +67,12 @@ def measure(options):
     @cache
     def views_of(path):
         """Read again only where views are looked at; it keeps its features once they are asked for."""
-        return viewed_picture(read_picture(path), config)
+        return prepare_views(read_picture(path), config)
 
     best = [
-        best_object([described[path] for path in pair], [partial(views_of, path) for path in pair], config)
+        find_best_object(
+            [described[path] for path in pair], [partial(views_of, path) for path in pair], config
+        )
         for pair in tqdm(pairs, desc="pairs")
     ]
     scores = np.array([0.0 if found is None else found[0] for found in best])

@@ -16,7 +16,13 @@ from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
 from eval.common.tables import write_csv
-from eval.matching.photographs.extreme_views import measure, oxford, photographed, table, tilted
+from eval.matching.photographs.extreme_views import (
+    format_table,
+    make_tilted,
+    measure,
+    oxford,
+    read_photographed,
+)
 
 COLUMNS = ("data", "pair", "method", "solved", "matches", "seconds")
 
@@ -36,14 +42,16 @@ def main(argv: list[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> None:
     check_least(options, pictures=1)
     pairs = chain(
-        photographed(options.data), oxford(options.data / "graf"), tilted(options.tiles, options.pictures)
+        read_photographed(options.data),
+        oxford(options.data / "graf"),
+        make_tilted(options.tiles, options.pictures),
     )
     rows = []
     for row in tqdm(measure(pairs), desc="pairs and methods"):
         rows.append(row)
         if options.out:  # after each: it takes long
             write_csv(options.out / "views.csv", COLUMNS, rows)
-    print(table(rows))
+    print(format_table(rows))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 from eval.common.options import check_folder, check_least, exit_status
-from eval.common.tables import markdown_table, read_csv, write_csv
+from eval.common.tables import format_markdown, read_csv, write_csv
 from eval.images import figures as image_figures
 from eval.images.baselines import METHODS
 from eval.images.toy_runs import (
@@ -22,17 +22,17 @@ from eval.images.toy_runs import (
     EIGHT,
     TOY_COLUMNS,
     degree_rows,
+    label_toy,
+    measure_toys,
     pooled_degrees,
-    toy_labels,
-    toy_rows,
 )
-from synth.toys import crowded
+from synth.toys import make_crowded
 
 SHOWN = 0  # the seed of the panels, at the first gap
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = argument_parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
     return exit_status(lambda: draw(args))
 
 
@@ -45,7 +45,7 @@ def draw(args: argparse.Namespace) -> None:
         draw_robustness(args.results, args.noise or [args.results], args.dataset, args.out)
 
 
-def argument_parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,17 +65,17 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def draw_toy(out: Path, seeds: range, gaps: list[float]) -> None:
-    rows = measured_toys(out / "toy.csv", seeds, gaps)
-    points = crowded(SHOWN, gaps[0])
+    rows = read_or_measure_toys(out / "toy.csv", seeds, gaps)
+    points = make_crowded(SHOWN, gaps[0])
     panels = [
-        (panel_title(rows, name, gaps[0]), toy_labels(points, name, shown_value(rows, name, gaps[0])))
+        (panel_title(rows, name, gaps[0]), label_toy(points, name, choose_shown_value(rows, name, gaps[0])))
         for name in EIGHT
     ]
     image_figures.draw_toy(points.points, panels, out / "toy.png")
-    print(toy_table(rows, gaps))
+    print(format_toys(rows, gaps))
 
 
-def measured_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
+def read_or_measure_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
     """The rows of a CSV that holds these seeds and gaps and no others, else measured and written to it."""
     names = (*EIGHT, *ALSO)
     if path.is_file():
@@ -83,36 +83,36 @@ def measured_toys(path: Path, seeds: range, gaps: list[float]) -> list[dict]:
         held = {tuple(row.get(key) for key in ("method", "gap", "seed")) for row in rows}
         if held == set(product(names, gaps, seeds)):
             return rows
-    write_csv(path, TOY_COLUMNS, toy_rows(names, seeds, tuple(gaps)))
+    write_csv(path, TOY_COLUMNS, measure_toys(names, seeds, tuple(gaps)))
     return read_csv(path)
 
 
-def shown_value(rows: list[dict], name: str, gap: float) -> float | None:
+def choose_shown_value(rows: list[dict], name: str, gap: float) -> float | None:
     """a = 1 for graph methods, the best value for others."""
-    return 1.0 if METHODS[name].parameter == "a" else best_value(rows, name, gap)
+    return 1.0 if METHODS[name].parameter == "a" else choose_best_value(rows, name, gap)
 
 
 def panel_title(rows: list[dict], name: str, gap: float) -> str:
-    title = f"{METHODS[name].label}\nperfect: {share(rows, name, shown_value(rows, name, gap), gap)}"
+    title = f"{METHODS[name].label}\nperfect: {share(rows, name, choose_shown_value(rows, name, gap), gap)}"
     if METHODS[name].parameter == "a":
-        title += f", best a: {share(rows, name, best_value(rows, name, gap), gap)}"
+        title += f", best a: {share(rows, name, choose_best_value(rows, name, gap), gap)}"
     return title
 
 
-def toy_table(rows: list[dict], gaps: list[float]) -> str:
+def format_toys(rows: list[dict], gaps: list[float]) -> str:
     """Perfect runs of each method, at a = 1 and at its best value, for each gap."""
     lines = []
     for name in (*EIGHT, *ALSO):
         cells = [METHODS[name].label]
         for gap in gaps:
             cells.append(share(rows, name, 1.0, gap) if METHODS[name].parameter == "a" else "")
-            cells.append(share(rows, name, best_value(rows, name, gap), gap))
+            cells.append(share(rows, name, choose_best_value(rows, name, gap), gap))
         lines.append(cells)
     head = [f"gap {gap}, {what}" for gap in gaps for what in ("a = 1", "best parameter")]
-    return markdown_table(["method", *head], lines)
+    return format_markdown(["method", *head], lines)
 
 
-def best_value(rows: list[dict], name: str, gap: float) -> float | None:
+def choose_best_value(rows: list[dict], name: str, gap: float) -> float | None:
     """The value with the most perfect runs, of equal ones the least error; None where none is tuned."""
     groups: dict[float, list[dict]] = {}
     for row in rows:
@@ -136,7 +136,7 @@ def draw_degrees(out: Path, seeds: range) -> None:
     across, within = pooled_degrees(seeds, 0, 2), pooled_degrees(seeds, 0, 0)
     image_figures.draw_degrees(across, within, rows, out / "degrees.png")
     cells = ([r["case"], r["quantity"], f"{r['mean']:.2f}", f"{r['share_nonzero']:.2f}"] for r in rows)
-    print("\n" + markdown_table(["case", "quantity", "mean", "share above 0"], cells))
+    print("\n" + format_markdown(["case", "quantity", "mean", "share above 0"], cells))
 
 
 def draw_robustness(results: Path, folders: list[Path], dataset: str, out: Path) -> None:
@@ -154,7 +154,7 @@ def draw_robustness(results: Path, folders: list[Path], dataset: str, out: Path)
             "most noise",
             "drop",
         ]
-        print("\n" + markdown_table(head, lines))
+        print("\n" + format_markdown(head, lines))
 
 
 if __name__ == "__main__":

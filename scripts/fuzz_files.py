@@ -20,7 +20,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.photographs import fuzz
 
 
@@ -41,7 +41,7 @@ def measure(args: argparse.Namespace) -> int:
     """1 where a file failed, else 0."""
     check_least(args, files=1, seed=0, jobs=1)
     picture = skimage.data.coffee()[100:260, 150:390]
-    files = fuzz.damaged_files(picture, args.files, args.seed)
+    files = fuzz.make_damaged_files(picture, args.files, args.seed)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
         other = Path(folder) / "whole.png"
         Image.fromarray(picture).save(other)
@@ -69,7 +69,7 @@ def summary(outcomes: list[fuzz.Outcome]) -> str:
         failed = sum(bool(o.fault) for o in own)
         lines.append([*group, len(own), read, refused, failed, f"{worst[0]:.0f}", f"{worst[1]:.1f}"])
     head = ["format", "damage", "files", "read", "refused", "failed", "MB at most", "s at most"]
-    table = markdown_table(head, [[str(cell) for cell in line] for line in lines])
+    table = format_markdown(head, [[str(cell) for cell in line] for line in lines])
     faults = [f"{o.name}: {o.fault}: {' '.join(o.error.split())[-300:]}" for o in outcomes if o.fault]
     return "\n".join([table, *faults])
 

@@ -16,7 +16,7 @@ import sklearn.datasets
 from PIL import Image
 from sklearn.cluster import KMeans
 
-from matching.pictures.images import picture_of
+from matching.pictures.images import make_picture
 from matching.pipeline import describe_picture
 
 SCALES = (1.0, 0.6)
@@ -28,7 +28,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
     arguments = parser.parse_args(argv)
-    descriptors = np.concatenate([some for path in photographs() for some in described(path)])
+    descriptors = np.concatenate([some for path in photographs() for some in describe(path)])
     print(f"{len(descriptors)} descriptors")
     first = centres(descriptors, CELLS)
     nearest = KMeans(CELLS, init=first, n_init=1, max_iter=1).fit(descriptors).labels_
@@ -46,14 +46,14 @@ def photographs():
     return sorted(p for folder in shipped for p in folder.iterdir() if p.suffix in (".png", ".jpg"))
 
 
-def described(path):
+def describe(path):
     """Descriptors (n, 128) of a picture at each of SCALES."""
     with Image.open(path) as opened:
         image = opened.convert("RGB")
     for scale in SCALES:
         size = [max(round(side * scale), 1) for side in image.size]
         rgb = np.asarray(image.resize(size, Image.Resampling.LANCZOS))
-        found = describe_picture(picture_of(rgb)).features.descriptors
+        found = describe_picture(make_picture(rgb)).features.descriptors
         print(f"{path.name} x {scale}: {len(found)}")
         yield found[:: max(len(found) // MOST, 1)][:MOST]
 

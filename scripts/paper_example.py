@@ -14,11 +14,11 @@ from eval.common.options import (
     add_photograph_options,
     check_folder,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
 )
 from eval.common.tables import write_csv
-from eval.matching.synthetic.paper_example import COLUMNS, OUTLIERS, measure, methods, table
+from eval.matching.synthetic.paper_example import COLUMNS, OUTLIERS, format_table, measure, methods
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> None:
     check_least(args, pairs=1, first_seed=0, side=32, outliers=0)
     if args.out:
         check_folder(args.out)
-    photographs = chosen_photographs(args)
+    photographs = choose_photographs(args)
     seeds = range(args.first_seed, args.first_seed + args.pairs)
     steps = measure(photographs, seeds, args.side, None if args.all else args.outliers)
     with warnings.catch_warnings():
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
         rows = list(tqdm(steps, total=len(seeds) * len(methods())))
     if args.out:
         write_csv(args.out / "paper_example.csv", COLUMNS, rows)
-    print(table(rows))
+    print(format_table(rows))
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from eval.common.options import add_photograph_options, check_least, chosen_photographs, exit_status
+from eval.common.options import add_photograph_options, check_least, choose_photographs, exit_status
 from eval.matching.synthetic.figures import draw_clusters, draw_detection, draw_graph, draw_scores, stages
 from eval.matching.synthetic.methods import NAMES, SIFT_RANSAC
-from eval.matching.synthetic.trials import PairSettings, labelled_candidates
+from eval.matching.synthetic.trials import PairSettings, label_true_candidates
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,8 +44,8 @@ def main(argv: list[str] | None = None) -> int:
 def draw(args: argparse.Namespace) -> None:
     check_least(args, seed=0, n_outliers=0)
     settings = PairSettings(args.sigma, args.n_common, args.seed, args.copies, args.hard)
-    pair = settings.make(chosen_photographs(args))
-    trial = labelled_candidates(pair).with_outliers(args.n_outliers)
+    pair = settings.make(choose_photographs(args))
+    trial = label_true_candidates(pair).with_outliers(args.n_outliers)
     draw_detection(pair, trial, args.method, args.out / "detection.png")
     found = stages(trial)
     draw_graph(pair, trial, found, args.out / "graph.png")

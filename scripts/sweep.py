@@ -17,7 +17,7 @@ from eval.common.options import (
     check_folder,
     check_jobs,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
 )
 from eval.common.tables import read_csv, write_csv, write_text
@@ -26,7 +26,7 @@ from synth.composite import GRID
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = argument_parser().parse_args(argv)
+    args = make_parser().parse_args(argv)
 
     def work():
         if not args.report:
@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
     return exit_status(work, stopped="stopped; the same command goes on from here")
 
 
-def argument_parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -77,7 +77,7 @@ def measure(args: argparse.Namespace) -> None:
     check_folder(args.out)
     methods.check_names(tuple(args.methods))
     n_trials = args.trials if args.trials is not None else 2 if args.quick else sweep.N_TRIALS
-    photographs = chosen_photographs(args)
+    photographs = choose_photographs(args)
     make_points = sweep.quick_points if args.quick else sweep.full_points
     points = make_points(max_common=min(5, GRID**2 // args.copies))
     seeds = tuple(range(args.first_seed, args.first_seed + n_trials))

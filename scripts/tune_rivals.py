@@ -10,7 +10,7 @@ from eval.common.options import (
     add_photograph_options,
     check_jobs,
     check_least,
-    chosen_photographs,
+    choose_photographs,
     exit_status,
 )
 from eval.matching.baselines.registry import METHODS
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> int:
 def measure(args: argparse.Namespace) -> None:
     check_least(args, draws=1)
     check_jobs(args)
-    trials = tuning_trials(chosen_photographs(args))
+    trials = tuning_trials(choose_photographs(args))
     for method in args.methods:
         tuned = tune(method, trials, args.draws, args.jobs)
         print(

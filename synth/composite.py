@@ -114,10 +114,10 @@ def composite_pair(
     objects = [fill_square(m, side) for m in models]
     owner = np.repeat(np.arange(n_common), copies)
     places0, places1 = draw_places(owner, tiling)
-    image0 = _tiled([*objects, *_squares(others, GRID**2 - n_common, side)], places0)
+    image0 = _tile([*objects, *_squares(others, GRID**2 - n_common, side)], places0)
     rest = _squares(others, GRID**2 - len(owner), side)
-    posed = [_posed(objects[o], others, posing, hard_poses, mirrored) for o in owner]
-    flat = _tiled([*(p.picture for p in posed), *rest], places1)
+    posed = [_pose(objects[o], others, posing, hard_poses, mirrored) for o in owner]
+    flat = _tile([*(p.picture for p in posed), *rest], places1)
 
     corner0 = _corners(places0, side)[owner]
     corner1 = _corners(places1, side)[: len(owner)]
@@ -138,7 +138,7 @@ def composite_pair(
         affine=_between_images(posed, corner0, corner1),
         object_id=owner,
         corner0=corner0,
-        instance_map=_instance_map(posed, places1, side),
+        instance_map=_draw_instances(posed, places1, side),
         side=side,
         settings=settings,
     )
@@ -250,7 +250,7 @@ def _squares(pictures: Iterator[Picture], n: int, side: int) -> list[Picture]:
     return [fill_square(next(pictures), side) for _ in range(n)]
 
 
-def _posed(
+def _pose(
     tile: Picture, others: Iterator[Picture], rng: np.random.Generator, hard_poses: bool, mirrored: bool
 ) -> Posed:
     if not mirrored:
@@ -272,7 +272,7 @@ def _corners(places: Array, side: int) -> Floats:
     return np.stack([places % GRID, places // GRID], axis=1) * float(side)
 
 
-def _tiled(tiles: list[Array], places: Array) -> Array:
+def _tile(tiles: list[Array], places: Array) -> Array:
     side = len(tiles[0])
     image = np.empty((GRID * side, GRID * side, *tiles[0].shape[2:]), tiles[0].dtype)
     for tile, (x, y) in zip(tiles, _corners(places, side).astype(int), strict=True):
@@ -280,10 +280,10 @@ def _tiled(tiles: list[Array], places: Array) -> Array:
     return image
 
 
-def _instance_map(posed: list[Posed], places: Array, side: int) -> Int16s:
+def _draw_instances(posed: list[Posed], places: Array, side: int) -> Int16s:
     shown = [np.where(p.visible, n, -1).astype(np.int16) for n, p in enumerate(posed)]
     empty = np.full((side, side), -1, np.int16)
-    return _tiled(shown + [empty] * (GRID**2 - len(posed)), places)
+    return _tile(shown + [empty] * (GRID**2 - len(posed)), places)
 
 
 def _between_images(posed: list[Posed], corner0: Array, corner1: Array) -> Floats:

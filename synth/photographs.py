@@ -120,7 +120,7 @@ def read_folder(folder: str | Path) -> tuple[Picture, ...]:
     return tuple(read_picture(p) for p in paths)
 
 
-def from_folders(models: str | Path, tiles: str | Path) -> Photographs:
+def read_folders(models: str | Path, tiles: str | Path) -> Photographs:
     """Read a folder of objects and a folder of other photographs.
 
     Parameters
@@ -139,7 +139,7 @@ def from_folders(models: str | Path, tiles: str | Path) -> Photographs:
     return Photographs(read_folder(models), read_folder(tiles), name)
 
 
-def shipped() -> Photographs:
+def read_shipped() -> Photographs:
     """Square crops of the photographs that scikit-image and scikit-learn ship.
 
     Returns
@@ -152,9 +152,9 @@ def shipped() -> Photographs:
 
 def _crop(entry: tuple[str, int, int, int]) -> Picture:
     file, x, y, side = entry
-    return _shipped_picture(file)[y : y + side, x : x + side]
+    return _read_shipped_picture(file)[y : y + side, x : x + side]
 
 
-def _shipped_picture(file: str) -> Picture:
+def _read_shipped_picture(file: str) -> Picture:
     folders = Path(skimage.data.__file__).parent, Path(sklearn.datasets.__file__).parent / "images"
     return read_picture(next(path for folder in folders if (path := folder / file).exists()))

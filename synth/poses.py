@@ -75,8 +75,8 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
     """
     side = len(tile)
     scale = float(np.exp(rng.uniform(*np.log(SCALES))))
-    resized, affine = _turned(tile, rng.uniform(0, 2 * np.pi), scale)
-    object_ = cv2.warpAffine(_relit(resized, rng), affine[1], (side, side), flags=cv2.INTER_CUBIC)
+    resized, affine = _turn(tile, rng.uniform(0, 2 * np.pi), scale)
+    object_ = cv2.warpAffine(_relight(resized, rng), affine[1], (side, side), flags=cv2.INTER_CUBIC)
     visible = cv2.warpAffine(np.ones(resized.shape[:2], np.float32), affine[1], (side, side)) > 0.999
     covered = _cover_mask(visible, rng)
     picture = np.where(visible[..., None], object_, background)
@@ -84,7 +84,7 @@ def hard(tile: Picture, background: Picture, cover: Picture, rng: np.random.Gene
     return Posed(picture, affine[0], visible & ~covered)
 
 
-def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Array, Array]]:
+def _turn(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[Array, Array]]:
     """The tile resized (area-averaged where smaller), and the maps to the place from the tile and from the
     resized tile.
     """
@@ -101,7 +101,7 @@ def _turned(tile: Picture, angle: float, scale: float) -> tuple[Picture, tuple[A
     return np.asarray(resized, np.uint8), (from_tile, from_resized)
 
 
-def _relit(picture: Picture, rng: np.random.Generator) -> Picture:
+def _relight(picture: Picture, rng: np.random.Generator) -> Picture:
     """Another gain and gamma, and light that falls off towards one side."""
     angle, light = rng.uniform(0, 2 * np.pi), rng.uniform(0, SIDE_LIGHT)
     gain, gamma = rng.uniform(*GAINS), rng.uniform(*GAMMAS)

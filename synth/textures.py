@@ -114,7 +114,7 @@ def halftone(photograph: Picture, size: Size, rng: np.random.Generator, screen: 
     """
     h, w = size
     grey = cv2.resize(cv2.cvtColor(photograph, cv2.COLOR_RGB2GRAY), (w, h), interpolation=cv2.INTER_CUBIC)
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     threshold = 0.5 + (np.cos(u) + np.cos(v)) / 4
     return _edge(grey / 255 - 0.96 * threshold - 0.02, 4 / screen.period)
 
@@ -136,7 +136,7 @@ def dots(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     return _edge(np.cos(u) + np.cos(v) - rng.uniform(0, 1), 6 / screen.period)
 
 
@@ -157,7 +157,7 @@ def hexagons(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     waves = sum(np.cos(u * np.cos(a) + v * np.sin(a)) for a in np.arange(3) * 2 * np.pi / 3)
     return _edge(waves + 0.9, 4 / screen.period)
 
@@ -179,7 +179,7 @@ def mesh(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     return _edge(np.minimum(1 - np.cos(u), 1 - np.cos(v)) - rng.uniform(0.05, 0.3), 4 / screen.period)
 
 
@@ -200,7 +200,7 @@ def tiles(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = (c / (2 * np.pi) for c in _turned(size, rng, screen))
+    u, v = (c / (2 * np.pi) for c in _turn(size, rng, screen))
     row = np.floor(v)
     u = u / rng.choice([1, 2]) + row * rng.choice([0.0, 0.5])
     shade = rng.uniform(0.5, 0.8, (97, 89))[row.astype(int) % 97, np.floor(u).astype(int) % 89]
@@ -225,7 +225,7 @@ def checks(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     return _edge(np.sin(u) * np.sin(v), 8 / screen.period)
 
 
@@ -246,7 +246,7 @@ def moire(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     turn, stretch = rng.uniform(0.02, 0.15), rng.uniform(1.01, 1.1)
     return _edge(np.cos(u) * np.cos(stretch * (u * np.cos(turn) + v * np.sin(turn))), 8 / screen.period)
 
@@ -268,7 +268,7 @@ def weave(size: Size, rng: np.random.Generator, screen: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    u, v = _turned(size, rng, screen)
+    u, v = _turn(size, rng, screen)
     over = (np.floor(u / np.pi) + np.floor(v / np.pi)) % 2 == 0
     return np.where(over, np.abs(np.sin(u)), 0.7 * np.abs(np.sin(v)))
 
@@ -313,7 +313,7 @@ def text(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
     (h, w) float64
         The pattern, in [0, 1].
     """
-    return _written(size, rng, lambda: "".join(rng.choice(list(LETTERS), rng.integers(2, 10))), 8)
+    return _write_text(size, rng, lambda: "".join(rng.choice(list(LETTERS), rng.integers(2, 10))), 8)
 
 
 def numbers(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
@@ -334,7 +334,7 @@ def numbers(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
         The pattern, in [0, 1].
     """
     digits = int(rng.integers(2, 7))
-    return _written(size, rng, lambda: "".join(rng.choice(list(DIGITS), digits)), 14)
+    return _write_text(size, rng, lambda: "".join(rng.choice(list(DIGITS), digits)), 14)
 
 
 def barcodes(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
@@ -365,7 +365,7 @@ def barcodes(size: Size, rng: np.random.Generator, _: Screen) -> Pattern:
     return page.astype(float)
 
 
-def _written(size: Size, rng: np.random.Generator, word: Callable[[], str], gap: int) -> Pattern:
+def _write_text(size: Size, rng: np.random.Generator, word: Callable[[], str], gap: int) -> Pattern:
     page, scale = np.ones(size, np.uint8), rng.uniform(0.35, 0.8)
     for y in range(round(30 * scale), size[0], round(34 * scale)):
         x = round(10 * scale)
@@ -381,7 +381,7 @@ def _write(page: Picture, words: str, x: int, y: int, scale: float) -> int:
     return x + cv2.getTextSize(words, font, scale, 1)[0][0]
 
 
-def _turned(size: Size, rng: np.random.Generator, screen: Screen) -> tuple[Floats, Floats]:
+def _turn(size: Size, rng: np.random.Generator, screen: Screen) -> tuple[Floats, Floats]:
     """Coordinates of the pixels on the screen's axes, from a random origin; 2 pi is a period."""
     phase, step = rng.uniform(0, 2 * np.pi, 2), 2 * np.pi / screen.period
     y, x = np.ogrid[: size[0], : size[1]]

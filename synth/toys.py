@@ -29,7 +29,7 @@ class PointSet:
         return len(self.points)
 
 
-def crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
+def make_crowded(seed: int = 0, gap: float = 0.21) -> PointSet:
     """Three clusters as in the paper's multiscale figure, without noise and close to each other.
 
     They are only `gap` apart: wider than the spacing of each, but narrower than the neighbourhood of a

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_photograph_options(parser: argparse.ArgumentParser) -> None:
-    """--models and --tiles, which `chosen_photographs` reads."""
+    """--models and --tiles, which `choose_photographs` reads."""
     parser.add_argument(
         "--models",
         type=Path,
@@ -26,13 +26,13 @@ def add_photograph_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tiles", type=Path, metavar="DIR", help="other photographs")
 
 
-def chosen_photographs(args: argparse.Namespace) -> Photographs:
+def choose_photographs(args: argparse.Namespace) -> Photographs:
     """The photographs of the two folders, or the shipped ones. Raises ValueError for one folder alone."""
-    from synth.photographs import from_folders, shipped  # loads much, which not every script needs
+    from synth.photographs import read_folders, read_shipped  # loads much, which not every script needs
 
     if bool(args.models) != bool(args.tiles):
         raise ValueError("--models and --tiles go together, got one of them")
-    return from_folders(args.models, args.tiles) if args.models else shipped()
+    return read_folders(args.models, args.tiles) if args.models else read_shipped()
 
 
 def check_least(args: argparse.Namespace, **least: float) -> None:

@@ -29,7 +29,7 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[dict]) -> None:
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({k: _field(v) for k, v in row.items()} for row in rows)
+    writer.writerows({k: _format_field(v) for k, v in row.items()} for row in rows)
     write_text(path, buffer.getvalue())
 
 
@@ -56,7 +56,7 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> list[dict]:
     for number, row in enumerate(raw, start=1):
         if None in row or None in row.values():
             raise ValueError(f"{path}: row {number} must have as many fields as the head")
-    rows = [{k: _value(v) for k, v in row.items()} for row in raw]
+    rows = [{k: _parse_value(v) for k, v in row.items()} for row in raw]
     if not rows:
         raise ValueError(f"{path} must hold at least one row, found none")
     return rows
@@ -72,9 +72,9 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[NDArray]:
         raise ValueError(f"{path} must be an .npz file with arrays {wanted}: {error}") from None
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """
-    >>> print(markdown_table(["a", "b"], [["1", "2"]]))
+    >>> print(format_markdown(["a", "b"], [["1", "2"]]))
     | a | b |
     |---|---|
     | 1 | 2 |
@@ -83,11 +83,11 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("|".join(["", *(c if c == "---" else f" {c} " for c in line), ""]) for line in lines)
 
 
-def _field(value):
+def _format_field(value):
     return "" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _value(text: str):
+def _parse_value(text: str):
     if text == "":
         return math.nan
     try:

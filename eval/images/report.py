@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.images.baselines import METHODS, OURS, PAPER
 from eval.images.datasets import NOT_TO_BE_HAD
 from eval.images.workers import OK, OVER
@@ -43,17 +43,17 @@ _SECONDS = """
 """
 
 
-def _published(text: str, methods: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _read_published(text: str, methods: tuple[str, ...]) -> dict[str, dict[str, float]]:
     lines = [[float(cell) for cell in line.split()] for line in text.split("\n") if line]
     return {name: dict(zip(methods, line, strict=True)) for name, line in zip(_SETS, lines, strict=True)}
 
 
-PAPER_NMI = _published(_NMI, PAPER)  # the paper's Table 1
-PAPER_CE = _published(_CE, PAPER)  # its supplement's table
-PAPER_SECONDS = _published(_SECONDS, (*TIMED, "gdl-u", "agdl"))  # its Table 2
+PAPER_NMI = _read_published(_NMI, PAPER)  # the paper's Table 1
+PAPER_CE = _read_published(_CE, PAPER)  # its supplement's table
+PAPER_SECONDS = _read_published(_SECONDS, (*TIMED, "gdl-u", "agdl"))  # its Table 2
 
 
-def best_rows(runs: Iterable[dict], planned: dict[str, int]) -> list[dict]:
+def choose_best_rows(runs: Iterable[dict], planned: dict[str, int]) -> list[dict]:
     """For each set without added noise and each method the run with the largest NMI, in the order of the
     runs.
 
@@ -63,10 +63,10 @@ def best_rows(runs: Iterable[dict], planned: dict[str, int]) -> list[dict]:
     for run in runs:
         if run["sigma"] == 0:
             groups.setdefault((run["dataset"], run["method"]), []).append(run)
-    return [_best(*key, group, planned[key[1]]) for key, group in groups.items()]
+    return [_choose_best(*key, group, planned[key[1]]) for key, group in groups.items()]
 
 
-def _best(dataset: str, name: str, runs: list[dict], planned: int) -> dict:
+def _choose_best(dataset: str, name: str, runs: list[dict], planned: int) -> dict:
     whole = [run for run in runs if run["status"] == OK]
     best = max(whole, key=lambda run: run["nmi"], default={})
     over = [run["seconds"] for run in runs if run["status"] == OVER]
@@ -94,7 +94,7 @@ def _best(dataset: str, name: str, runs: list[dict], planned: int) -> dict:
 
 
 def report(rows: list[dict]) -> str:
-    """All tables of `best_rows`."""
+    """All tables of `choose_best_rows`."""
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
     table = {(row["dataset"], row["method"]): row for row in rows}
     parts = [
@@ -122,7 +122,7 @@ def _quality_table(title: str, key: str, paper: dict, table: dict, sets: list[st
         return text + (f" ({published:.3f})" if published is not None else "")
 
     lines = [[METHODS[name].label, *(cell(d, name) for d in sets)] for name in _methods(table)]
-    text = f"## {title}\n\n" + markdown_table(["method", *sets], lines)
+    text = f"## {title}\n\n" + format_markdown(["method", *sets], lines)
     if paper:
         text += "\n\nIn brackets the paper's figure. "
         text += " ".join(f"{name}: {reason}." for name, reason in NOT_TO_BE_HAD.items())
@@ -148,7 +148,7 @@ def _seconds_table(table: dict, sets: list[str]) -> str:
     head = (
         "## CPU seconds of the best run\n\nOne thread. With the search for neighbours or distances / without."
     )
-    return head + "\n\n" + markdown_table(["method", *sets], lines)
+    return head + "\n\n" + format_markdown(["method", *sets], lines)
 
 
 def _margins(table: dict, sets: list[str]) -> str:
@@ -166,7 +166,7 @@ def _margins(table: dict, sets: list[str]) -> str:
         lines.append([dataset, *cells, METHODS[best["method"]].label + tuned, f"{best['nmi']:.3f}"])
     head = "## One fixed setting (a=1, min_cluster_size=5) against the best rival, tuned on the labels\n\n"
     head += "In brackets how far ahead.\n\n"
-    return head + markdown_table(["set", *fixed.values(), "best rival", "its NMI"], lines) if lines else ""
+    return head + format_markdown(["set", *fixed.values(), "best rival", "its NMI"], lines) if lines else ""
 
 
 def _ratios(table: dict, sets: list[str]) -> str:
@@ -180,7 +180,7 @@ def _ratios(table: dict, sets: list[str]) -> str:
     head = "## Times as long as GDL\n\nCPU seconds after the search for neighbours, best run of each; "
     head += "in brackets the paper's ratio of seconds.\n\n"
     names = [METHODS[name].label for name in TIMED]
-    return head + markdown_table(["set", "compared with", *names], lines) if lines else ""
+    return head + format_markdown(["set", "compared with", *names], lines) if lines else ""
 
 
 def _ratio(table, dataset, rival, ours):
@@ -201,14 +201,14 @@ def _order(table: dict, sets: list[str]) -> str:
             ours = {
                 m: table[dataset, m]["nmi"] for m in PAPER if table.get((dataset, m), {}).get("nmi", -1) >= 0
             }
-            agree, against = _compared(published, ours.__getitem__, [m for m in PAPER if m in ours])
+            agree, against = _compare(published, ours.__getitem__, [m for m in PAPER if m in ours])
             lines.append([dataset, f"{agree} of {agree + len(against)}", "; ".join(against)])
     head = "## The paper's order of methods\n\n"
     head += "Pairs of methods that the paper's NMI puts more than 0.005 apart.\n\n"
-    return head + markdown_table(["set", "same order", "turned round"], lines) if lines else ""
+    return head + format_markdown(["set", "same order", "turned round"], lines) if lines else ""
 
 
-def _compared(published: dict, ours: Callable[[str], float], names: list[str]) -> tuple[int, list[str]]:
+def _compare(published: dict, ours: Callable[[str], float], names: list[str]) -> tuple[int, list[str]]:
     agree, against = 0, []
     for i, a in enumerate(names):
         for b in names[i + 1 :]:

@@ -82,14 +82,14 @@ def run(plan: Plan, folder: Path | None, path: Path, n_jobs: int, *, quiet: bool
             images = datasets.load(subject.dataset, folder).with_noise(*noise)
             _check_neighbors(images, plan)
             mark = fingerprint(images, plan)
-            done = finished(journal.read_entries(path, mark))
+            done = read_finished(journal.read_entries(path, mark))
             todo = {name: left for name in plan.methods if (left := _left(plan, name, done))}
             bar.update(total // len(plan.subjects) - sum(map(len, todo.values())))
             bar.set_postfix_str(subject.dataset)
-            for name, row in _measured(images, plan, todo, n_jobs, bar):
+            for name, row in _measure_runs(images, plan, todo, n_jobs, bar):
                 journal.append_entry(path, mark, method=name, row=row)
                 done.setdefault(name, {})[row["value"]] = row
-            rows += _ordered(subject, plan, done)
+            rows += _order_runs(subject, plan, done)
     return rows
 
 
@@ -106,7 +106,7 @@ def fingerprint(images: ImageSet, plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def finished(entries: Iterable[dict]) -> dict[str, dict]:
+def read_finished(entries: Iterable[dict]) -> dict[str, dict]:
     """{method: {value: row}}; a finished run stands before one that was over the budget."""
     done: dict[str, dict] = {}
     for entry in entries:
@@ -125,7 +125,7 @@ def _left(plan, name, done):
     return tuple(v for v in plan.values(name) if v not in rows or rows[v]["status"] == OVER)
 
 
-def _ordered(subject, plan, done):
+def _order_runs(subject, plan, done):
     for name in plan.methods:
         for value in sorted(plan.values(name), key=lambda v: (v is None, v)):
             if row := done.get(name, {}).get(value):
@@ -133,7 +133,7 @@ def _ordered(subject, plan, done):
                 yield {**asdict(subject), "method": name, **row, "n_neighbors": k}
 
 
-def _measured(images: ImageSet, plan: Plan, todo: dict, n_jobs: int, bar: tqdm):
+def _measure_runs(images: ImageSet, plan: Plan, todo: dict, n_jobs: int, bar: tqdm):
     """(method, row) of every run, as they finish."""
     if not todo:
         return

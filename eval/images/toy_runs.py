@@ -16,7 +16,7 @@ from eval.images.baselines.problem import Problem, Stages
 from eval.images.baselines.spectral import NoConvergence
 from eval.images.partitions import clustering_error
 from gdl_core import affinity_graph, knn_graph
-from synth.toys import PointSet, crowded
+from synth.toys import PointSet, make_crowded
 
 EIGHT = ("link", "single", "complete", "g-link", "affinity-propagation", "njw", "dgsc", "gdl-u")
 ALSO = ("stsc", "zell", "hdbscan", "gdl-mcs")
@@ -25,7 +25,7 @@ DEGREE_GAP = 0.15
 DEGREE_COLUMNS = ("case", "quantity", "samples", "mean", "share_nonzero", "correlation")
 
 
-def toy_rows(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) -> list[dict]:
+def measure_toys(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) -> list[dict]:
     """Clustering error of each method, value of its parameter, gap and seed on the crowded set.
 
     "perfect" is an error of 0.
@@ -33,11 +33,11 @@ def toy_rows(names: tuple[str, ...], seeds: range, gaps: tuple[float, ...]) -> l
     rows = []
     for gap in gaps:
         for seed in seeds:
-            points = crowded(seed, gap)
+            points = make_crowded(seed, gap)
             for name in names:
                 for value in toy_values(name):
-                    labels = toy_labels(points, name, value)
-                    rows.append(_toy_row(points, labels, name, value, gap, seed))
+                    labels = label_toy(points, name, value)
+                    rows.append(_measure_toy(points, labels, name, value, gap, seed))
     return rows
 
 
@@ -47,7 +47,7 @@ def toy_values(name: str) -> tuple[float | None, ...]:
     return tuple(v for v in values if 0.09 < v < 11) if METHODS[name].parameter == "a" else values
 
 
-def _toy_row(points, labels, name, value, gap, seed):
+def _measure_toy(points, labels, name, value, gap, seed):
     error = 1.0 if labels is None else clustering_error(points.labels, labels)
     return {
         "method": name,
@@ -60,7 +60,7 @@ def _toy_row(points, labels, name, value, gap, seed):
     }
 
 
-def toy_labels(points: PointSet, name: str, value: float | None) -> NDArray[np.int64] | None:
+def label_toy(points: PointSet, name: str, value: float | None) -> NDArray[np.int64] | None:
     """(n,) labels of one method on a point set asked for its clusters; None where it does not converge."""
     scratch = Path(mkdtemp(prefix="toy-"))
     try:
@@ -104,7 +104,7 @@ def degrees(points: PointSet, i: int, c: int, n_neighbors: int = 20, bandwidth: 
 
 def pooled_degrees(seeds: range, i: int, c: int) -> Degrees:
     """`degrees` of the crowded set over all seeds."""
-    found = [degrees(crowded(seed, DEGREE_GAP), i, c) for seed in seeds]
+    found = [degrees(make_crowded(seed, DEGREE_GAP), i, c) for seed in seeds]
     return Degrees(np.concatenate([d.indegree for d in found]), np.concatenate([d.outdegree for d in found]))
 
 

@@ -44,11 +44,11 @@ FEATURE_COLUMNS = (
 )
 
 
-def misclassified(truth: Labels, found: Labels) -> float:
+def misclassified_share(truth: Labels, found: Labels) -> float:
     """Share of matches whose group is not that of their object, objects and groups paired so that it is
     least: the misclassification error of the literature on multiple models.
 
-    >>> misclassified(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
+    >>> misclassified_share(np.array([0, 0, 1, 1, -1]), np.array([1, 1, 0, -1, -1]))
     0.2
     """
     table = np.zeros((truth.max(initial=-1) + 1, found.max(initial=-1) + 1), np.int64)
@@ -78,20 +78,20 @@ def sequential_homographies(params: RansacParams) -> Callable[[NDArray, NDArray]
     return lambda xy0, xy1: sequential_ransac(xy0, xy1, np.arange(len(xy0)), params)
 
 
-def by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
+def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
     """`matching.group_matches` as it is."""
     return group_matches(xy0, xy1).cluster
 
 
-def with_stages(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
+def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
     """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
     return lambda xy0, xy1: label_matches(xy0, xy1, cluster=cluster)[0]
 
 
 METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
-    "group_matches": by_groups,
-    "components+stages": with_stages(components),
-    "hdbscan+stages": with_stages(hdbscan),
+    "group_matches": label_by_groups,
+    "components+stages": make_labelling(components),
+    "hdbscan+stages": make_labelling(hdbscan),
     "sequential-fundamental": sequential_fundamental,
     "sequential-homographies": sequential_homographies(ORDINARY),
     "sequential-homographies-wide": sequential_homographies(WIDE),
@@ -114,12 +114,12 @@ def measure_scene(pair: LabelledPair) -> Iterator[dict]:
                 "matches": len(truth),
                 "objects": int(truth.max()) + 1,
                 "groups": int(found.max(initial=-1)) + 1,
-                "error": 100 * misclassified(truth[order], found),
+                "error": 100 * misclassified_share(truth[order], found),
                 "seconds": time.perf_counter() - start,
             }
 
 
-def scene_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+def format_scenes(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
     """Head and lines: the mean error of a scene, over its orders, by each method; then mean and median."""
     names = list(dict.fromkeys(row["method"] for row in rows))
     scenes = list(dict.fromkeys(row["scene"] for row in rows))
@@ -188,10 +188,10 @@ def measure_features(photographs: Photographs, number: int, copies: int, side: i
                     "seed": seed,
                     "matches": len(xy0),
                 }
-                yield about | _judged(pair, xy0, xy1, found) | {"seconds": seconds}
+                yield about | _judge(pair, xy0, xy1, found) | {"seconds": seconds}
 
 
-def _judged(pair: CompositePair, xy0: NDArray, xy1: NDArray, found: Labels) -> dict:
+def _judge(pair: CompositePair, xy0: NDArray, xy1: NDArray, found: Labels) -> dict:
     instance = true_instance(pair, xy0, xy1)
     count = count_objects(found, instance, pair.n_instances)
     return {
@@ -204,7 +204,7 @@ def _judged(pair: CompositePair, xy0: NDArray, xy1: NDArray, found: Labels) -> d
     }
 
 
-def feature_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+def format_features(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
     """Head and lines: sums over the pairs for each kind of features, with and without ratio test."""
     keys = list(dict.fromkeys((r["copies"], r["features"], r["ratio_test"], r["method"]) for r in rows))
     lines = []
@@ -244,13 +244,13 @@ def measure_growth(n: int) -> dict:
         "matches": len(found),
         "objects": int(truth.max()) + 1,
         "groups": int(found.max(initial=-1)) + 1,
-        "error": 100 * misclassified(truth, found),
+        "error": 100 * misclassified_share(truth, found),
         "cpu_seconds": time.process_time() - start,
         "megabytes": peak_megabytes(resource.getrusage(resource.RUSAGE_SELF)),
     }
 
 
-def growth_table(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+def format_growth(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
     """Head and lines: a line a number of matches."""
     head = ["matches", "objects", "groups", "error, %", "CPU seconds", "peak memory, MB"]
     return head, [

@@ -97,7 +97,7 @@ def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
     add("--crops", action="store_true", help="cut each object out of both pictures")
     add(
         "--export",
-        type=_exports,
+        type=_parse_exports,
         action="extend",
         default=[],
         metavar="FORMATS",
@@ -112,7 +112,7 @@ def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
 
 
 def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -> None:
-    """Add the options that `config_of` reads.
+    """Add the options that `make_config` reads.
 
     Parameters
     ----------
@@ -122,13 +122,13 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         Names of further methods.
     """
     text = "candidate correspondences, best first (default: 3000)"
-    group.add_argument("--max-matches", type=whole_number, metavar="N", default=3000, help=text)
+    group.add_argument("--max-matches", type=parse_whole_number, metavar="N", default=3000, help=text)
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
     text = "a of Eq. 1, of use only with --paper (default: 10)"
-    group.add_argument("--bandwidth", type=_positive, metavar="a", default=10.0, help=text)
+    group.add_argument("--bandwidth", type=_parse_positive, metavar="a", default=10.0, help=text)
     group.add_argument(
         "--regions",
-        type=_regions,
+        type=_parse_regions,
         metavar="KINDS",
         help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
     )
@@ -151,7 +151,7 @@ def add_clustering(
     rivals: Collection[str] = (),
     n_clusters: str = "merging stops by affinity",
 ) -> None:
-    """Add the options that `clustering_of` reads.
+    """Add the options that `make_clustering` reads.
 
     Parameters
     ----------
@@ -168,10 +168,10 @@ def add_clustering(
         ("--n-neighbor-clusters", "Kc", 10, "neighbour clusters, Kc"),
     ):
         text = f"{text} (default: {default})"
-        group.add_argument(option, type=whole_number, metavar=symbol, default=default, help=text)
+        group.add_argument(option, type=parse_whole_number, metavar=symbol, default=default, help=text)
     group.add_argument(
         "--n-clusters",
-        type=whole_number,
+        type=parse_whole_number,
         metavar="N",
         help=f"clusters at which merging stops, n_T (default: {n_clusters})",
     )
@@ -185,7 +185,7 @@ def add_clustering(
     )
 
 
-def config_of(arguments: argparse.Namespace) -> MatchConfig:
+def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """The settings that parsed arguments stand for.
 
     Parameters
@@ -207,11 +207,11 @@ def config_of(arguments: argparse.Namespace) -> MatchConfig:
         view_synthesis=arguments.view_synthesis,
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
-        clustering=replace(clustering_of(arguments, config.clustering), bandwidth=arguments.bandwidth),
+        clustering=replace(make_clustering(arguments, config.clustering), bandwidth=arguments.bandwidth),
     )
 
 
-def clustering_of(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
+def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
     """The settings of the clustering that parsed arguments stand for.
 
     Parameters
@@ -236,7 +236,7 @@ def clustering_of(arguments: argparse.Namespace, clustering: ClusteringConfig) -
     )
 
 
-def whole_number(text: str) -> int:
+def parse_whole_number(text: str) -> int:
     """The value of an option that counts something, 1 or more.
 
     Parameters
@@ -258,7 +258,7 @@ def whole_number(text: str) -> int:
     return number
 
 
-def _positive(text: str) -> float:
+def _parse_positive(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -268,15 +268,15 @@ def _positive(text: str) -> float:
     return number
 
 
-def _regions(text: str) -> tuple[str, ...]:
-    return _some_of(("mser", "sift"), text, "mser, sift or mser,sift")
+def _parse_regions(text: str) -> tuple[str, ...]:
+    return _parse_names(("mser", "sift"), text, "mser, sift or mser,sift")
 
 
-def _exports(text: str) -> tuple[str, ...]:
-    return _some_of(EXPORTS, text, f"some of {','.join(EXPORTS)}")
+def _parse_exports(text: str) -> tuple[str, ...]:
+    return _parse_names(EXPORTS, text, f"some of {','.join(EXPORTS)}")
 
 
-def _some_of(names: Collection[str], text: str, rule: str) -> tuple[str, ...]:
+def _parse_names(names: Collection[str], text: str, rule: str) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(text.split(",")))
     if not set(chosen) <= set(names):
         raise argparse.ArgumentTypeError(f"must be {rule}, got {text!r}")

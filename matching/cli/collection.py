@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._version import __version__
-from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
@@ -80,7 +80,7 @@ def make_parser() -> LineParser:
     what.add_argument("--recursive", action="store_true", help="folders with their subfolders")
     what.add_argument(
         "--shortlist",
-        type=whole_number,
+        type=parse_whole_number,
         metavar="N",
         help="match each picture only with the N others that share most descriptors with it",
     )
@@ -104,28 +104,13 @@ def make_parser() -> LineParser:
     )
     where.add_argument(
         "--html-pairs",
-        type=whole_number,
+        type=parse_whole_number,
         metavar="N",
         default=100,
         help="the best pairs that the report shows (default: 100)",
     )
     how = parser.add_argument_group("how it runs")
-    how.add_argument(
-        "--jobs", type=whole_number, metavar="N", help="processes at a time (default: one a processor)"
-    )
-    how.add_argument(
-        "--scheduler", type=address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
-    )
-    how.add_argument(
-        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
-    )
-    how.add_argument(
-        "--cache-size",
-        type=whole_number,
-        metavar="MB",
-        default=4000,
-        help="room for features (default: 4000)",
-    )
+    add_run_options(how, "one a processor")
     how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
     how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -134,7 +119,38 @@ def make_parser() -> LineParser:
     return parser
 
 
-def address(text: str) -> str:
+def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
+    """Add the options that say where and with which cache work is done.
+
+    Parameters
+    ----------
+    group : argument group
+        To which they are added.
+    jobs : str
+        How many processes there are by default, in words.
+    """
+    group.add_argument(
+        "--jobs", type=parse_whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
+    )
+    group.add_argument(
+        "--scheduler",
+        type=parse_address,
+        metavar="ADDRESS",
+        help="a Dask cluster instead, as tcp://host:port",
+    )
+    group.add_argument(
+        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
+    )
+    group.add_argument(
+        "--cache-size",
+        type=parse_whole_number,
+        metavar="MB",
+        default=4000,
+        help="room for features (default: 4000)",
+    )
+
+
+def parse_address(text: str) -> str:
     """The value of an option that is the address of a Dask scheduler.
 
     Parameters
@@ -216,10 +232,10 @@ def _match(arguments: argparse.Namespace) -> Summary:
         # a picture's oddities: what matters is recorded
         warnings.simplefilter("ignore")
         summary = match_collection(
-            _plan(arguments),
+            _make_plan(arguments),
             arguments.db,
-            config_of(arguments),
-            cache=cache_of(arguments),
+            make_config(arguments),
+            cache=open_cache(arguments),
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
             shortlist=arguments.shortlist,
@@ -228,7 +244,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
             progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
         )
     if not arguments.quiet:
-        print(*_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
+        print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if len(summary.machines) > 1:
         print(
             f"{COMMAND}: the results come from {len(summary.machines)} kinds of processors or"
@@ -244,17 +260,17 @@ def _match(arguments: argparse.Namespace) -> Summary:
     return summary
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
-    from matching.collection.plan import plan_of_folder, plan_of_gallery, plan_of_list
+def _make_plan(arguments: argparse.Namespace) -> Plan:
+    from matching.collection.plan import plan_folder, plan_gallery, plan_list
 
     if arguments.pairs is not None:
-        return plan_of_list(arguments.pairs)
+        return plan_list(arguments.pairs)
     if arguments.all is not None:
-        return plan_of_folder(arguments.all, arguments.recursive)
-    return plan_of_gallery(arguments.query, arguments.gallery, arguments.recursive)
+        return plan_folder(arguments.all, arguments.recursive)
+    return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
 
-def cache_of(arguments: argparse.Namespace) -> FeatureCache:
+def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     """Open the cache of the options ``--cache`` and ``--cache-size``.
 
     Parameters
@@ -288,10 +304,10 @@ def _write(arguments: argparse.Namespace) -> None:
 
             export_for_sfm(arguments.db, folder, kind, arguments.static)
     if arguments.groups and arguments.csv is not None:
-        from matching.collection.groups import groups_csv, groups_in
+        from matching.collection.groups import format_groups_csv, read_groups
         from matching.output.files import write_whole
 
-        write_whole(arguments.csv / "groups.csv", groups_csv(groups_in(arguments.db)))
+        write_whole(arguments.csv / "groups.csv", format_groups_csv(read_groups(arguments.db)))
     if arguments.groups and arguments.html is not None:
         from matching.collection.html_groups import write_groups_report
         from matching.output.files import make_folder
@@ -303,10 +319,10 @@ def _write(arguments: argparse.Namespace) -> None:
         from matching.output.files import make_folder
 
         make_folder(arguments.html.parent)
-        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, cache_of(arguments))
+        write_collection_report(arguments.db, arguments.html, arguments.html_pairs, open_cache(arguments))
 
 
-def _failures(db: Path) -> Iterator[str]:
+def _read_failures(db: Path) -> Iterator[str]:
     """A line for each picture that failed, and for each pair that failed though its pictures did not."""
     from matching.collection.store import open_store
 
@@ -319,10 +335,10 @@ def _failures(db: Path) -> Iterator[str]:
         )
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
-        yield f"failed: {printable(name)}: {printable(reason)}"
+        yield f"failed: {make_printable(name)}: {make_printable(reason)}"
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Replace letters that would change what a terminal shows.
 
     Parameters
@@ -359,11 +375,11 @@ def describe_summary(summary: Summary) -> str:
 
 
 def _show_groups(db: Path) -> int:
-    from matching.collection.groups import groups_in
-    from matching.collection.html_groups import table_of
+    from matching.collection.groups import read_groups
+    from matching.collection.html_groups import format_groups
 
-    groups = groups_in(db)
-    print("\n".join(printable(line) for line in table_of(groups).splitlines()))
+    groups = read_groups(db)
+    print("\n".join(make_printable(line) for line in format_groups(groups).splitlines()))
     return FOUND if groups else NONE_FOUND
 
 
@@ -382,7 +398,7 @@ def _show(db: Path) -> int:
         return NONE_FOUND
     print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
     for score, objects, matches, path0, path1 in rows:
-        names = (printable(Path(path).name) for path in (path0, path1))
+        names = (make_printable(Path(path).name) for path in (path0, path1))
         print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from matching._types import Bytes
 
 
-def demo_pair() -> tuple[Bytes, Bytes]:
+def make_demo_pair() -> tuple[Bytes, Bytes]:
     """Make two composite pictures from photographs that scikit-image ships.
 
     Four objects are in both pictures; those in the second one are bent.
@@ -16,7 +16,7 @@ def demo_pair() -> tuple[Bytes, Bytes]:
         The two pictures.
     """
     from synth.composite import composite_pair  # only the demo needs these
-    from synth.photographs import shipped
+    from synth.photographs import read_shipped
 
-    pair = composite_pair(shipped(), n_common=4, sigma=10.0, seed=5)
+    pair = composite_pair(read_shipped(), n_common=4, sigma=10.0, seed=5)
     return pair.image0, pair.image1

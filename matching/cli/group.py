@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
-from matching.cli.arguments import LineParser, add_clustering, clustering_of
+from matching.cli.arguments import LineParser, add_clustering, make_clustering
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
 from matching.errors import InputError
-from matching.pictures.names import absolute
+from matching.pictures.names import make_absolute
 
 if TYPE_CHECKING:
     from matching._types import Floats, Ints
@@ -119,7 +119,7 @@ class Job:
     def inputs(self) -> tuple[str, ...]:
         """Absolute paths of what is read."""
         given = (self.file.path, self.file.features, *_image_options(self.arguments))
-        return tuple(absolute(path) for path in given if path is not None)
+        return tuple(make_absolute(path) for path in given if path is not None)
 
     def tell(self, text: str) -> None:
         """Print progress.
@@ -146,19 +146,19 @@ def _run(argv: Sequence[str] | None) -> int:
 def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
-    from matching.output.folders import check_folder, check_replaceable, folder_for, own_files
+    from matching.output.folders import check_folder, check_replaceable, choose_folder, find_own_files
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
     config = MatchConfig()
-    config = replace(config, clustering=clustering_of(arguments, config.clustering))
+    config = replace(config, clustering=make_clustering(arguments, config.clustering))
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
-    folder = arguments.out if arguments.out is not None else folder_for(job.folder, job.inputs)
+    folder = arguments.out if arguments.out is not None else choose_folder(job.folder, job.inputs)
     check_folder(folder)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
-    replaced = names | (own_files(folder) if folder.exists() else set())
+    replaced = names | (find_own_files(folder) if folder.exists() else set())
     for path in map(Path, job.inputs):
         if path.name in replaced and folder.exists() and path.parent.samefile(folder):
             raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
@@ -190,9 +190,9 @@ def _group_one(job: Job) -> int:
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)})
     _write_pair(job, job.folder, shown, result, pictures, groups)
-    from matching.output.words import table
+    from matching.output.words import format_table
 
-    print(table(result))
+    print(format_table(result))
     job.tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
 
@@ -201,7 +201,7 @@ def _group_many(job: Job) -> int:
     """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
-    from matching.interchange.results import summary_of_pair, write_pairs
+    from matching.interchange.results import summarise_pair, write_pairs
 
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
     told: list[dict[str, Any]] = []
@@ -210,12 +210,12 @@ def _group_many(job: Job) -> int:
     for key, pair in tqdm(job.file.pairs(), disable=quiet, file=sys.stderr, unit=" pairs"):
         assert pair.names is not None  # files of many pairs have them
         with job.guard():
-            pictures = _pictures_in(job.arguments.images, pair.names)
+            pictures = _find_pictures(job.arguments.images, pair.names)
             shown, result = _group(job, pair, pictures)
-        name = _folder_name(pair.names, taken)
+        name = _choose_folder_name(pair.names, taken)
         _write_pair(job, job.folder / name, shown, result, pictures, {})
         labels[key] = pair, result.cluster
-        told.append(summary_of_pair(name, pair, result))
+        told.append(summarise_pair(name, pair, result))
     write_pairs(job.folder, job.file.groups(labels), told, job.config, job.inputs)
     _print_pairs(told)
     job.tell(f"written to {job.folder}")
@@ -225,9 +225,9 @@ def _group_many(job: Job) -> int:
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
     from matching.cli.match import print_short_warnings
-    from matching.interchange.orientation import displayed
+    from matching.interchange.orientation import turn_to_displayed
 
-    shown = pair if pictures is None else displayed(pair, pictures)
+    shown = pair if pictures is None else turn_to_displayed(pair, pictures)
     source = f"{job.file.path}: "
     if job.file.holds_many and pair.names is not None:
         source += f"{' and '.join(pair.names)}: "
@@ -259,7 +259,7 @@ def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
         return [read_picture(path) for path in paths]
 
 
-def _pictures_in(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
+def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
@@ -267,7 +267,7 @@ def _pictures_in(folder: Path | None, names: tuple[str, str]) -> list[Picture] |
     return _read_pictures([folder / name for name in names])
 
 
-def _folder_name(names: Sequence[str], taken: set[str]) -> str:
+def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:
     """Choose a name that is not taken, whatever the case of its letters, and add it to those taken."""
     base = "_".join(re.sub(r"[^\w.+-]", "-", name).lstrip(".") or "image" for name in names)[:LONGEST_NAME]
     name, number = base, 2

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matching.cli.arguments import LineParser, add_settings, config_of, whole_number
-from matching.cli.collection import address, cache_of, printable
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.collection import add_run_options, make_printable, open_cache
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
-from matching.pictures.names import absolute, exists, is_folder
+from matching.pictures.names import exists, is_folder, make_absolute
 
 COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
@@ -65,7 +65,7 @@ def make_parser() -> LineParser:
     query.add_argument("pictures", type=Path, nargs="+", metavar="IMAGE", help="pictures, or folders of them")
     query.add_argument(
         "--shortlist",
-        type=whole_number,
+        type=parse_whole_number,
         metavar="N",
         default=10,
         help="match a picture with the N that share most descriptors with it (default: 10)",
@@ -75,18 +75,7 @@ def make_parser() -> LineParser:
     for each, jobs in ((add, "one a processor"), (query, "1")):
         each.add_argument("--index", type=Path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
-        how.add_argument(
-            "--jobs", type=whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
-        )
-        how.add_argument(
-            "--scheduler", type=address, metavar="ADDRESS", help="a Dask cluster instead, as tcp://host:port"
-        )
-        how.add_argument(
-            "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
-        )
-        how.add_argument(
-            "--cache-size", type=whole_number, metavar="MB", default=4000, help="its room (default: 4000)"
-        )
+        add_run_options(how, jobs)
         how.add_argument("--quiet", action="store_true", help="no progress on standard error")
         add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
@@ -105,10 +94,10 @@ def _add(arguments: argparse.Namespace) -> int:
 
     # a folder that has become empty may still have pictures in the index to be dropped
     paths = _pictures(arguments, may_be_empty=True)
-    inside = [absolute(path) for path in arguments.pictures if is_folder(path)]
+    inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(arguments.index, paths, inside=inside, check=arguments.check, **_how(arguments))
     for error in added.errors:
-        print(f"failed: {printable(error.strip().splitlines()[-1])}", file=sys.stderr)
+        print(f"failed: {make_printable(error.strip().splitlines()[-1])}", file=sys.stderr)
     counts = added.counts
     size = counts.bytes / max(counts.indexed, 1) / 1000
     mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
@@ -121,13 +110,13 @@ def _add(arguments: argparse.Namespace) -> int:
 
 def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index import find_candidates, verify_candidates
-    from matching.collection.query_results import results_of
+    from matching.collection.query_results import collect_results
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
     with verify_candidates(candidates, db=arguments.db, **how) as db:
-        results = results_of(db, queries, candidates)
+        results = collect_results(db, queries, candidates)
     if arguments.json:
         print(json.dumps({"queries": results}, indent=1))
     else:
@@ -138,7 +127,7 @@ def _query(arguments: argparse.Namespace) -> int:
 def _show(results: Sequence[dict[str, Any]]) -> None:
     for result in results:
         if len(results) > 1:
-            print(printable(result["query"]))
+            print(make_printable(result["query"]))
         if not result["pictures"]:
             print("no picture of the index shows an object of this one")
             continue
@@ -146,18 +135,18 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         for picture in result["pictures"]:
             n = sum(o["n_matches"] for o in picture["objects"])
             numbers = f"{len(picture['objects']):>7}  {n:>7}  {picture['votes']:>5}"
-            print(f"{picture['score']:>5.2f}  {numbers}  {printable(picture['path'])}")
+            print(f"{picture['score']:>5.2f}  {numbers}  {make_printable(picture['path'])}")
 
 
 def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
-    from matching.collection.plan import pictures_in
+    from matching.collection.plan import list_pictures
 
     paths: list[str] = []
     for path in arguments.pictures:
         if not exists(path):
             raise InputError(f"{path}: no such file or folder")
         try:
-            paths += pictures_in(path, getattr(arguments, "recursive", False))
+            paths += list_pictures(path, getattr(arguments, "recursive", False))
         except InputError:
             if not (may_be_empty and is_folder(path)):
                 raise
@@ -169,8 +158,8 @@ def _how(arguments: argparse.Namespace) -> dict[str, Any]:
     from tqdm import tqdm
 
     return {
-        "config": config_of(arguments),
-        "cache": cache_of(arguments),
+        "config": make_config(arguments),
+        "cache": open_cache(arguments),
         "jobs": arguments.jobs,
         "scheduler": arguments.scheduler,
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),

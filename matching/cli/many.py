@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import config_of
+from matching.cli.arguments import make_config
 from matching.cli.compiling import report_compiling
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
 from matching.cli.match import (
     Guard,
     check_not_over,
     make_teller,
+    name_pair_folder,
     open_report,
     output_options,
-    pair_folder,
     print_short_warnings,
     silence_decoders,
 )
 from matching.errors import InputError
-from matching.output.folders import MANIFEST, check_folder, folder_for
+from matching.output.folders import MANIFEST, check_folder, choose_folder
 from matching.output.words import NOTHING, UNKNOWN, format_place
-from matching.pictures.names import absolute, is_file, is_folder
+from matching.pictures.names import is_file, is_folder, make_absolute
 
 if TYPE_CHECKING:
     from matching.cli.match import Rivals
@@ -84,22 +84,22 @@ def match_many(arguments: argparse.Namespace, rivals: Rivals, guard: Guard) -> i
         if arguments.mask1 is not None:
             raise InputError("--mask1 needs two pictures, not one and many")
         thing, *others = arguments.images
-        paths = _pictures_of(others, thing)
+        paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()
         check_folder(base)
         search = _Search(arguments, rivals, thing, base, guard)
-    outcomes, width = [], max(len("picture"), *(len(_shown(path)) for path in paths))
+    outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
     if not arguments.json:
-        print(_line("picture", HEADER, width), flush=True)
+        print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
         outcome = search.match(path)
         outcomes.append(outcome)
         if outcome.error is not None:
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
         if not arguments.json:
-            print(_told(outcome, width), flush=True)
+            print(_describe_outcome(outcome, width), flush=True)
     if arguments.json:
-        print(_json(outcomes))
+        print(_format_json(outcomes))
     else:
         make_teller(arguments)(
             f"written to {base}" if arguments.out else "written to a folder for each picture"
@@ -108,11 +108,11 @@ def match_many(arguments: argparse.Namespace, rivals: Rivals, guard: Guard) -> i
     if not having:
         return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
     if arguments.open:
-        open_report(max(having, key=lambda pair: _covered(pair[0]))[1])
+        open_report(max(having, key=lambda pair: _covered_share(pair[0]))[1])
     return FOUND
 
 
-def best_object(result: MatchResult) -> MatchedObject:
+def choose_best_object(result: MatchResult) -> MatchedObject:
     """The object that shows most of the first picture: a whole product, not its logo.
 
     Parameters
@@ -128,8 +128,8 @@ def best_object(result: MatchResult) -> MatchedObject:
     return max(result.objects, key=lambda found: (found.motion.share if found.motion else 0.0, found.score))
 
 
-def _covered(result: MatchResult) -> float:
-    found = best_object(result)
+def _covered_share(result: MatchResult) -> float:
+    found = choose_best_object(result)
     return found.motion.share if found.motion else 0.0
 
 
@@ -147,7 +147,7 @@ class _Search:
         from matching.pipeline import describe_picture
         from matching.threads import default_threads
 
-        self.config = config_of(arguments)
+        self.config = make_config(arguments)
         with report_compiling(self.tell):
             self.described = describe_picture(self.picture, self.config, default_threads())
 
@@ -166,15 +166,15 @@ class _Search:
                 from matching.output.exchange import check_formats
 
                 check_formats(options["exports"], (self.picture, picture))
-            inputs = absolute(self.thing), absolute(path)
+            inputs = make_absolute(self.thing), make_absolute(path)
             write_results(folder, (self.picture, picture), result, self.config, inputs=inputs, **options)
         except InputError as error:
             return Outcome(path, error=str(error))
         return Outcome(path, folder, result)
 
     def _folder(self, path: Path) -> Path:
-        inputs = absolute(self.thing), absolute(path)
-        return folder_for(self.base / pair_folder(self.thing, path), inputs)
+        inputs = make_absolute(self.thing), make_absolute(path)
+        return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
 
     def _result(self, picture: Picture) -> MatchResult:
         from matching.pipeline import describe_picture, match_described
@@ -186,26 +186,26 @@ class _Search:
 
 
 def _read(path: Path, mask: Path | None = None) -> Picture:
-    from matching.pictures.images import read_picture, with_mask
+    from matching.pictures.images import add_mask, read_picture
 
     with silence_decoders():
-        return with_mask(read_picture(path), mask)
+        return add_mask(read_picture(path), mask)
 
 
-def _pictures_of(given: list[Path], thing: Path) -> list[Path]:
+def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     """The pictures that are named or in folders that are named, each once, without the thing itself.
 
     Raises InputError where a name is that of no file, or no picture is left.
     """
-    from matching.collection.plan import pictures_in
+    from matching.collection.plan import list_pictures
 
     paths: dict[str, Path] = {}
     for path in given:
         if is_folder(path):
-            inside = [path / Path(name).name for name in pictures_in(path)]
-            paths |= {absolute(p): p for p in inside if absolute(p) != absolute(thing)}
+            inside = [path / Path(name).name for name in list_pictures(path)]
+            paths |= {make_absolute(p): p for p in inside if make_absolute(p) != make_absolute(thing)}
         elif is_file(path):
-            paths[absolute(path)] = path
+            paths[make_absolute(path)] = path
         else:
             raise InputError(f"{path}: no such file")
     if not paths:
@@ -213,14 +213,14 @@ def _pictures_of(given: list[Path], thing: Path) -> list[Path]:
     return list(paths.values())
 
 
-def _told(outcome: Outcome, width: int) -> str:
+def _describe_outcome(outcome: Outcome, width: int) -> str:
     """The line of one picture."""
-    name = _shown(outcome.path)
+    name = _format_name(outcome.path)
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
         return f"{name:<{width}}  {NOTHING}"
-    found = best_object(outcome.result)
+    found = choose_best_object(outcome.result)
     copies = [o for o in outcome.result.objects if o.thing == found.thing]
     _, _, turn, scale, seen = format_place(found)
     cells = (
@@ -232,10 +232,10 @@ def _told(outcome: Outcome, width: int) -> str:
         scale,
         seen,
     )
-    return _line(name, cells, width)
+    return _format_line(name, cells, width)
 
 
-def _line(name: str, cells: Sequence[str], width: int) -> str:
+def _format_line(name: str, cells: Sequence[str], width: int) -> str:
     aligned = (
         f"{cell:<{w}}" if k == HOW_SURE else f"{cell:>{w}}"
         for k, (cell, w) in enumerate(zip(cells, WIDTHS, strict=True))
@@ -243,12 +243,12 @@ def _line(name: str, cells: Sequence[str], width: int) -> str:
     return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
 
 
-def _shown(path: Path | str) -> str:
+def _format_name(path: Path | str) -> str:
     """A name on one line."""
     return "".join(c if c.isprintable() else "?" for c in str(path)) or UNKNOWN
 
 
-def _json(outcomes: list[Outcome]) -> str:
+def _format_json(outcomes: list[Outcome]) -> str:
     """All results as one document: matches.json of each picture, or why there is none."""
     import json
 

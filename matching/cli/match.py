@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import config_of, make_parser
+from matching.cli.arguments import make_config, make_parser
 from matching.cli.compiling import report_compiling
 from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import format_repeats, may_look_harder, table
-from matching.pictures.names import absolute, is_folder
+from matching.output.words import format_repeats, format_table, may_look_harder
+from matching.pictures.names import is_folder, make_absolute
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -112,16 +112,16 @@ def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, Match
         tell(f"{picture.path}: {picture.width} x {picture.height}")
     from matching.pipeline import match_pictures  # only now: unreadable pictures are reported without it
 
-    config = config_of(arguments)
+    config = make_config(arguments)
     if config.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
     if config.view_synthesis and _is_single(arguments):
         raise InputError("--view-synthesis needs two pictures, got one")
     with print_short_warnings(), report_compiling(tell):
         if _is_single(arguments):
-            from matching.repeats import repeats_in_picture
+            from matching.repeats import find_repeats_in_picture
 
-            result = repeats_in_picture(inputs.pictures[0], config)
+            result = find_repeats_in_picture(inputs.pictures[0], config)
         else:
             picture0, picture1 = inputs.pictures
             find_clusters = rivals.get(arguments.method)
@@ -148,7 +148,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     if arguments.json:
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
-        print(format_repeats(result) if _is_single(arguments) else table(result, _stem(arguments)))
+        print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
     tell = make_teller(arguments)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
@@ -234,19 +234,21 @@ def _is_single(arguments: argparse.Namespace) -> bool:
 
 def _inputs(arguments: argparse.Namespace) -> Inputs:
     if _is_single(arguments):
-        return Inputs(_pictures(arguments, arguments.images) * 2, (absolute(arguments.images[0]),))
+        return Inputs(_read_pictures(arguments, arguments.images) * 2, (make_absolute(arguments.images[0]),))
     if arguments.images:
         paths = arguments.images
-        return Inputs(_pictures(arguments, paths), tuple(map(absolute, paths)))
+        return Inputs(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
     from matching import _opencv
-    from matching.cli.demo import demo_pair
-    from matching.pictures.images import picture_of
+    from matching.cli.demo import make_demo_pair
+    from matching.pictures.images import make_picture
 
     names = [f"picture{k}.png" for k in range(2)]
-    arrays = demo_pair()
-    made = [replace(picture_of(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)]
+    arrays = make_demo_pair()
+    made = [
+        replace(make_picture(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)
+    ]
     others = {name: _opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
-    return Inputs(_pictures(arguments, made), None, others)
+    return Inputs(_read_pictures(arguments, made), None, others)
 
 
 def _base(arguments: argparse.Namespace) -> Path:
@@ -255,14 +257,14 @@ def _base(arguments: argparse.Namespace) -> Path:
         return Path(arguments.out)
     if _is_single(arguments):
         return Path(f"{arguments.images[0].stem}-repeats")
-    return Path(pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
+    return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
 
 
 def _stem(arguments: argparse.Namespace) -> str:
     return arguments.images[0].stem if arguments.images else "picture0"
 
 
-def pair_folder(image0: Path, image1: Path) -> str:
+def name_pair_folder(image0: Path, image1: Path) -> str:
     """Name the folder for the results of two pictures.
 
     Parameters
@@ -279,11 +281,11 @@ def pair_folder(image0: Path, image1: Path) -> str:
 
 
 def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
-    from matching.output.folders import folder_for
+    from matching.output.folders import choose_folder
 
     if arguments.out is not None or inputs.paths is None:
         return _base(arguments)
-    return folder_for(_base(arguments), inputs.paths)
+    return choose_folder(_base(arguments), inputs.paths)
 
 
 def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
@@ -311,15 +313,15 @@ def check_not_over(
     InputError
         They can't be written, or a file is in the way.
     """
-    from matching.output.files import file_names
-    from matching.output.folders import check_folder, check_replaceable, own_files
+    from matching.output.files import list_file_names
+    from matching.output.folders import check_folder, check_replaceable, find_own_files
     from matching.output.warping import FILES
 
     check_folder(folder)
     options = output_options(arguments)
     of_objects = options.pop("warp") | options.pop("crops")
-    names = file_names(**options) | set(others)
-    replaced = names | (own_files(folder) if folder.exists() else set())
+    names = list_file_names(**options) | set(others)
+    replaced = names | (find_own_files(folder) if folder.exists() else set())
     for path in (*images, arguments.mask0, arguments.mask1):
         is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
         if is_replaced and folder.exists() and path.parent.samefile(folder):
@@ -327,13 +329,13 @@ def check_not_over(
     check_replaceable(folder, names, FILES if of_objects else None)
 
 
-def _pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
+def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
     """The pictures with their masks. They are checked for the formats that they are to be exported in."""
-    from matching.pictures.images import picture_of, with_mask
+    from matching.pictures.images import add_mask, make_picture
 
     masks = arguments.mask0, arguments.mask1
     with silence_decoders():
-        pictures = [with_mask(picture_of(image), mask) for image, mask in zip(images, masks, strict=False)]
+        pictures = [add_mask(make_picture(image), mask) for image, mask in zip(images, masks, strict=False)]
     if arguments.export:
         from matching.output.exchange import check_formats
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, cast
 
-from matching.cli.arguments import LineParser, whole_number
+from matching.cli.arguments import LineParser, parse_whole_number
 from matching.cli.exits import exit_status
 from matching.errors import InputError
 from matching.serve.limits import Limits
@@ -56,7 +56,9 @@ def make_parser() -> LineParser:
     """
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=_port, default=8765, help="port, 0 for any free one (default: 8765)")
+    parser.add_argument(
+        "--port", type=_parse_port, default=8765, help="port, 0 for any free one (default: 8765)"
+    )
     for option, default, text in (
         ("--max-upload", 100, "megabytes of both pictures together"),
         ("--max-pixels", 60, "megapixels of a picture"),
@@ -65,12 +67,12 @@ def make_parser() -> LineParser:
         ("--max-seconds", 120, "seconds a match may take"),
     ):
         parser.add_argument(
-            option, type=whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
+            option, type=parse_whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
         )
     return parser
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text!r}")
     return int(text)

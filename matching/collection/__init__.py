@@ -6,7 +6,7 @@ from matching._lazy import lazy_names
 
 if TYPE_CHECKING:
     from matching.collection.cache import FeatureCache
-    from matching.collection.plan import Plan, plan_of_folder, plan_of_gallery, plan_of_list
+    from matching.collection.plan import Plan, plan_folder, plan_gallery, plan_list
     from matching.collection.run import Summary, match_collection
 
 __all__ = [
@@ -14,17 +14,17 @@ __all__ = [
     "Plan",
     "Summary",
     "match_collection",
-    "plan_of_folder",
-    "plan_of_gallery",
-    "plan_of_list",
+    "plan_folder",
+    "plan_gallery",
+    "plan_list",
 ]
 _MODULES = {
     "FeatureCache": "matching.collection.cache",
     "Plan": "matching.collection.plan",
     "Summary": "matching.collection.run",
     "match_collection": "matching.collection.run",
-    "plan_of_folder": "matching.collection.plan",
-    "plan_of_gallery": "matching.collection.plan",
-    "plan_of_list": "matching.collection.plan",
+    "plan_folder": "matching.collection.plan",
+    "plan_gallery": "matching.collection.plan",
+    "plan_list": "matching.collection.plan",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

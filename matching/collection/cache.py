@@ -55,7 +55,7 @@ class CachedPicture:
     height: int
 
 
-def content_digest(path: str | Path) -> str | None:
+def compute_digest(path: str | Path) -> str | None:
     """The SHA-256 of a file's bytes.
 
     Parameters
@@ -83,7 +83,7 @@ def entry_key(content: str, config: MatchConfig) -> str:
     Parameters
     ----------
     content : str
-        The `content_digest` of the file.
+        The `compute_digest` of the file.
     config : MatchConfig
         The settings.
 

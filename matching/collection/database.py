@@ -13,7 +13,7 @@ BUSY = 60  # seconds to wait for another writer
 
 
 @contextmanager
-def connected(path: Path, named: str, foreign: str) -> Iterator[sqlite3.Connection]:
+def connect(path: Path, named: str, foreign: str) -> Iterator[sqlite3.Connection]:
     """Connect to a database, without transactions of their own.
 
     Parameters

@@ -12,7 +12,7 @@ from typing import Any
 
 from matching.collection.store import open_store
 from matching.errors import InputError
-from matching.output.folders import part_of, uninterrupted
+from matching.output.folders import make_temporary_folder, uninterrupted
 
 TABLES = {  # and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
@@ -57,7 +57,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     """
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
-        if path.exists() and _columns_in(path, kind) != columns:
+        if path.exists() and _read_columns(path, kind) != columns:
             raise InputError(
                 f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
             )
@@ -94,7 +94,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
     with open_store(db) as store:
         check_tables_replaceable(folder, kind)
         try:
-            with part_of(folder) as part:
+            with make_temporary_folder(folder) as part:
                 for path, query in zip(paths, TABLES.values(), strict=True):
                     write(part / path.name, store.cursor(query))
                 with uninterrupted():
@@ -117,7 +117,7 @@ def _columns() -> dict[str, list[str]]:
         }
 
 
-def _columns_in(path: Path, kind: str) -> list[str] | None:
+def _read_columns(path: Path, kind: str) -> list[str] | None:
     try:
         if kind == "csv":
             with path.open(newline="", encoding="utf-8") as file:

@@ -22,9 +22,9 @@ from matching.collection.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
-from matching.output.folders import part_of, uninterrupted
-from matching.pictures.decoding import orientation_of, stored_from_displayed
-from matching.pictures.names import relative_names
+from matching.output.folders import make_temporary_folder, uninterrupted
+from matching.pictures.decoding import map_displayed_to_stored, read_orientation
+from matching.pictures.names import make_relative
 
 FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
@@ -90,7 +90,7 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
         try:
-            with part_of(folder) as part:
+            with make_temporary_folder(folder) as part:
                 write(part, collection)
                 with uninterrupted():
                     folder.mkdir(exist_ok=True)
@@ -144,7 +144,7 @@ class _Collection:
     def __init__(self, store: Store, kind: str, static: bool) -> None:
         self._store, self._only_static = store, static
         rows = store.rows("SELECT id, path, width, height FROM images WHERE status = 'described' ORDER BY id")
-        self.names = dict(zip((row[0] for row in rows), relative_names(row[1] for row in rows), strict=True))
+        self.names = dict(zip((row[0] for row in rows), make_relative(row[1] for row in rows), strict=True))
         for name in self.names.values():
             exchange.check_name(name, [kind])
         self._files = {number: (path, width, height) for number, path, width, height in rows}
@@ -162,7 +162,7 @@ class _Collection:
 
     def _image(self, number: int) -> tuple[exchange.StoredImage, Array]:
         path, width, height = self._files[number]
-        turn = stored_from_displayed(orientation_of(path), width, height)
+        turn = map_displayed_to_stored(read_orientation(path), width, height)
         if turn[0, 0] == 0:
             width, height = height, width
         places = self._places(number)

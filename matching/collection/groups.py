@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from matching.collection.relations import Relation, relation_of_matches
-from matching.collection.store import Store, open_store, transform_of_pair
+from matching.collection.relations import Relation, find_relation_of_matches
+from matching.collection.store import Store, open_store, read_transform
 from matching.errors import InputError
 
 COLUMNS = (
@@ -80,7 +80,7 @@ class Member:
     is_first: bool = False
 
 
-def groups_of(store: Store) -> list[tuple[Member, ...]]:
+def find_groups(store: Store) -> list[tuple[Member, ...]]:
     """Find the groups of a collection: the connected components of the pairs with objects in common.
 
     A group begins with its picture of most pixels; each of the others is compared with the picture before it
@@ -96,18 +96,18 @@ def groups_of(store: Store) -> list[tuple[Member, ...]]:
     list of tuple of Member
         The groups, the largest first.
     """
-    links = list(links_of(store))
+    links = list(find_links(store))
     images = {k: (p, w, h) for k, p, w, h in store.rows("SELECT id, path, width, height FROM images")}
     found = []
-    for numbers in _components(links):
+    for numbers in _find_components(links):
         inside = set(numbers)
         own = [link for link in links if link.image0 in inside]
-        found.append(tuple(_members(numbers, own, images)))
+        found.append(tuple(_find_members(numbers, own, images)))
     return sorted(found, key=lambda members: (-len(members), members[0].picture))
 
 
-def groups_in(db: Path) -> list[tuple[Member, ...]]:
-    """Find the groups of a database, see `groups_of`.
+def read_groups(db: Path) -> list[tuple[Member, ...]]:
+    """Find the groups of a database, see `find_groups`.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def groups_in(db: Path) -> list[tuple[Member, ...]]:
         The groups, the largest first.
     """
     with open_store(db) as store:
-        return groups_of(store)
+        return find_groups(store)
 
 
 def check_groups_replaceable(folder: Path) -> None:
@@ -150,7 +150,7 @@ def check_groups_replaceable(folder: Path) -> None:
         )
 
 
-def group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
+def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
     """Make the rows of the table of groups.
 
     Parameters
@@ -175,7 +175,7 @@ def group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]
             yield (number, m.picture, m.role, m.of, *numbers)
 
 
-def groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
+def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
     """Write the groups as a CSV file.
 
     Parameters
@@ -191,11 +191,11 @@ def groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    writer.writerows(group_rows(groups))
+    writer.writerows(make_group_rows(groups))
     return text.getvalue().encode("utf-8", "backslashreplace")
 
 
-def links_of(store: Store) -> Iterator[Link]:
+def find_links(store: Store) -> Iterator[Link]:
     """Find the pairs of pictures with objects in common.
 
     Parameters
@@ -215,13 +215,13 @@ def links_of(store: Store) -> Iterator[Link]:
     )
     for pair, image0, image1, score, n, *sizes in rows:
         xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
-        told = relation_of_matches(
-            xy[:, :2], xy[:, 2:], transform_of_pair(store, pair), tuple(sizes[:2]), tuple(sizes[2:])
+        told = find_relation_of_matches(
+            xy[:, :2], xy[:, 2:], read_transform(store, pair), tuple(sizes[:2]), tuple(sizes[2:])
         )
         yield Link(image0, image1, told, score, n)
 
 
-def _components(links: Sequence[Link]) -> list[list[int]]:
+def _find_components(links: Sequence[Link]) -> list[list[int]]:
     """The numbers of the pictures of each group."""
     numbers = np.unique([(link.image0, link.image1) for link in links])
     if not len(numbers):
@@ -232,7 +232,7 @@ def _components(links: Sequence[Link]) -> list[list[int]]:
     return [numbers[labels == k].tolist() for k in range(n)]
 
 
-def _members(
+def _find_members(
     numbers: Sequence[int], links: Sequence[Link], images: Mapping[int, tuple[str, int, int]]
 ) -> Iterator[Member]:
     """The pictures of a group, each reached from one before it by the best link (Prim's order)."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from matching.collection.groups import Member, groups_of
+from matching.collection.groups import Member, find_groups
 from matching.collection.store import open_store
 from matching.errors import InputError
 from matching.output.files import write_whole
 from matching.output.html.page import embed_picture, render
 from matching.pictures.images import read_picture
-from matching.pictures.names import relative_names
+from matching.pictures.names import make_relative
 
 LONGEST = 240  # pixels of an embedded picture
 MOST = 2000  # pictures on the page, about 20 MB
@@ -35,7 +35,7 @@ def write_groups_report(db: Path, path: Path) -> None:
         Where the database can't be read or the file can't be written.
     """
     with open_store(db) as store:
-        groups = groups_of(store)
+        groups = find_groups(store)
         n_images = store.value("SELECT count(*) FROM images")
     shown, room = [], MOST
     for members in groups:
@@ -43,7 +43,7 @@ def write_groups_report(db: Path, path: Path) -> None:
             shown.append(members)
             room -= len(members)
     paths = [m.picture for members in groups for m in members]
-    names = dict(zip(paths, relative_names(paths), strict=True)) if paths else {}
+    names = dict(zip(paths, make_relative(paths), strict=True)) if paths else {}
     page = render(
         "groups.html",
         {},
@@ -56,7 +56,7 @@ def write_groups_report(db: Path, path: Path) -> None:
     write_whole(Path(path), page.encode("utf-8", "backslashreplace"))
 
 
-def facts_of(member: Member) -> str:
+def describe_link(member: Member) -> str:
     """Write what a picture's link is, in words.
 
     Parameters
@@ -80,7 +80,7 @@ def facts_of(member: Member) -> str:
     return f"{share:.0%} of it, scale {scale:.2f}, turned {turn:.0f}°, {link.n_matches} matches"
 
 
-def table_of(groups: Sequence[Sequence[Member]]) -> str:
+def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     """Write the groups as text, a picture a line.
 
     Parameters
@@ -96,12 +96,12 @@ def table_of(groups: Sequence[Sequence[Member]]) -> str:
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"
-    names = dict(zip(paths, relative_names(paths), strict=True))
+    names = dict(zip(paths, make_relative(paths), strict=True))
     lines = []
     for number, members in enumerate(groups):
         lines.append(f"group {number}: {len(members)} pictures")
         for m in members:
-            told = f"  {m.role} {names[m.of]} ({facts_of(m)})" if m.of is not None else ""
+            told = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
             lines.append(f"  {names[m.picture]}{told}")
     return "\n".join(lines)
 
@@ -116,5 +116,5 @@ def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
         "name": names[member.picture],
         "role": member.role,
         "of": "" if member.of is None else names.get(member.of, ""),
-        "facts": facts_of(member),
+        "facts": describe_link(member),
     }

@@ -12,9 +12,9 @@ import numpy as np
 
 from matching._types import Floats
 from matching.collection.cache import FeatureCache
-from matching.collection.settings import config_of_store, has_same_programs
+from matching.collection.settings import has_same_programs, read_config
 from matching.collection.store import Store, open_store
-from matching.collection.work import Settings, Source, described
+from matching.collection.work import Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.errors import InputError
@@ -23,7 +23,7 @@ from matching.objects.description import MatchedObject
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.pictures.images import read_picture
-from matching.pictures.names import relative_names
+from matching.pictures.names import make_relative
 from matching.pipeline import match_described
 
 Row = tuple[Any, ...]  # of the database
@@ -56,7 +56,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
         The database can't be read or the file can't be written.
     """
     with open_store(db) as store:
-        settings = Settings(config_of_store(store), cache)
+        settings = Settings(read_config(store), cache)
         rows = store.rows(
             "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
@@ -67,7 +67,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
             number: store.rows("SELECT path, sha256, width, height FROM images WHERE id = ?", (number,))[0]
             for number in numbers
         }
-        names = dict(zip(images, relative_names(row[0] for row in images.values()), strict=True))
+        names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
         source = settings if has_same_programs(store) else None
         pairs = [_pair_data(store, row, images, source) for row in rows]
         page = render(
@@ -160,7 +160,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
     The kept ones are rows of the same kind; those among them that joined an object from beyond the best
     candidates have taken the places of the worst rejected ones.
     """
-    described0, described1 = (described(source, settings).described for source in sources)
+    described0, described1 = (get_described(source, settings).described for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
         return Groups(np.full(len(candidates), -1), np.empty(0))

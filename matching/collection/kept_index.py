@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
-from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.kept_store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
 from matching.collection.run import check_origin, match_collection
-from matching.collection.shards import batched, forget_segments, rank_pictures
-from matching.collection.work import INTERNAL, Settings, Source, described
+from matching.collection.shards import forget_segments, rank_pictures, split_in_batches
+from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import origin
-from matching.threads import default_threads, limited_threads
+from matching.threads import default_threads, limit_threads
 
 TOGETHER = 256  # pictures a segment: what a run that is killed may have to do again
 
@@ -125,7 +125,7 @@ def add_pictures(
         tasks = ((number, path, settings) for number, path in index.pending())
         n_indexed, errors = 0, []
         done = progress(run(index_file, tasks), total=n, desc="pictures")
-        for records in batched((_sound(record) for record in done), TOGETHER):
+        for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
             n_indexed += sum(record.error is None for record in records)
             errors += [record.error for record in records if record.error is not None]
@@ -153,9 +153,9 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
     try:
         status = Path(path).stat()
         size, modified = status.st_size, status.st_mtime_ns
-        content = content_digest(path)
-        with limited_threads(1):
-            entry = described(Source(path, content), settings)
+        content = compute_digest(path)
+        with limit_threads(1):
+            entry = get_described(Source(path, content), settings)
             codes = encode(entry.described.features)
     except (InputError, OSError) as error:
         reason = " ".join(str(error).split())
@@ -212,7 +212,7 @@ def find_candidates(
         forget_segments()
         known = [index.number_of(path) for path in queries]
         numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
-        sources = {k: Source(path, content_digest(path)) for k, path in zip(numbers, queries, strict=True)}
+        sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(f"{path}: can't be read")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching.collection.cache import content_digest
+from matching.collection.cache import compute_digest
 from matching.collection.retrieval.segments import merge_segments, open_segment
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _merge_these(index: KeptIndex, names: list[str]) -> bool:
     merged = index.new_file(
         lambda path: merge_segments(path, segments, [np.array(dead[n], np.int64) for n in names])
     )
-    digest = content_digest(index.folder / merged)
+    digest = compute_digest(index.folder / merged)
     with index.transaction() as db:
         there = index.rows(f"SELECT count(*) FROM segments WHERE name IN ({marks})", names)[0][0]
         if there < len(names):

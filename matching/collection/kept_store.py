@@ -21,11 +21,11 @@ from typing import Any
 from uuid import uuid4
 
 import matching
-from matching.collection.cache import content_digest
-from matching.collection.database import connected, transaction
+from matching.collection.cache import compute_digest
+from matching.collection.database import connect, transaction
 from matching.collection.kept_merging import merge_small_segments
-from matching.collection.retrieval.codes import Codes, codebook
-from matching.collection.retrieval.segments import open_segment, segment_of, write_segment
+from matching.collection.retrieval.codes import Codes, load_codebook
+from matching.collection.retrieval.segments import make_segment, open_segment, write_segment
 from matching.collection.shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -125,12 +125,12 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
     except OSError as error:
         raise InputError(f"{folder}: the index can't be opened ({error})") from None
     foreign = f"{path}: is not the database of an index, or damaged"
-    with connected(path, f"{folder}: the index", foreign) as connection:
+    with connect(path, f"{folder}: the index", foreign) as connection:
         _prepare(connection, folder, config, create)
         yield KeptIndex(folder, connection)
 
 
-def settings_of(config: MatchConfig) -> dict[str, str]:
+def make_settings(config: MatchConfig) -> dict[str, str]:
     """The settings and versions that an index depends on.
 
     Parameters
@@ -146,7 +146,7 @@ def settings_of(config: MatchConfig) -> dict[str, str]:
     return {
         "format": FORMAT,
         "version": matching.__version__,
-        "codebook": codebook().digest,
+        "codebook": load_codebook().digest,
         "features": json.dumps([config.max_pixels, asdict(config.features)], sort_keys=True),
     }
 
@@ -156,9 +156,9 @@ def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, 
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and create:
             for statement in files(__package__).joinpath("kept_store.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
-            connection.executemany("INSERT INTO settings VALUES (?, ?)", settings_of(config).items())
+            connection.executemany("INSERT INTO settings VALUES (?, ?)", make_settings(config).items())
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
-        for name, value in settings_of(config).items():
+        for name, value in make_settings(config).items():
             if made_with.get(name) != value:
                 what = {"features": "other settings of the features", "codebook": "another codebook"}
                 told = what.get(name, f"{name} {made_with.get(name)}, this is {value}")
@@ -295,8 +295,8 @@ class KeptIndex:
         """
         good = sorted((r.id, k) for k, r in enumerate(records) if r.error is None)
         coded = [(number, codes) for number, k in good if (codes := records[k].codes) is not None]
-        name = self.new_file(lambda path: write_segment(path, segment_of(coded)))
-        digest = content_digest(self.folder / name)
+        name = self.new_file(lambda path: write_segment(path, make_segment(coded)))
+        digest = compute_digest(self.folder / name)
         with self.transaction():
             row = name, digest, len(good)
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?)", row)
@@ -367,7 +367,7 @@ class KeptIndex:
         broken = [
             (name,)
             for name, digest in self.rows("SELECT name, sha256 FROM segments")
-            if content_digest(self.folder / name) != digest
+            if compute_digest(self.folder / name) != digest
         ]
         return self._drop(broken)
 
@@ -442,7 +442,7 @@ def _is_another(path: str, size: int | None, modified: int | None, content: str 
         return status == "indexed"
     if (now.st_size, now.st_mtime_ns) == (size, modified):
         return False
-    return status == "failed" or content_digest(path) != content
+    return status == "failed" or compute_digest(path) != content
 
 
 def _opens(path: Path) -> bool:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from matching.errors import InputError
 from matching.pictures.formats import readable_formats
-from matching.pictures.names import absolute, exists, is_file, is_folder
+from matching.pictures.names import exists, is_file, is_folder, make_absolute
 
 READ_OTHERWISE = frozenset({".hdr", ".heic", ".heif", ".hif"})  # pictures that Pillow itself does not read
 BLANKS = " \t\r"  # between the names of a list
@@ -61,7 +61,7 @@ class Plan:
             yield from ((i, j) for i in self.queries for j in self.gallery if i != j)
 
 
-def plan_of_list(path: str | Path) -> Plan:
+def plan_list(path: str | Path) -> Plan:
     """Read the pairs of a list: two paths a line, with a tab, a comma or blanks between them.
 
     Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
@@ -102,7 +102,7 @@ def plan_of_list(path: str | Path) -> Plan:
     return _plan(named)
 
 
-def plan_of_folder(folder: str | Path, recursive: bool = False) -> Plan:
+def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     """Plan all pairs of the pictures in a folder, in the order of their names.
 
     Parameters
@@ -122,14 +122,14 @@ def plan_of_folder(folder: str | Path, recursive: bool = False) -> Plan:
     InputError
         Where the folder can't be read or has fewer than two pictures.
     """
-    paths = pictures_in(folder, recursive)
+    paths = list_pictures(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
     rows = tuple(range(len(paths)))
     return Plan(tuple(paths), (), rows, rows, is_mutual=True)
 
 
-def plan_of_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
+def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
     """Plan every picture of a folder with every picture of another one; a picture is not matched with itself.
 
     Parameters
@@ -149,7 +149,7 @@ def plan_of_gallery(queries: str | Path, gallery: str | Path, recursive: bool = 
     InputError
         Where a folder can't be read, or there is no pair.
     """
-    sides = [pictures_in(folder, recursive) for folder in (queries, gallery)]
+    sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
     asked, searched = (tuple(rows[path] for path in side) for side in sides)
     plan = Plan(tuple(rows), (), asked, searched)
@@ -158,7 +158,7 @@ def plan_of_gallery(queries: str | Path, gallery: str | Path, recursive: bool = 
     return plan
 
 
-def pictures_in(folder: str | Path, recursive: bool = False) -> list[str]:
+def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
     """List the files in a folder with the suffix of a picture; hidden ones are passed over.
 
     Parameters
@@ -186,7 +186,7 @@ def pictures_in(folder: str | Path, recursive: bool = False) -> list[str]:
     except OSError as error:
         raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
     inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
-    paths = [_absolute(path) for path in inside if path.suffix.lower() in picture_suffixes()]
+    paths = [_absolute(path) for path in inside if path.suffix.lower() in find_picture_suffixes()]
     paths = [path for path in paths if not is_folder(path)]
     if not paths:
         raise InputError(f"{folder}: the folder has no pictures")
@@ -194,7 +194,7 @@ def pictures_in(folder: str | Path, recursive: bool = False) -> list[str]:
 
 
 @cache
-def picture_suffixes() -> frozenset[str]:
+def find_picture_suffixes() -> frozenset[str]:
     """The suffixes of files that can be read as pictures.
 
     HEIC's are among them also where its package is missing, so that such a file gives an error.
@@ -234,7 +234,7 @@ def _located(name: str, folder: Path) -> str:
 
 
 def _absolute(path: str | Path) -> str:
-    return absolute(path).encode("utf-8", "backslashreplace").decode()  # what a database can hold
+    return make_absolute(path).encode("utf-8", "backslashreplace").decode()  # what a database can hold
 
 
 def _plan(named: Iterable[tuple[str, str]]) -> Plan:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from matching.collection.kept_index import Candidate
-from matching.collection.relations import frame_of
+from matching.collection.relations import map_frame
 from matching.collection.store import Store, open_store
 
 
-def results_of(db: Path, queries: Sequence[str], candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+def collect_results(
+    db: Path, queries: Sequence[str], candidates: Sequence[Candidate]
+) -> list[dict[str, Any]]:
     """Collect the results of queries.
 
     Parameters
@@ -69,7 +71,7 @@ def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, A
     objects = []
     for number, n, score, transform, kind, error, outline0, outline1 in store.rows(query, (pair,)):
         matrix = np.array(json.loads(transform))
-        frame = frame_of(matrix, size)
+        frame = map_frame(matrix, size)
         told = {
             "id": number,
             "n_matches": n,

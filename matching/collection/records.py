@@ -88,7 +88,7 @@ class PairRecord:
     origin: Origin | None = None
 
 
-def pair_record(number: int, contents: tuple[str | None, str | None], result: MatchResult) -> PairRecord:
+def make_pair_record(number: int, contents: tuple[str | None, str | None], result: MatchResult) -> PairRecord:
     """Keep the objects of a result and the matches in them.
 
     Parameters

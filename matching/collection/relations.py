@@ -85,7 +85,7 @@ class Relation:
 UNMEASURED = Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)  # where no frame can be told
 
 
-def frame_of(transform: Array, size: tuple[int, int]) -> Array | None:
+def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
     """Where the corners of a picture lie in the other one.
 
     Parameters
@@ -109,7 +109,7 @@ def frame_of(transform: Array, size: tuple[int, int]) -> Array | None:
     return frame
 
 
-def relation_of_matches(
+def find_relation_of_matches(
     xy0: Array,
     xy1: Array,
     transform: Array,
@@ -132,7 +132,7 @@ def relation_of_matches(
     Relation
         Their relation.
     """
-    frame = frame_of(transform, size0)
+    frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
@@ -142,9 +142,9 @@ def relation_of_matches(
     for _ in range(ROUNDS):
         if explained.sum() < 3:
             break
-        transform = similarity(xy0[explained], xy1[explained])
+        transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    found = relation(transform, size0, size1)
+    found = find_relation(transform, size0, size1)
     common = found.share1 * size1[0] * size1[1]
     surrounded = abs(_area(_opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
     if explained.mean() < EXPLAINED or surrounded < SUPPORTED * common:
@@ -152,7 +152,7 @@ def relation_of_matches(
     return found
 
 
-def relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
+def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
     """Find the relation of two pictures if a similarity holds for all that both show.
 
     Parameters
@@ -167,21 +167,21 @@ def relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -
     Relation
         Their relation.
     """
-    frame = frame_of(transform, size0)
+    frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
     linear = transform[:2, :2]
     mirrored = bool(np.linalg.det(linear) < 0)
     turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
     scale = math.sqrt(abs(np.linalg.det(linear)))
-    common = abs(_area(_clipped(frame, size1)))
+    common = abs(_area(_clip(frame, size1)))
     share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
     kind, derived = _kind(share0, share1, turn, scale, mirrored)
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
 
 
-def similarity(xy0: Array, xy1: Array) -> Array:
+def fit_similarity(xy0: Array, xy1: Array) -> Array:
     """Fit a similarity, mirrored or not, by least squares.
 
     Parameters
@@ -229,7 +229,7 @@ def _corners(size: tuple[int, int]) -> Floats:
     return np.array([[0, 0], [width, 0], [width, height], [0, height]], float) - 0.5
 
 
-def _clipped(polygon: Array, size: tuple[int, int]) -> Floats:
+def _clip(polygon: Array, size: tuple[int, int]) -> Floats:
     """A convex polygon (k, 2) inside the picture: Sutherland and Hodgman's way, side by side."""
     corners = _corners(size)
     for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):

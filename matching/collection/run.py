@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
-from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
 from matching.collection.shortlist import fingerprint
-from matching.collection.shortlist import shortlist as choose_pairs
+from matching.collection.shortlist import make_shortlist as choose_pairs
 from matching.collection.store import Store, open_store
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
@@ -128,7 +128,7 @@ def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
     """Picture number -> content of its file now, for pictures that an earlier run has dealt with."""
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
-        contents = pool.map(content_digest, (path for _, path in rows))
+        contents = pool.map(compute_digest, (path for _, path in rows))
         told = progress(contents, total=len(rows), desc="known pictures") if rows else ()
         return {number: content for (number, _), content in zip(rows, told, strict=True)}
 
@@ -139,7 +139,7 @@ def _describe(store: Store, run: Run, settings: Settings, progress: Progress) ->
     tasks = ((number, path, settings) for number, path in rows)
     for record in progress(run(describe_file, tasks), total=len(rows), desc="pictures"):
         if isinstance(record, Lost):
-            content = content_digest(path_of[record.id])
+            content = compute_digest(path_of[record.id])
             record = ImageRecord(record.id, content, error=f"{path_of[record.id]}: {record.error}")
         else:
             check_origin(record)

@@ -20,7 +20,7 @@ SCHEMA = "2"
 REMEDY = "give another --db, or --restart to begin it anew"
 
 
-def settings_of(config: MatchConfig) -> dict[str, str]:
+def make_settings(config: MatchConfig) -> dict[str, str]:
     """The rows of the table of settings.
 
     Parameters
@@ -64,7 +64,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
         )
     if config is None:
         return
-    wanted = settings_of(config)
+    wanted = make_settings(config)
     if made_with["version"] != wanted["version"]:
         raise InputError(
             f"{path}: the database was made by version {made_with['version']}, this is {wanted['version']};"
@@ -79,7 +79,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
         raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
-def config_of_store(store: Store) -> MatchConfig:
+def read_config(store: Store) -> MatchConfig:
     """Read the settings that a database was made with.
 
     Parameters
@@ -93,16 +93,16 @@ def config_of_store(store: Store) -> MatchConfig:
         The settings.
     """
     made_with = json.loads(store.value("SELECT value FROM settings WHERE name = 'config'"))
-    config: MatchConfig = _with_values(MatchConfig(), made_with)
+    config: MatchConfig = _replace_values(MatchConfig(), made_with)
     return config
 
 
-def _with_values(record: Any, values: Mapping[str, Any]) -> Any:
+def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
     """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
     another version that the record doesn't know are passed over.
     """
     kept = {
-        name: _with_values(getattr(record, name), value)
+        name: _replace_values(getattr(record, name), value)
         if isinstance(value, dict)
         else tuple(value)
         if isinstance(value, list)

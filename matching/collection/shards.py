@@ -18,11 +18,11 @@ from uuid import uuid4
 
 from matching.collection.backends import Lost, Progress, Run
 from matching.collection.retrieval import codes, search
-from matching.collection.retrieval.segments import Segment, open_segment, segment_of, write_segment
-from matching.collection.work import INTERNAL, Settings, Source, described
+from matching.collection.retrieval.segments import Segment, make_segment, open_segment, write_segment
+from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
-from matching.threads import limited_threads
+from matching.threads import limit_threads
 
 T = TypeVar("T")
 Check = Callable[[Any], object]  # of the result of a task
@@ -161,8 +161,8 @@ def make_shard(number: int, shard: Shard, settings: Settings) -> Found:
         Which pictures were lost, or why it failed.
     """
     try:
-        with limited_threads(1):
-            _, lost = _opened(shard, settings)
+        with limit_threads(1):
+            _, lost = _open(shard, settings)
     except Exception:
         return Found(number, error=traceback.format_exc(), origin=origin())
     return Found(number, (), lost, origin=origin())
@@ -192,12 +192,12 @@ def search_shard(
     found: list[tuple[int, codes.Query, search.Neighbours]] = []
     lost: list[int] = []
     try:
-        with limited_threads(1):
-            segment, gone = _opened(shard, settings)
+        with limit_threads(1):
+            segment, gone = _open(shard, settings)
             lost.extend(gone)
             for picture, source in queries:
                 try:
-                    query = _query(source, settings)
+                    query = _read_query(source, settings)
                 except InputError:
                     lost.append(picture)
                     continue
@@ -214,10 +214,10 @@ def search_shard(
 
 def forget_segments() -> None:
     """Open the files of segments anew from now on, in this process."""
-    _opened.cache_clear()
+    _open.cache_clear()
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+def split_in_batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
     """Divide items into tuples of one size.
 
     Parameters
@@ -249,7 +249,7 @@ def _neighbours(
 
     A query that is lost itself has no Query and no Neighbours.
     """
-    groups = [tuple((k, sources[k]) for k in some) for some in batched(queries, TOGETHER)]
+    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     tasks = (
         (g * len(shards) + s, group, shard, settings)
         for g, group in enumerate(groups)
@@ -261,10 +261,10 @@ def _neighbours(
         group = record.id // len(shards)
         waiting.setdefault(group, []).append(record)
         if len(waiting[group]) == len(shards):
-            yield from _merged(groups[group], waiting.pop(group))
+            yield from _merge(groups[group], waiting.pop(group))
 
 
-def _merged(group: Sequence[tuple[int, Source]], records: Sequence[Found]) -> Iterator[_Merged]:
+def _merge(group: Sequence[tuple[int, Source]], records: Sequence[Found]) -> Iterator[_Merged]:
     lost = {number for record in records for number in record.lost}
     for number, _ in group:
         parts = [found for record in records for found in record.neighbours if found[0] == number]
@@ -301,12 +301,12 @@ def check_found(record: Found | Lost, check: Check) -> None:
 
 
 @lru_cache(maxsize=64)
-def _query(source: Source, settings: Settings) -> codes.Query:
-    return codes.query_of(described(source, settings).described.features, search.PROBES)
+def _read_query(source: Source, settings: Settings) -> codes.Query:
+    return codes.make_query(get_described(source, settings).described.features, search.PROBES)
 
 
 @lru_cache(maxsize=4)
-def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]:
+def _open(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]:
     """The Segment of a Shard, from its file, which is made where it is missing; and the lost pictures."""
     path = Path(shard.path)
     try:
@@ -316,7 +316,7 @@ def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"{path}: this part of the index can't be read ({reason})") from None
     lost: list[int] = []
-    segment = segment_of(_encoded(shard.pictures, settings, lost))
+    segment = make_segment(_encode(shard.pictures, settings, lost))
     if not lost:
         part = path.with_name(f"{uuid4().hex}.part")
         with suppress(OSError):  # full, or on another machine: it stays in memory
@@ -328,11 +328,11 @@ def _opened(shard: Shard, settings: Settings) -> tuple[Segment, tuple[int, ...]]
     return segment, tuple(lost)
 
 
-def _encoded(
+def _encode(
     pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]
 ) -> Iterator[tuple[int, codes.Codes]]:
     for number, source in pictures:
         try:
-            yield number, codes.encode(described(source, settings).described.features, PER_PICTURE)
+            yield number, codes.encode(get_described(source, settings).described.features, PER_PICTURE)
         except InputError:
             lost.append(number)

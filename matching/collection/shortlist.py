@@ -20,11 +20,11 @@ from matching.collection.backends import Progress, Run
 from matching.collection.shards import (
     Check,
     Shard,
-    batched,
     check_found,
     forget_segments,
     make_shard,
     rank_pictures,
+    split_in_batches,
 )
 from matching.collection.work import Settings, Source
 
@@ -48,7 +48,7 @@ class Shortlist:
     lost: set[int]
 
 
-def shortlist(
+def make_shortlist(
     queries: Sequence[int],
     gallery: Sequence[int],
     sources: Mapping[int, Source],
@@ -86,7 +86,7 @@ def shortlist(
     with _folder(settings.cache.folder) as folder:
         shards = [
             Shard(str(folder / f"{k}.seg"), tuple((number, sources[number]) for number in some))
-            for k, some in enumerate(batched(sorted(set(gallery)), _shard_size(len(gallery))))
+            for k, some in enumerate(split_in_batches(sorted(set(gallery)), _shard_size(len(gallery))))
         ]
         lost: set[int] = set()
         tasks = ((k, shard, settings) for k, shard in enumerate(shards))

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from matching._types import Floats
-from matching.collection.database import connected, transaction
+from matching.collection.database import connect, transaction
 from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.settings import check_settings, settings_of
+from matching.collection.settings import check_settings, make_settings
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import Origin
@@ -63,7 +63,7 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
     foreign = f"{path}: is not a database of gdl-match collection"
-    with connected(path, f"{path}: the database", foreign) as connection:
+    with connect(path, f"{path}: the database", foreign) as connection:
         _prepare(connection, path, config, restart)
         yield Store(connection)
 
@@ -80,7 +80,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | N
             # executescript would commit what stands before it
             for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
-            rows = settings_of(config).items()
+            rows = make_settings(config).items()
             connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
         elif not set(TABLES) <= tables:
             raise InputError(f"{path}: is not a database of gdl-match collection")
@@ -370,7 +370,7 @@ class Store:
                 )
 
 
-def transform_of_pair(store: Store, pair: int) -> Floats:
+def read_transform(store: Store, pair: int) -> Floats:
     """The transform of the object of a pair that has most matches.
 
     Parameters

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.collection.plan import BAD_NAME
-from matching.collection.records import ImageRecord, PairRecord, pair_record
+from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
-from matching.pipeline import describe_picture, match_described, viewed_picture
-from matching.threads import limited_threads
+from matching.pipeline import describe_picture, match_described, prepare_views
+from matching.threads import limit_threads
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
@@ -53,7 +53,7 @@ class Source:
     path : str
         Where it is.
     content : str or None
-        Its `content_digest` when it was described.
+        Its `compute_digest` when it was described.
     """
 
     path: str
@@ -83,9 +83,9 @@ def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
 def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     content = None
     try:
-        content = content_digest(path)
-        with limited_threads(1):
-            entry = described(Source(path, content), settings)
+        content = compute_digest(path)
+        with limit_threads(1):
+            entry = get_described(Source(path, content), settings)
     except InputError as error:
         return ImageRecord(number, content, error=_one_line(error))
     except Exception:
@@ -116,19 +116,19 @@ def match_files(number: int, source0: Source, source1: Source, settings: Setting
 def _match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
     contents = source0.content, source1.content
     try:
-        with limited_threads(1):
+        with limit_threads(1):
             sources = source0, source1
-            first, second = (described(source, settings).described for source in sources)
-            views = [partial(_viewed, source, settings.config) for source in sources]
+            first, second = (get_described(source, settings).described for source in sources)
+            views = [partial(_read_view, source, settings.config) for source in sources]
             result = match_described(first, second, settings.config, views=views)
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
         return PairRecord(number, contents, error=INTERNAL + traceback.format_exc())
-    return pair_record(number, contents, result)
+    return make_pair_record(number, contents, result)
 
 
-def described(source: Source, settings: Settings) -> CachedPicture:
+def get_described(source: Source, settings: Settings) -> CachedPicture:
     """Take a described picture from memory or from the cache, or describe it now and keep it in both.
 
     Parameters
@@ -148,28 +148,28 @@ def described(source: Source, settings: Settings) -> CachedPicture:
     InputError
         Where the file can't be used or is another one than it was.
     """
-    return _described(source, settings.config, settings.cache)
+    return _describe_or_load(source, settings.config, settings.cache)
 
 
 @lru_cache(maxsize=KEPT_IN_MEMORY)
-def _described(source: Source, config: MatchConfig, cache: FeatureCache) -> CachedPicture:
+def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> CachedPicture:
     if source.content is None:
         raise InputError(_why_unreadable(source.path))
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
         entry = _describe(Path(source.path), config)
-        if content_digest(source.path) != source.content:
+        if compute_digest(source.path) != source.content:
             raise InputError(f"{source.path}: the file changed during the run")
         cache.put(key, entry)
     return entry
 
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
-def _viewed(source: Source, config: MatchConfig) -> ViewedPicture:
+def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
     """The ViewedPicture of a Source. Raises InputError where the file is another one than it was."""
-    viewed: ViewedPicture = viewed_picture(read_picture(Path(source.path)), config)
-    if content_digest(source.path) != source.content:
+    viewed: ViewedPicture = prepare_views(read_picture(Path(source.path)), config)
+    if compute_digest(source.path) != source.content:
         raise InputError(f"{source.path}: the file changed during the run")
     return viewed
 

@@ -17,7 +17,7 @@ from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
-from matching.threads import in_ranges, single_blas_thread
+from matching.threads import run_in_ranges, single_blas_thread
 
 Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 
@@ -149,7 +149,7 @@ def nearest_descriptors(
             _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
 
     with single_blas_thread():
-        in_ranges(search, n0, n_threads, block)
+        run_in_ranges(search, n0, n_threads, block)
     return found, score + norm0[:, None]
 
 
@@ -197,7 +197,7 @@ def match_with_reserve(
         The next best of each kind of region.
     """
     most = int(config.max_matches * (1 + config.reserve))
-    parts = [_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    parts = [_find_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
     return share_out(parts, config.max_matches, config.reserve)
 
 
@@ -232,7 +232,7 @@ def match_within(
     """
     most = int(config.max_matches * (1 + config.reserve))
     both = features, mirrored_features(features) if mirrored else features
-    parts = [_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    parts = [_find_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
     return share_out(parts, config.max_matches, config.reserve)
 
 
@@ -289,18 +289,18 @@ def _equal_shares(available: Sequence[int], total: int) -> Ints:
     return shares
 
 
-def _best(
+def _find_best(
     features0: Features, features1: Features, kind: int, most: int, config: CandidateConfig, n_threads: int
 ) -> Candidates:
     pairs = [
         _near_pairs(features0, features1, *rows, config, n_threads)
-        for rows in comparable_rows(features0, features1, kind, config.per_polarity)
+        for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    return _chosen(features0, features1, i, j, squared, most, config)
+    return _choose(features0, features1, i, j, squared, most, config)
 
 
-def _best_within(
+def _find_best_within(
     features: Features,
     others: Features,
     clearance: Floats,
@@ -312,7 +312,7 @@ def _best_within(
     """The candidates of one kind; `others` are the features themselves, or mirrored."""
     pairs = [
         _near_pairs(features, others, *rows, config, n_threads, clearance)
-        for rows in comparable_rows(features, others, kind, config.per_polarity)
+        for rows in find_comparable_rows(features, others, kind, config.per_polarity)
     ]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
@@ -320,10 +320,10 @@ def _best_within(
     place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
     once = np.unique(i * len(features) + j, return_index=True)[1]
-    return _chosen(features, others, i[once], j[once], squared[once], most, config)
+    return _choose(features, others, i[once], j[once], squared[once], most, config)
 
 
-def _chosen(
+def _choose(
     features0: Features,
     features1: Features,
     i: Ints,
@@ -338,12 +338,10 @@ def _chosen(
         places = features0.xy[i[order]], features1.xy[j[order]]
         order = order[_candidate_kernels.drop_near_duplicates(*places, config.duplicate_radius, most)]
     best = order[:most]
-    return candidates_between(features0, features1, i[best], j[best], squared[best])
+    return make_candidates(features0, features1, i[best], j[best], squared[best])
 
 
-def candidates_between(
-    features0: Features, features1: Features, i: Ints, j: Ints, squared: Array
-) -> Candidates:
+def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
     """Make candidates of pairs of features.
 
     Parameters
@@ -366,7 +364,7 @@ def candidates_between(
     )  # fmt: skip
 
 
-def comparable_rows(
+def find_comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
     """Find the rows of either image's features that are compared with each other.

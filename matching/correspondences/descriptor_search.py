@@ -13,7 +13,7 @@ import numpy as np
 from matching._types import Array, Float32s, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import nearest_descriptors
-from matching.threads import in_ranges, single_blas_thread
+from matching.threads import run_in_ranges, single_blas_thread
 
 PER_CELL = 256  # descriptors, on average
 PROBES = 8  # cells that a descriptor is compared with
@@ -23,7 +23,7 @@ ROUNDS = 6  # of k-means
 BLOCK = 4096  # descriptors looked up at a time
 
 
-def nearest_by_cells(
+def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
     """Find about the `width` nearest rows of descriptors1 for each row of descriptors0.
@@ -67,7 +67,7 @@ def nearest_by_cells(
             _candidate_kernels.enter_nearest(similarity, norms[own], rows, order[own], found, squared)
 
     with single_blas_thread():
-        in_ranges(search, len(descriptors0), n_threads, BLOCK)
+        run_in_ranges(search, len(descriptors0), n_threads, BLOCK)
     return found, squared + np.einsum("ij,ij->i", descriptors0, descriptors0)[:, None]
 
 

@@ -18,7 +18,7 @@ from gdl_core import KnnGraph
 from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences import _distance_kernels as _kernels
 from matching.correspondences.correspondences import Correspondences
-from matching.threads import in_ranges
+from matching.threads import run_in_ranges
 
 
 def acc_distances(correspondences: Correspondences) -> Floats:
@@ -149,10 +149,10 @@ def acc_neighbors(
     distance = np.empty((m, n_neighbors), np.float32)
     shared = table, parts, nearness, n_neighbors
     if among is None:
-        in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
+        run_in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
     else:
         shared = table, np.sort(among, axis=1), nearness, n_neighbors
-        in_ranges(
+        run_in_ranges(
             lambda a, b: _kernels.acc_nearest_among(*shared, a, b, nearest, distance), m, n_threads, 256
         )
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
@@ -221,11 +221,11 @@ def nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: in
             pairs.append((i, rows[other][near[found]], gap[found]))
         i, j, gap = (np.concatenate(column) for column in zip(*pairs, strict=True))
         order = np.lexsort((j, gap, i))
-        nearest[own] = _filled_up(np.searchsorted(own, i[order]), j[order], len(own), k, parts != p)
+        nearest[own] = _fill_up(np.searchsorted(own, i[order]), j[order], len(own), k, parts != p)
     return nearest
 
 
-def _filled_up(i: Array, j: Array, n: int, k: int, is_other: Array) -> Ints:
+def _fill_up(i: Array, j: Array, n: int, k: int, is_other: Array) -> Ints:
     """(n, k) the first k of the j of each i, rising numbers below n, and others, as many as are missing."""
     others = np.flatnonzero(is_other)[: 2 * k]  # k of them are left, or all, without k that are there already
     rank = np.arange(len(i)) - np.searchsorted(i, i)

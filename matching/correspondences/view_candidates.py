@@ -18,12 +18,12 @@ from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
-    candidates_between,
-    comparable_rows,
+    find_comparable_rows,
     join_candidates,
+    make_candidates,
     share_out,
 )
-from matching.correspondences.descriptor_search import nearest_by_cells
+from matching.correspondences.descriptor_search import search_by_cells
 from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
 
@@ -81,12 +81,12 @@ def match_views(
         How many come before the pool.
     """
     most = int(config.max_matches * (1 + views.pool))
-    parts = [_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
+    parts = [_find_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
     listed, pool = share_out(parts, config.max_matches, views.pool)
     return join_candidates([listed, pool]), len(listed)
 
 
-def _best(
+def _find_best(
     features0: Features,
     features1: Features,
     kind: int,
@@ -98,7 +98,7 @@ def _best(
     """Candidates of one kind, one for each pair of places, by rising ratio."""
     pairs = [
         _nearest_pairs(features0, features1, *rows, config, views, n_threads)
-        for rows in comparable_rows(features0, features1, kind, config.per_polarity)
+        for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
     ]
     i, j, squared, ratio = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     order = np.argsort(ratio, kind="stable")[: LONGEST * most]
@@ -115,7 +115,7 @@ def _best(
             most,
         )
         order, i, j = order[kept], i[kept], j[kept]
-    return candidates_between(features0, features1, i[:most], j[:most], squared[order[:most]])
+    return make_candidates(features0, features1, i[:most], j[:most], squared[order[:most]])
 
 
 def _nearest_pairs(
@@ -131,7 +131,7 @@ def _nearest_pairs(
     picture, squared distance, and ratio.
     """
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
-    found, squared = nearest_by_cells(*descriptors, config.per_feature, n_threads)
+    found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)
     _candidate_kernels.ratios_to_other_places(found, squared, features1.xy[rows1], views.same_place, ratios)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2) & (ratios < 1)

@@ -18,8 +18,8 @@ from matching._types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
 from matching.features import _feature_kernels, _region_kernels
 from matching.features.keypoints import dog_keypoints
-from matching.features.thinning import strongest_everywhere
-from matching.threads import in_ranges
+from matching.features.thinning import choose_strongest
+from matching.threads import run_in_ranges
 
 KINDS = ("mser", "sift")
 DESCRIPTORS = ("rootsift", "sift")
@@ -252,7 +252,7 @@ def extract_features(
 ) -> Features:
     """Extract the features of a grey image.
 
-    Of each kind at most `max_features`: the strongest of every part of the image (`strongest_everywhere`), by
+    Of each kind at most `max_features`: the strongest of every part of the image (`choose_strongest`), by
     the response of key points and by the size of MSER regions.
 
     Parameters
@@ -279,7 +279,7 @@ def extract_features(
         if mask is not None:
             on = _on(mask, xy)
             xy, frames, bright, strength = xy[on], frames[on], bright[on], strength[on]
-        chosen = strongest_everywhere(xy, strength, config.max_features)
+        chosen = choose_strongest(xy, strength, config.max_features)
         xy, frames, bright = xy[chosen], frames[chosen], bright[chosen]
         descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
@@ -342,7 +342,7 @@ def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_thr
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8
-    in_ranges(
+    run_in_ranges(
         lambda a, b: _feature_kernels.dominant_orientations(*shared, a, b, angles), len(xy), n_threads, 512
     )
     return angles
@@ -378,7 +378,7 @@ def describe(
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
     shared = pyramid.pixels, pyramid.levels, xy, windows, _level(pyramid, windows), root
-    in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
+    run_in_ranges(lambda a, b: _feature_kernels.describe(*shared, a, b, out), len(xy), n_threads, 512)
     return out
 
 

@@ -9,7 +9,7 @@ from matching._types import Array, Ints
 BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
-def strongest_everywhere(xy: Array, strength: Array, most: int) -> Ints:
+def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
     """Choose the strongest points of every part of a picture.
 
     The picture is cut into squares of `BLOCK` pixels. First the strongest point of each square is taken, then

@@ -68,7 +68,7 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = kinds if len(kinds) == 1 else ("sift",)
     many = [view for tilt in (2, 4, 8) for view in _around(tilt, 4, dense)]
-    return few, tuple(replace(v, kinds=kinds) if v in set(_of_kinds(few, dense)) else v for v in many)
+    return few, tuple(replace(v, kinds=kinds) if v in set(_choose_kinds(few, dense)) else v for v in many)
 
 
 def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
@@ -77,7 +77,7 @@ def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
 
 
-def _of_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
+def _choose_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
     return [replace(view, kinds=kinds) for view in views]
 
 
@@ -148,7 +148,7 @@ def extract_from_view(
     most = max(int(SHARE * config.max_features / view.tilt), 1)
     inside = _opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
     own = replace(config, regions=view.kinds, max_features=most)
-    return _within(map_back(extract_features(image, own, inside), matrix), grey.shape)
+    return _keep_within(map_back(extract_features(image, own, inside), matrix), grey.shape)
 
 
 def map_back(features: Features, matrix: Array) -> Features:
@@ -170,7 +170,7 @@ def map_back(features: Features, matrix: Array) -> Features:
     return replace(features, xy=(features.xy - matrix[:, 2]) @ back.T, frames=back @ features.frames)
 
 
-def _within(features: Features, shape: tuple[int, ...]) -> Features:
+def _keep_within(features: Features, shape: tuple[int, ...]) -> Features:
     """The features whose regions lie within a picture of that shape."""
     radii = np.array([BORDER[kind] for kind in KINDS])[features.kind]
     half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # of the box around the region

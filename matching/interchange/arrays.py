@@ -14,14 +14,14 @@ import numpy as np
 
 from matching._types import Array
 from matching.errors import InputError
-from matching.interchange.keypoints import keypoint_sets, one_pair, points, to_array
+from matching.interchange.keypoints import keypoint_sets, one_pair, to_array, to_points
 from matching.interchange.records import (
     KeypointSet,
     PairMatches,
     Sizes,
+    drop_useless_frames,
     join_keypoints,
     score_from_confidence,
-    useful_frames,
 )
 
 # Names of the matched points of both images, row by row; the first pair that is there counts.
@@ -85,17 +85,17 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
     ([[10.0, 20.0], [50.0, 60.0]], [[3.0, 4.0], [1.0, 2.0]], [0.25, 0.5])
     """
     if isinstance(matches, Mapping):
-        return _from_mapping(matches, keypoints0, keypoints1)
+        return _read_mapping(matches, keypoints0, keypoints1)
     if isinstance(matches, Sequence) and _is_opencv(matches):
-        return _from_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
+        return _read_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
     array = one_pair(to_array(matches, "matches"), "matches", 2)
     if keypoints0 is None and keypoints1 is None:
-        return from_table(array, "matches")
+        return read_table(array, "matches")
     indices, _ = _indices(array, "matches")
     return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
 
 
-def from_table(table: Array, source: str) -> PairMatches:
+def read_table(table: Array, source: str) -> PairMatches:
     """Take matches from the rows of an array: x0, y0, x1, y1 and perhaps a score, smaller is better.
 
     Parameters
@@ -121,13 +121,13 @@ def from_table(table: Array, source: str) -> PairMatches:
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
 
 
-def _from_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
+def _read_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) -> PairMatches:
     for batch in BATCHES:
         if batch in found and len(np.unique(to_array(found[batch], batch))) > 1:
             raise InputError(f"{batch}: holds matches of several pairs; give those of one")
     name = next((name for name in ("matches", "matches0") if found.get(name) is not None), None)
     if name is None:
-        return _from_points(found)
+        return _read_points(found)
     keypoints0, keypoints1 = (
         given if given is not None else found.get(f"keypoints{k}", found.get(f"image{k}"))
         for k, given in enumerate((keypoints0, keypoints1))
@@ -139,7 +139,7 @@ def _from_mapping(found: Mapping[str, Any], keypoints0: Any, keypoints1: Any) ->
     return join_keypoints(keypoints, indices, score, name)
 
 
-def _from_points(found: Mapping[str, Any]) -> PairMatches:
+def _read_points(found: Mapping[str, Any]) -> PairMatches:
     names = next((p for p in POINTS if all(found.get(name) is not None for name in p)), None)
     if names is None:
         known = ", ".join(str(name) for name in found) or "nothing"
@@ -147,7 +147,7 @@ def _from_points(found: Mapping[str, Any]) -> PairMatches:
             f"matches: needs `matches` or `matches0`, or the matched points of both images"
             f" ({', '.join(names[0] for names in POINTS)}), got {known}"
         )
-    xy0, xy1 = (points(found[name], name) for name in names)
+    xy0, xy1 = (to_points(found[name], name) for name in names)
     if len(xy0) != len(xy1):
         raise InputError(
             f"{names[0]} and {names[1]} must be matched row by row, got {len(xy0)} and {len(xy1)} points"
@@ -156,7 +156,7 @@ def _from_points(found: Mapping[str, Any]) -> PairMatches:
     pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
     if all(found.get(f"frames{k}") is not None for k in range(2)):
         frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
-        frames0, frames1 = useful_frames(*frames)
+        frames0, frames1 = drop_useless_frames(*frames)
         return replace(pair, frames0=frames0, frames1=frames1)
     return pair
 
@@ -206,10 +206,10 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
         return array.astype(np.int64), slice(None)
     if array.ndim == 2 and array.size:
         raise InputError(f"{name}: must have shape (n, 2) or (n,), got {array.shape}")
-    return partner_indices(array.ravel(), name)
+    return pair_indices(array.ravel(), name)
 
 
-def partner_indices(partner: Array, name: str) -> tuple[Array, Array]:
+def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
     """Convert the partners of keypoints to pairs of indices.
 
     Parameters
@@ -233,7 +233,7 @@ def partner_indices(partner: Array, name: str) -> tuple[Array, Array]:
 
     Examples
     --------
-    >>> partner_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
+    >>> pair_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
     [[1, 7], [2, 3]]
     """
     partner = partner.astype(np.int64)
@@ -252,7 +252,7 @@ def _is_opencv(matches: Sequence[Any]) -> bool:
     return hasattr(next(flat, None), "queryIdx")
 
 
-def _from_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
+def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointSet]) -> PairMatches:
     flat = list(chain.from_iterable(m if isinstance(m, list | tuple) else (m,) for m in matches))
     if len({m.imgIdx for m in flat}) > 1:
         raise InputError("matches: holds matches with several train images; give those with one")

@@ -25,7 +25,7 @@ from matching.interchange.records import (
     PairMatches,
     frames_from_angles,
     join_keypoints,
-    known_size,
+    to_size,
 )
 from matching.objects.transforms import fit_transform
 from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
@@ -53,9 +53,9 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
     InputError
         The file is no database of COLMAP, is damaged, or has no matches.
     """
-    with _opened(path) as database:
+    with _open(path) as database:
         images = {
-            number: (str(name), known_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
+            number: (str(name), to_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
             for number, name, height, width in database.execute(
                 "SELECT image_id, name, height, width FROM images JOIN cameras USING (camera_id)"
             )
@@ -102,7 +102,7 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
     groups : mapping of int to (PairMatches, (n,) array of int)
         By the id of a pair, its matches as `read_colmap` gave them, and the group of each, -1 for outliers.
     """
-    with _opened(path) as source, closing(sqlite3.connect(target)) as copy:
+    with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         for pair_id, (pair, cluster) in groups.items():
@@ -175,7 +175,7 @@ def _blob(source: str, row: tuple[Any, ...], kind: DTypeLike, widths: tuple[int,
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
     """The database, which stays as it is: without a write-ahead log it is not even locked."""
     log = path.with_name(path.name + "-wal")
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"

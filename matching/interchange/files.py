@@ -13,7 +13,7 @@ from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
 from matching.output.folders import Content
-from matching.pictures.names import absolute, exists, is_folder
+from matching.pictures.names import exists, is_folder, make_absolute
 
 KINDS = {
     ".npz": "npz",
@@ -127,7 +127,7 @@ class MatchFile:
 
 def _is_named(path: Path, name: str) -> bool:
     """Whether a path ends with the name of an image, in which - may stand for /, as hloc writes it."""
-    parts = f"-{absolute(path)}".replace("\\", "/").replace("/", "-")
+    parts = f"-{make_absolute(path)}".replace("\\", "/").replace("/", "-")
     return parts.endswith("-" + name.replace("/", "-"))
 
 

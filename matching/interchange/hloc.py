@@ -23,14 +23,14 @@ import numpy as np
 
 from matching._types import Array
 from matching.errors import InputError
-from matching.interchange.arrays import partner_indices
+from matching.interchange.arrays import pair_indices
 from matching.interchange.records import (
     KeypointSet,
     PairMatches,
     frames_from_angles,
     join_keypoints,
-    known_size,
     score_from_confidence,
+    to_size,
 )
 
 
@@ -73,12 +73,12 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
     InputError
         A file is damaged or of another kind, or a pair's keypoints are missing.
     """
-    with _opened(path) as file:
+    with _open(path) as file:
         if features is None:
             for pair in _pairs(path, file, None):
                 yield pair.group, _dense_matches(f"{path}: {pair.group}", file[pair.group], pair.names)
             return
-        with _opened(features) as feature_file:
+        with _open(features) as feature_file:
             names = _feature_names(features, feature_file)
             for pair in _pairs(path, file, names):
                 source = f"{path}: {pair.group}"
@@ -114,7 +114,7 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
         Content of the file.
     """
     buffer = io.BytesIO()
-    with _opened(path) as file, _h5py().File(buffer, "w") as written:
+    with _open(path) as file, _h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():
             source, target = file[name], written.create_group(name)
             if pair.indices is None:
@@ -165,8 +165,8 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
 def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] | None) -> StoredPair:
     can_be_dense = {"keypoints0", "keypoints1"} <= set(item)
     known = {} if names is None else names
-    splits = [_parted(group, group.rindex("/"))] if "/" in group else []
-    splits += [_parted(group, i) for i, letter in enumerate(group) if letter == "_"]
+    splits = [_part(group, group.rindex("/"))] if "/" in group else []
+    splits += [_part(group, i) for i, letter in enumerate(group) if letter == "_"]
     pair = next((s for s in splits if all(name in known for name in s)), None)
     if pair is not None and "matches0" in item:
         name0, name1 = (_only(path, known[name], name) for name in pair)
@@ -181,7 +181,7 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
     raise InputError(f"{path}: {group}: the features hold no keypoints of {missing[0]}")
 
 
-def _parted(text: str, i: int) -> tuple[str, str]:
+def _part(text: str, i: int) -> tuple[str, str]:
     """What stands before and after a separator."""
     return text[:i], text[i + 1 :]
 
@@ -220,14 +220,14 @@ def _keypoints(path: Path, file: Any, name: str) -> KeypointSet:
             frames = frames_from_angles(scales, np.radians(degrees))
     if "image_size" in item:
         numbers = _array(item, "image_size", source).ravel()
-        size = known_size(*numbers) if len(numbers) == 2 else None
+        size = to_size(*numbers) if len(numbers) == 2 else None
     return KeypointSet(xy, frames, size)
 
 
 def _sparse_matches(
     source: str, item: Any, keypoints: tuple[KeypointSet, KeypointSet], names: tuple[str, str]
 ) -> PairMatches:
-    indices, rows = partner_indices(_array(item, "matches0", source).ravel(), f"{source}: matches0")
+    indices, rows = pair_indices(_array(item, "matches0", source).ravel(), f"{source}: matches0")
     score = None
     if "matching_scores0" in item:
         scores = _array(item, "matching_scores0", source).ravel()
@@ -260,7 +260,7 @@ def _array(item: Any, key: str, source: str) -> Array:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _open(path: Path) -> Iterator[Any]:
     h5py = _h5py()
     try:
         file = h5py.File(path, "r")

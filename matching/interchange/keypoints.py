@@ -13,7 +13,7 @@ import numpy as np
 
 from matching._types import Array
 from matching.errors import InputError
-from matching.interchange.records import KeypointSet, frames_from_angles, known_size
+from matching.interchange.records import KeypointSet, frames_from_angles, to_size
 
 
 def to_array(value: Any, name: str) -> Array:
@@ -120,11 +120,11 @@ def _keypoints(given: Any, name: str) -> KeypointSet:
         return _features(given, name)
     if isinstance(given, Sequence) and len(given) and hasattr(given[0], "pt"):
         return _opencv_keypoints(given)
-    return KeypointSet(points(given, name))
+    return KeypointSet(to_points(given, name))
 
 
 def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
-    xy = points(given["keypoints"], name)
+    xy = to_points(given["keypoints"], name)
     frames: Array | None = None
     size: tuple[int, int] | None = None
     if given.get("scales") is not None and given.get("oris") is not None:
@@ -135,7 +135,7 @@ def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
         numbers = to_array(given["image_size"], "image_size").ravel()
         if len(numbers) != 2:
             raise InputError(f"{name}: image_size must be (width, height), got {len(numbers)} numbers")
-        size = known_size(*numbers)
+        size = to_size(*numbers)
     return KeypointSet(xy, frames, size)
 
 
@@ -151,7 +151,7 @@ def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, Keypo
     return size0 is not None and size1 is not None and max(size0) == max(size1)
 
 
-def points(value: Any, name: str) -> Array:
+def to_points(value: Any, name: str) -> Array:
     """Take points from an array, with or without a batch dimension.
 
     Parameters

@@ -11,13 +11,13 @@ import numpy as np
 from matching.errors import InputError
 from matching.interchange.records import PairMatches
 from matching.objects.transforms import apply_transform
-from matching.pictures.decoding import stored_from_displayed
+from matching.pictures.decoding import map_displayed_to_stored
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
 
 
-def displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
+def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
     """Turn matches to the pixels of the two pictures, which have their EXIF orientation applied.
 
     Parameters
@@ -41,7 +41,7 @@ def displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
     for k, picture in enumerate(pictures):
         turn = np.eye(3)
         if pair.as_stored:
-            turn = np.linalg.inv(stored_from_displayed(picture.orientation, picture.width, picture.height))
+            turn = np.linalg.inv(map_displayed_to_stored(picture.orientation, picture.width, picture.height))
         if pair.sizes is not None:
             _check_size(pair.sizes[k], picture, is_turned=turn[0, 0] == 0)
         xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)

@@ -123,7 +123,7 @@ class PairMatches:
         )
 
 
-def known_size(width: float, height: float) -> tuple[int, int] | None:
+def to_size(width: float, height: float) -> tuple[int, int] | None:
     """Take numbers for the size of an image where they can be one: some programs write zeros.
 
     Parameters
@@ -175,7 +175,7 @@ def join_keypoints(
     rows0, rows1 = indices.T
     frames0, frames1 = None, None
     if set0.frames is not None and set1.frames is not None:
-        frames0, frames1 = useful_frames(set0.frames[rows0], set1.frames[rows1])
+        frames0, frames1 = drop_useless_frames(set0.frames[rows0], set1.frames[rows1])
     return PairMatches(
         set0.xy[rows0],
         set1.xy[rows1],
@@ -187,7 +187,7 @@ def join_keypoints(
     )
 
 
-def useful_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
+def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
     """Keep the frames of both images where they carry information.
 
     They don't where some are singular or not finite, or all are equal, as programs write them that know only

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.interchange.records import PairMatches
-from matching.output.files import manifest_bytes, npz_bytes, summary, write_results
+from matching.output.files import encode_manifest, encode_npz, summarise, write_results
 from matching.output.folders import Content, write_files
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def write_pair(
     images = [_UnseenImage(*_name_and_size(pair, k)) for k in range(2)]
 
     def files() -> Iterator[tuple[str, Content]]:
-        yield "matches.npz", npz_bytes(result)
+        yield "matches.npz", encode_npz(result)
         if figure:
             from matching.output.point_figure import draw_points
 
@@ -77,8 +77,8 @@ def write_pair(
         yield from others.items()
 
     def manifest(digests: dict[str, str]) -> bytes:
-        told = summary(images, result, config) | {"inputs": list(inputs)}
-        return manifest_bytes(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
+        told = summarise(images, result, config) | {"inputs": list(inputs)}
+        return encode_manifest(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
 
     write_files(folder, files(), manifest)
 
@@ -97,7 +97,7 @@ def _name_and_size(pair: PairMatches, k: int) -> tuple[str | None, int | None, i
     return None if pair.names is None else pair.names[k], width, height
 
 
-def summary_of_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
+def summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
     """Summarise one pair of a file of many, for matches.json.
 
     Parameters
@@ -135,7 +135,7 @@ def write_pairs(
     groups : mapping of str to bytes or callable
         Content of files as `matching.interchange.files.MatchFile.groups` gives it.
     pairs : sequence of dict
-        The `summary_of_pair` of each pair.
+        The `summarise_pair` of each pair.
     config : MatchConfig
         The settings that groups were found with.
     inputs : sequence of str
@@ -145,6 +145,6 @@ def write_pairs(
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}
         told |= {"pairs": pairs, "objects": sum(len(pair["objects"]) for pair in pairs)}
-        return manifest_bytes(told, digests)
+        return encode_manifest(told, digests)
 
     write_files(folder, groups.items(), manifest)

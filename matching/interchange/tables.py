@@ -10,7 +10,7 @@ import numpy as np
 
 from matching._types import Array
 from matching.errors import InputError
-from matching.interchange.arrays import CONFIDENCES, DISTANCES, from_table, matches_from
+from matching.interchange.arrays import CONFIDENCES, DISTANCES, matches_from, read_table
 from matching.interchange.records import PairMatches
 
 COLUMNS = ("x0", "y0", "x1", "y1")
@@ -41,7 +41,7 @@ def read_npz(path: Path) -> PairMatches:
             with path.open("rb") as file:  # NumPy leaves it open where it is damaged
                 loaded = np.load(file, allow_pickle=False)
                 if isinstance(loaded, np.ndarray):
-                    return from_table(loaded, str(path))
+                    return read_table(loaded, str(path))
                 arrays = {name: loaded[name] for name in loaded.files}
     except InputError:
         raise
@@ -89,7 +89,7 @@ def read_text(path: Path) -> PairMatches:
     delimiter = next((d for d in (";", ",", "\t") if d in lines[0][1]), None)
     rows = [(number, [field.strip() for field in line.split(delimiter)]) for number, line in lines]
     if _is_number(rows[0][1][0]):
-        return from_table(_numbers(path, rows, len(rows[0][1])), str(path))
+        return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
     names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
     if missing := [name for name in COLUMNS if name not in names]:
         raise InputError(f"{path}: needs the columns {', '.join(COLUMNS)}; there is no {missing[0]}")

@@ -13,7 +13,7 @@ from matching import _opencv
 from matching._types import Bytes, Floats, Ints
 from matching.output.captions import add_caption
 from matching.output.labels import place_labels
-from matching.output.words import NOTHING, describe_things, stem_of
+from matching.output.words import NOTHING, describe_things, name_picture
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
@@ -70,15 +70,15 @@ def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> B
         The drawing.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
-    (rgb0, zoom0), (rgb1, zoom1) = (_reduced(p.displayed, factor) for p in (picture0, picture1))
+    (rgb0, zoom0), (rgb1, zoom1) = (_reduce(p.displayed, factor) for p in (picture0, picture1))
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
-    drawn = _zoomed(result.xy0, zoom0), _zoomed(result.xy1, zoom1) + shift
+    drawn = _zoom(result.xy0, zoom0), _zoom(result.xy1, zoom1) + shift
     outlines = (
-        [(found.id, _zoomed(found.outline0, zoom0)) for found in result.objects],
-        [(found.id, _zoomed(found.outline1, zoom1) + shift) for found in result.objects],
+        [(found.id, _zoom(found.outline0, zoom0)) for found in result.objects],
+        [(found.id, _zoom(found.outline1, zoom1) + shift) for found in result.objects],
     )
     framed = [(found.id, choose_frame(found)) for found in result.objects]
-    frames = [(number, _zoomed(frame, zoom1)) for number, frame in framed if frame is not None]
+    frames = [(number, _zoom(frame, zoom1)) for number, frame in framed if frame is not None]
     bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
     # drawing sizes for a 960 pixel picture
@@ -98,7 +98,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> B
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
         _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
     caption = (
-        describe_things(result.objects, stem_of(picture0.path), result.things)
+        describe_things(result.objects, name_picture(picture0.path), result.things)
         if result.objects
         else [NOTHING]
     )
@@ -259,7 +259,7 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
 def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats], thickness: int) -> None:
     """Draw half-transparent lines across, in place, strip by strip: a copy of a large canvas needs memory."""
     xy0, xy1 = drawn
-    lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _lined(result, found)]
+    lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
     for top in range(0, len(canvas), STRIP):
         strip = canvas[top : top + STRIP]
         lined = strip.copy()
@@ -268,12 +268,12 @@ def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats]
         strip[:] = _opencv.blend(strip, lined, LINE_STRENGTH)
 
 
-def _lined(result: MatchResult, found: MatchedObject) -> Ints:
+def _outline(result: MatchResult, found: MatchedObject) -> Ints:
     own = np.flatnonzero(result.cluster == found.id)
     return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 
 
-def _reduced(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
+def _reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
     """A picture made smaller by a factor, and the zoom (2,) that this was in x and y."""
     if factor == 1:
         return rgb, np.ones(2)
@@ -281,7 +281,7 @@ def _reduced(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
     return _opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
 
 
-def _zoomed(xy: Floats, zoom: Floats) -> Floats:
+def _zoom(xy: Floats, zoom: Floats) -> Floats:
     """Pixels of a picture as pixels of the smaller one; exactly the same where it is no smaller."""
     return xy if (zoom == 1).all() else (xy + 0.5) * zoom - 0.5
 

@@ -27,8 +27,8 @@ from matching._types import Array, Ints
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import EXPORTS as FORMATS
-from matching.pictures.decoding import stored_from_displayed
-from matching.pictures.names import relative_names
+from matching.pictures.decoding import map_displayed_to_stored
+from matching.pictures.names import make_relative
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
@@ -110,7 +110,7 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
     if "hloc" in formats:
         require_h5py()
     if {"colmap", "hloc"} & set(formats):
-        names = image_names([picture.path for picture in pictures])
+        names = list_image_names([picture.path for picture in pictures])
         if names[0] == names[1]:
             raise InputError(f"{names[0]}: COLMAP and hloc know no pair of an image with itself")
         for name in names:
@@ -142,7 +142,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
         )
 
 
-def exported(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
     """Write the matches that are in an object in one format.
 
     Equal results give equal bytes.
@@ -180,8 +180,8 @@ def exported(name: str, pictures: Sequence[Picture], result: MatchResult) -> dic
     }
 
 
-def image_names(paths: Sequence[Path | None]) -> list[str]:
-    """Name the two images of a pair as `relative_names` does.
+def list_image_names(paths: Sequence[Path | None]) -> list[str]:
+    """Name the two images of a pair as `make_relative` does.
 
     Parameters
     ----------
@@ -196,14 +196,14 @@ def image_names(paths: Sequence[Path | None]) -> list[str]:
     known = [path for path in paths if path is not None]
     if len(known) < len(paths):
         return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
-    return relative_names(known)
+    return make_relative(known)
 
 
 def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
-    names = image_names([picture.path for picture in pictures])
+    names = list_image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
-        turn = stored_from_displayed(picture.orientation, picture.width, picture.height)
+        turn = map_displayed_to_stored(picture.orientation, picture.width, picture.height)
         width, height = (picture.width, picture.height)[:: -1 if turn[0, 0] == 0 else 1]
         images.append(StoredImage(name, width, height, apply_transform(turn, xy[kept]), turn))
     return images

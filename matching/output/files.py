@@ -82,7 +82,7 @@ def make_folder(path: str | Path) -> Path:
     return path
 
 
-def file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
+def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
     """The names of the files that `write_results` writes.
 
     Those of single objects are not among them: see FILES of `matching.output.warping`.
@@ -145,7 +145,7 @@ def write_results(
     exports : tuple of str
         Further formats, of `matching.output.exchange.FORMATS`.
     inputs : sequence of str, optional
-        Absolute paths of the pictures, by which `matching.output.folders.folder_for` recognizes the
+        Absolute paths of the pictures, by which `matching.output.folders.choose_folder` recognizes the
         folder in a later run.
     others : mapping, optional
         Further files, their names and contents.
@@ -160,13 +160,13 @@ def write_results(
     picture0, picture1 = pictures
 
     def files() -> Iterator[tuple[str, Content]]:
-        yield "matches.npz", npz_bytes(result)
+        yield "matches.npz", encode_npz(result)
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
             yield "matches.png", _opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
         warps = {}
-        for number, drawings in _warps(picture0, picture1, result, deformations):
+        for number, drawings in _draw_warps(picture0, picture1, result, deformations):
             if html:
                 from matching.output.html.pair import embed_warps
 
@@ -175,7 +175,7 @@ def write_results(
                 yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
         if crops:
             yield from crop_files(pictures, result.objects)
-        yield from _exported(pictures, result, exports)
+        yield from _export(pictures, result, exports)
         if html:
             from matching.output.html import pair_report
 
@@ -183,20 +183,20 @@ def write_results(
             yield "matches.html", text.encode("utf-8", "backslashreplace")
 
     def manifest(digests: dict[str, Any]) -> bytes:
-        told = summary(pictures, result, config, deformations)
+        told = summarise(pictures, result, config, deformations)
         told |= {} if inputs is None else {"inputs": list(inputs)}
-        return manifest_bytes(told, digests)
+        return encode_manifest(told, digests)
 
     write_files(folder, files(), manifest)
 
 
-def manifest_bytes(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
+def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
     """The content of matches.json: what is told, then the files, and the parameters last.
 
     Parameters
     ----------
     told : mapping
-        As of `summary`.
+        As of `summarise`.
     digests : mapping of str
         SHA-256 of the other files.
 
@@ -209,7 +209,7 @@ def manifest_bytes(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
 
-def _warps(
+def _draw_warps(
     picture0: Picture, picture1: Picture, result: MatchResult, deformations: Mapping[int, Deformation]
 ) -> Iterator[tuple[int, dict[str, Bytes]]]:
     """Number and drawings of one object after another: all together need much memory."""
@@ -220,13 +220,13 @@ def _warps(
         yield number, draw_object(picture0, picture1, result, found, deformation)
 
 
-def _exported(
+def _export(
     pictures: Sequence[Picture], result: MatchResult, exports: tuple[str, ...]
 ) -> Iterator[tuple[str, bytes]]:
     for name in exports:
-        from matching.output.exchange import exported
+        from matching.output.exchange import export_matches
 
-        yield from exported(name, pictures, result).items()
+        yield from export_matches(name, pictures, result).items()
 
 
 def _deformations(result: MatchResult) -> dict[int, Deformation]:
@@ -263,7 +263,7 @@ def write_whole(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: can't be written ({error.strerror})") from None
 
 
-def npz_bytes(result: MatchResult) -> bytes:
+def encode_npz(result: MatchResult) -> bytes:
     """The content of matches.npz; equal results give equal bytes (no time stamps).
 
     Parameters
@@ -295,7 +295,7 @@ def npz_bytes(result: MatchResult) -> bytes:
     return buffer.getvalue()
 
 
-def summary(
+def summarise(
     pictures: Sequence[_NamedImage],
     result: MatchResult,
     config: MatchConfig | None,

@@ -25,7 +25,7 @@ MANIFEST = "matches.json"
 Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that writes it to a path
 
 
-def results_in(folder: Path) -> dict[str, Any] | None:
+def read_results(folder: Path) -> dict[str, Any] | None:
     """Read matches.json of a folder.
 
     Parameters
@@ -46,7 +46,7 @@ def results_in(folder: Path) -> dict[str, Any] | None:
     return told if listed else None
 
 
-def own_files(folder: Path) -> set[str]:
+def find_own_files(folder: Path) -> set[str]:
     """Find the files in a folder that an earlier run wrote and nobody has changed since.
 
     Parameters
@@ -59,7 +59,7 @@ def own_files(folder: Path) -> set[str]:
     set of str
         Their names.
     """
-    told = results_in(folder)
+    told = read_results(folder)
     if told is None:
         return set()
     listed = ((name, digest) for name, digest in told["files"].items() if Path(name).name == name)
@@ -87,14 +87,14 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
         return
     names = set(names)
     taken = [p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))]
-    if others := sorted(set(taken) - own_files(folder)):
+    if others := sorted(set(taken) - find_own_files(folder)):
         raise InputError(
             f"{folder / others[0]}: was not written by gdl-match, or has been changed since;"
             " choose another --out, or remove it"
         )
 
 
-def folder_for(base: Path, inputs: tuple[str, ...]) -> Path:
+def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
     """Find a folder for the results of some pictures.
 
     Parameters
@@ -114,7 +114,7 @@ def folder_for(base: Path, inputs: tuple[str, ...]) -> Path:
 
 
 def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
-    told = results_in(folder)
+    told = read_results(folder)
     return (folder / MANIFEST).exists() and (told is None or told.get("inputs") != list(inputs))
 
 
@@ -174,7 +174,7 @@ def write_files(
     """
     digests: dict[str, Any] = {}
     try:
-        with part_of(folder) as part:
+        with make_temporary_folder(folder) as part:
             for name, content in files:
                 digests[name] = _write(part / name, content)
             (part / MANIFEST).write_bytes(manifest(digests))
@@ -200,14 +200,14 @@ def _move(part: Path, folder: Path, names: set[str]) -> None:
     if not folder.exists():
         part.rename(folder)
         return
-    for name in own_files(folder) - names:
+    for name in find_own_files(folder) - names:
         (folder / name).unlink(missing_ok=True)
     for name in sorted(names):
         (part / name).replace(folder / name)
 
 
 @contextmanager
-def part_of(folder: Path) -> Iterator[Path]:
+def make_temporary_folder(folder: Path) -> Iterator[Path]:
     """Make a temporary folder on the file system of another one.
 
     It is beside that folder, or in it where it exists, for files that are renamed when all are complete. It

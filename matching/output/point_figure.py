@@ -82,12 +82,12 @@ def _draw_panel(axes: Axes, xy: Floats, result: MatchResult) -> None:
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # of a marker, in points squared
     if outliers.any():
-        told = _told("outliers", int(outliers.sum()))
+        told = _describe("outliers", int(outliers.sum()))
         axes.scatter(xy[outliers, 0], xy[outliers, 1], s=area / 2, c=OUTLIER, marker="o", lw=0, label=told)
     for found in result.objects:
         own = xy[result.cluster == found.id]
         marker, tint = MARKERS[found.id % len(MARKERS)], np.array(colour(found.id)) / 255
-        label = _told(f"object {found.id}", len(own)) if found.id < LISTED else None
+        label = _describe(f"object {found.id}", len(own)) if found.id < LISTED else None
         axes.scatter(
             own[:, 0], own[:, 1], s=area, color=tint, marker=marker, lw=0.4, ec="#303030", label=label
         )
@@ -97,7 +97,7 @@ def _draw_panel(axes: Axes, xy: Floats, result: MatchResult) -> None:
         axes.annotate(str(found.id), middle, ha="center", va="center", fontsize="small", bbox=box)
 
 
-def _told(name: str, n: int) -> str:
+def _describe(name: str, n: int) -> str:
     return f"{name}: {n} match{'es' if n != 1 else ''}"
 
 

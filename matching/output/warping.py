@@ -115,11 +115,11 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObje
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = _opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        panel = fade_outside(panel, [_zoomed(outline, corner, zoom)], BACKGROUND)
-        _draw_outline(panel, _zoomed(outline, corner, zoom), colour(found.id))
-        for place in _zoomed(xy[own], corner, zoom):
+        panel = fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
+        _draw_outline(panel, _zoom(outline, corner, zoom), colour(found.id))
+        for place in _zoom(xy[own], corner, zoom):
             _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
-        for number, place in enumerate(_zoomed(xy[picked], corner, zoom), start=1):
+        for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
             _opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
         panels.append(panel)
     return _row(panels)
@@ -146,8 +146,8 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
         checkerboard.
     """
     corner, cut = _cut_out(target, outline)
-    plain, zoom = _enlarged(cut)
-    outline = _zoomed(outline, corner, zoom)
+    plain, zoom = _enlarge(cut)
+    outline = _zoom(outline, corner, zoom)
     shape, origin = plain.shape[:2], np.zeros(2)
     warped, inside = warp_object(
         source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
@@ -254,12 +254,12 @@ def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
     return start, rgb[start[1] : stop[1], start[0] : stop[0]]
 
 
-def _zoomed(xy: Floats, corner: Array, zoom: Floats) -> Floats:
+def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
     """Pixels of a picture as pixels of a part of it that is enlarged."""
     return (xy - corner + 0.5) * zoom - 0.5
 
 
-def _enlarged(cut: Bytes) -> tuple[Bytes, Floats]:
+def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
     """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
     size = max(cut.shape[:2])
     panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))

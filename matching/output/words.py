@@ -20,7 +20,7 @@ UNKNOWN = "-"
 NOTHING = "no common object"
 
 
-def table(result: MatchResult, name: str = "picture 0") -> str:
+def format_table(result: MatchResult, name: str = "picture 0") -> str:
     """Format the objects as a table, one line each, and the things found in several places.
 
     Parameters
@@ -82,7 +82,7 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     motion = found.motion
     if motion is None:
         return place, size, *(UNKNOWN,) * 3
-    return place, size, format_turn(motion), f"{motion.scale:.2f}", percent(motion.share)
+    return place, size, format_turn(motion), f"{motion.scale:.2f}", format_percent(motion.share)
 
 
 def format_repeats(result: MatchResult) -> str:
@@ -136,7 +136,7 @@ def format_turn(motion: Motion) -> str:
     return f"mirrored, {turned}" if degrees else "mirrored"
 
 
-def percent(share: float) -> str:
+def format_percent(share: float) -> str:
     """Format a share in whole percent, "<1%" for less than one.
 
     Parameters
@@ -151,7 +151,7 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> percent(0.826), percent(0.002)
+    >>> format_percent(0.826), format_percent(0.002)
     ('83%', '<1%')
     """
     return "<1%" if share < 0.005 else f"{share:.0%}"
@@ -232,7 +232,7 @@ def may_look_harder(result: MatchResult) -> bool:
     return is_plain and not result.objects
 
 
-def stem_of(path: str | PurePath | None) -> str:
+def name_picture(path: str | PurePath | None) -> str:
     """The name of a picture in messages.
 
     Parameters

@@ -60,7 +60,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     with _one_line_errors(path):
         if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
             raise InputError(f"{path}: is a pipe or device, not a file")
-        with _opened(path) as file:
+        with _open(path) as file:
             try:
                 with _damage(path):
                     image = Image.open(file, formats=readable_formats())
@@ -96,7 +96,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
         Where it is damaged or larger than MAX_PIXELS.
     """
     with _one_line_errors(name):
-        return _decode(image, name, _encoded(image))
+        return _decode(image, name, _read_encoded(image))
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
         raise InputError(f"{name}: there is not enough memory for this picture") from None
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except ValueError as error:  # a name that no file can have
@@ -144,7 +144,7 @@ def _damage(name: str | Path) -> Iterator[None]:
         raise InputError(f"{name}: damaged picture ({_one_line(error)})") from None
 
 
-def stored_from_displayed(orientation: int, width: int, height: int) -> Ints:
+def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
     """The map from pixels of the displayed picture to those of the file as stored.
 
     Parameters
@@ -161,7 +161,7 @@ def stored_from_displayed(orientation: int, width: int, height: int) -> Ints:
 
     Examples
     --------
-    >>> stored_from_displayed(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
+    >>> map_displayed_to_stored(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
     array([ 0, 39, 1])
     """
     x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]
@@ -177,7 +177,7 @@ def stored_from_displayed(orientation: int, width: int, height: int) -> Ints:
     return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
 
 
-def orientation_of(path: str | Path) -> int:
+def read_orientation(path: str | Path) -> int:
     """Read the EXIF orientation of a picture from the header of its file.
 
     Parameters
@@ -217,7 +217,7 @@ def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) 
     return np.ascontiguousarray(turn(array) if turn else array), orientation
 
 
-def _encoded(image: Image.Image) -> bytes | None:
+def _read_encoded(image: Image.Image) -> bytes | None:
     """The file that an image is read from, as long as nothing of it has been: later its pixels may have been
     changed. None if it is not known, or the image is not the first of its file.
     """

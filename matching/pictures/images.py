@@ -140,7 +140,7 @@ def to_picture(xy: Array, step: Array) -> Floats:
     return (xy + 0.5) * step - 0.5
 
 
-def working_image(picture: Picture, max_pixels: int) -> WorkingImage:
+def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
     """The grey values of a picture at working size.
 
     Parameters
@@ -188,18 +188,18 @@ def read_picture(path: str | PathLike[str]) -> Picture:
         If the file is missing, no picture, damaged or too large.
     """
     array, orientation = decode(path)
-    picture = picture_of_array(array, str(path))
+    picture = make_picture_of_array(array, str(path))
     return replace(picture, path=Path(path), orientation=orientation)
 
 
-def picture_of(image: Picture | str | PathLike[str] | Image.Image | Array, name: str = "image") -> Picture:
+def make_picture(image: Picture | str | PathLike[str] | Image.Image | Array, name: str = "image") -> Picture:
     """Take the picture that a file, a Pillow image or an array holds.
 
     Parameters
     ----------
     image : Picture, str, path-like, PIL.Image.Image or array
         A Picture is returned as it is; a Pillow image is taken as its file would be read (`read_picture`);
-        for arrays see `picture_of_array`.
+        for arrays see `make_picture_of_array`.
     name : str
         What errors call arrays and images.
 
@@ -219,11 +219,11 @@ def picture_of(image: Picture | str | PathLike[str] | Image.Image | Array, name:
         return read_picture(image)
     if isinstance(image, Image.Image):
         array, orientation = decode_image(image, name)
-        return replace(picture_of_array(array, name), orientation=orientation)
-    return picture_of_array(image, name)
+        return replace(make_picture_of_array(array, name), orientation=orientation)
+    return make_picture_of_array(image, name)
 
 
-def picture_of_array(array: Any, name: str = "image") -> Picture:
+def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """Take the picture that an array holds.
 
     Parameters
@@ -244,12 +244,12 @@ def picture_of_array(array: Any, name: str = "image") -> Picture:
         For any other shape or type.
     """
     array, alpha = _channels(array, name)
-    mask = None if alpha is None else _useful(alpha >= _opaque(alpha) / 2)
+    mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
     transparent = None if mask is None else ~mask
-    return Picture(_three_channels(_eight_bits(array)), mask, transparent=transparent)
+    return Picture(_to_three_channels(_to_eight_bits(array)), mask, transparent=transparent)
 
 
-def with_mask(
+def add_mask(
     picture: Picture, mask: str | PathLike[str] | Image.Image | Array | None, name: str = "mask"
 ) -> Picture:
     """Restrict a picture's features to where a mask is white, and to where the picture was not masked before.
@@ -291,7 +291,7 @@ def with_mask(
     for other in (None if alpha is None else _is_white(alpha), picture.mask):
         if other is not None:
             white &= other
-    return replace(picture, mask=_useful(white))
+    return replace(picture, mask=_drop_full_mask(white))
 
 
 def _is_white(values: Array) -> Bools:
@@ -326,15 +326,15 @@ def _full_scale(values: Array) -> float:
     return next((full for full in (1, 255, 65535) if most <= full), most)
 
 
-def _useful(mask: Bools | None) -> Bools | None:
+def _drop_full_mask(mask: Bools | None) -> Bools | None:
     return None if mask is None or mask.all() else mask
 
 
-def _three_channels(image: Array) -> Array:
+def _to_three_channels(image: Array) -> Array:
     return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)
 
 
-def _eight_bits(array: Array) -> Array:
+def _to_eight_bits(array: Array) -> Array:
     """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what
     is finite.
     """
@@ -342,15 +342,15 @@ def _eight_bits(array: Array) -> Array:
         return array
     low, high = _range(array)
     if array.dtype == np.uint16:
-        return _stretched(np.arange(2**16), low, high)[array]
+        return _stretch(np.arange(2**16), low, high)[array]
     eight = np.empty(array.shape, np.uint8)
     rows = max(BLOCK * len(array) // array.size, 1)
     for top in range(0, len(array), rows):
-        eight[top : top + rows] = _stretched(array[top : top + rows], low, high)
+        eight[top : top + rows] = _stretch(array[top : top + rows], low, high)
     return eight
 
 
-def _stretched(values: Array, low: float, high: float) -> Array:
+def _stretch(values: Array, low: float, high: float) -> Array:
     values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
     values[~np.isfinite(values)] = low
     with np.errstate(over="ignore"):  # of values near the largest there are: they become white

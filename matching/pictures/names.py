@@ -9,7 +9,7 @@ from collections.abc import Iterable
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 
 
-def absolute(path: str | os.PathLike[str]) -> str:
+def make_absolute(path: str | os.PathLike[str]) -> str:
     """The absolute path of a file as text; a link keeps its name.
 
     Two slashes at the start, which POSIX allows, become one: it is the same file.
@@ -28,7 +28,7 @@ def absolute(path: str | os.PathLike[str]) -> str:
     return text[1:] if text.startswith("//") else text
 
 
-def relative_names(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Shorten names of files: relative to the deepest folder that holds all of them.
 
     Parameters
@@ -43,10 +43,10 @@ def relative_names(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
 
     Examples
     --------
-    >>> relative_names(["/a/b/1.png", "//a/c/../c/2.png"])
+    >>> make_relative(["/a/b/1.png", "//a/c/../c/2.png"])
     ['b/1.png', 'c/2.png']
     """
-    full = [absolute(path) for path in paths]
+    full = [make_absolute(path) for path in paths]
     try:
         folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120
         names = [os.path.relpath(path, folder) for path in full]

@@ -164,7 +164,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         job = jobs.find(number)
         if job.state != "done" or name not in job.files:
             raise Refusal(404, "there is no such file")
-        return _file(job.folder / name, shown_file(job.names, name))
+        return _file(job.folder / name, name_download(job.names, name))
 
     @app.get("/health")
     async def health() -> Response:
@@ -172,7 +172,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         return JSONResponse(told, 200 if told["healthy"] else 503, headers={"Cache-Control": "no-store"})
 
 
-def shown_file(names: Sequence[str], name: str) -> str:
+def name_download(names: Sequence[str], name: str) -> str:
     """The name under which a file of results is downloaded.
 
     Parameters
@@ -189,7 +189,7 @@ def shown_file(names: Sequence[str], name: str) -> str:
 
     Examples
     --------
-    >>> shown_file(["box.jpg", "scene.png"], "matches.json")
+    >>> name_download(["box.jpg", "scene.png"], "matches.json")
     'box-scene-matches.json'
     """
     return "-".join([*(PurePath(picture).stem for picture in names), name])

@@ -54,7 +54,7 @@ async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
     _check_kind(request)
     try:
         async with asyncio.timeout(limits.upload_seconds):
-            return await _store(Request(request.scope, _limited(request, limits)), folder)
+            return await _store(Request(request.scope, _limit(request, limits)), folder)
     except TimeoutError:
         raise Refusal(408, f"the upload took more than {limits.upload_seconds:g} s") from None
     except ClientDisconnect:  # nobody hears it
@@ -78,7 +78,7 @@ async def drain(request: Request) -> None:
                 left -= len(message.get("body", b""))
 
 
-def shown_name(name: str) -> str:
+def clean_name(name: str) -> str:
     r"""The last part of a file name that a client sent, without what can't be printed.
 
     Parameters
@@ -93,7 +93,7 @@ def shown_name(name: str) -> str:
 
     Examples
     --------
-    >>> shown_name("C:\\me\\a.jpg"), shown_name("../../etc/b.png"), shown_name("\x00")
+    >>> clean_name("C:\\me\\a.jpg"), clean_name("../../etc/b.png"), clean_name("\x00")
     ('a.jpg', 'b.png', 'picture')
     """
     last = PurePosixPath(PureWindowsPath(name).name).name
@@ -126,7 +126,7 @@ async def _store(request: Request, folder: Path) -> list[str]:
             await run_in_threadpool(_copy, file.file, folder / f"upload{k}")
     finally:
         await form.close()
-    return [shown_name(name) for _, name in files]
+    return [clean_name(name) for _, name in files]
 
 
 def _copy(source: BinaryIO, path: Path) -> None:
@@ -134,7 +134,7 @@ def _copy(source: BinaryIO, path: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def _limited(request: Request, limits: Limits) -> Callable[[], Awaitable[Message]]:
+def _limit(request: Request, limits: Limits) -> Callable[[], Awaitable[Message]]:
     """The request's receive(), which refuses to go on beyond the bytes allowed, or after a long pause."""
     too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")

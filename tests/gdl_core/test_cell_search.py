@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from gdl_core import GraphDegreeLinkage, _cell_search, knn_graph
 from gdl_core import neighbors as neighbors_module
-from gdl_core._cell_search import approximate_neighbours
+from gdl_core._cell_search import find_approximate_neighbours
 
 
 @pytest.fixture
@@ -40,22 +40,22 @@ def test_recall_of_points_of_few_features(n_features, metric, small_cells):
 def test_recall_of_points_along_few_of_many_directions(small_cells):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3000, 6)) @ rng.normal(size=(6, 90)) + 0.3 * rng.normal(size=(3000, 90))
-    assert _cell_search._projected(_cell_search._scaled(x)).shape[1] <= 10
+    assert _cell_search._project(_cell_search._scale(x)).shape[1] <= 10
     near, exact = searched(x.astype(np.float32), 10)
     assert recall(near, exact) > 0.97
 
 
 def test_no_projection_where_all_directions_count_alike():
     x = np.random.default_rng(0).normal(size=(2000, 40)).astype(np.float32)
-    assert _cell_search._projected(x) is x
+    assert _cell_search._project(x) is x
 
 
 @pytest.mark.parametrize("n_features", [10, 60])
 def test_threads_give_the_same_bits(n_features, small_cells):
     x, _ = make_blobs(3000, n_features=n_features, centers=5, random_state=1)
-    one = approximate_neighbours(x, 8, 1)
+    one = find_approximate_neighbours(x, 8, 1)
     for n_jobs in (2, 3, 7):
-        np.testing.assert_array_equal(one, approximate_neighbours(x, 8, n_jobs))
+        np.testing.assert_array_equal(one, find_approximate_neighbours(x, 8, n_jobs))
 
 
 def test_everything_is_found_in_one_cell():
@@ -98,7 +98,7 @@ def test_a_cell_does_not_outgrow_the_others(small_cells, monkeypatch):
     monkeypatch.setattr(
         _cell_search, "_divide", lambda *a: sizes.append(np.diff((cells := divide(*a)).start)) or cells
     )
-    approximate_neighbours(np.random.default_rng(0).exponential(size=(1000, 9)) ** 3, 5)
+    find_approximate_neighbours(np.random.default_rng(0).exponential(size=(1000, 9)) ** 3, 5)
     assert sizes[-1].max() <= 40
 
 
@@ -116,7 +116,9 @@ def test_large_sets_are_searched_approximately(monkeypatch, small_cells):
     x, y = make_blobs(1000, n_features=10, centers=5, random_state=0)  # that no edge joins
     asked = []
     monkeypatch.setattr(
-        neighbors_module, "approximate_neighbours", lambda *a: asked.append(a) or approximate_neighbours(*a)
+        neighbors_module,
+        "find_approximate_neighbours",
+        lambda *a: asked.append(a) or find_approximate_neighbours(*a),
     )
     model = GraphDegreeLinkage(5, "gdl-u", n_neighbors=10)
     model.fit(x)

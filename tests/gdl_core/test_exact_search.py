@@ -59,7 +59,7 @@ def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
     x[:20] = x[20:40]  # some equal, some nothing but zeros
     x[40:50] = 0
     sparse = knn_graph(x, 6, metric=metric, n_jobs=2)
-    assert isinstance(_exact_search.exact_search(x, metric, 1), _exact_search.SparseSearch)
+    assert isinstance(_exact_search.make_search(x, metric, 1), _exact_search.SparseSearch)
     monkeypatch.setattr(_exact_search, "_SPARSE", np.inf)
     dense = knn_graph(x, 6, metric=metric)
     np.testing.assert_array_equal(sparse.indices, dense.indices)

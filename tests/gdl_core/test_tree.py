@@ -24,7 +24,7 @@ from gdl_core import (
     select_clusters,
     split_at_largest_gap,
 )
-from gdl_core.completion import among_samples
+from gdl_core.completion import make_distances_among
 from gdl_core.reference import indegree, outdegree
 
 
@@ -234,14 +234,14 @@ def test_completion_joins_the_nearest_parts_first():
     tree = gdl_u(graph, initial_clusters(knn))
     parts = connected_components(graph.to_csr(), connection="weak")[0]
     assert parts == len(tree.roots()) == 4
-    whole = complete_by_distance(tree, knn, graph, among_samples(x, "euclidean"))
+    whole = complete_by_distance(tree, knn, graph, make_distances_among(x, "euclidean"))
     assert len(whole.roots()) == 1
     assert (whole.affinities[-3:] == 0).all()
     of_part = np.repeat(np.arange(4), 6)
     assert same_partition(whole.cut(3), np.array([0, 1, 1, 2])[of_part])
     assert same_partition(whole.cut(2), np.array([0, 0, 0, 1])[of_part])
     distances = np.abs(x - x.T)
-    dense = complete_by_distance(tree, knn, graph, among_samples(distances, "precomputed"))
+    dense = complete_by_distance(tree, knn, graph, make_distances_among(distances, "precomputed"))
     np.testing.assert_array_equal(whole.children, dense.children)
     assert len(complete_by_distance(tree, knn, graph).roots()) == 4
 

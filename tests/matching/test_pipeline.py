@@ -10,7 +10,7 @@ from matching import InputError, MatchConfig, MatchedObject, MatchResult, match,
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
-from matching.pictures.images import picture_of_array
+from matching.pictures.images import make_picture_of_array
 from matching.pipeline import match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
@@ -163,7 +163,7 @@ def test_another_clustering_can_be_put_in(pair):
         return Groups(np.zeros(len(candidates), np.int64), np.array([7.0]))
 
     config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
-    result = match_pictures(*map(picture_of_array, pair), config, find_clusters=everything)
+    result = match_pictures(*map(make_picture_of_array, pair), config, find_clusters=everything)
     assert seen == [(len(result.score), config)]
     assert result.objects[0].score == 7
     assert result.objects[0].n_matches == len(result.score)
@@ -231,14 +231,14 @@ def test_where_places_are_few_the_large_objects_give_up_theirs():
     labels = np.full(60, -1)
     labels[:30], labels[45:49], labels[50:60] = 0, 1, 2
     clustered = Groups(labels, np.array([9.0, 8.0, 7.0]))
-    listed, told = pipeline.listed(c, clustered, 48)
+    listed, told = pipeline.choose_listed(c, clustered, 48)
     assert list(np.bincount(told.labels + 1)) == [4, 30, 4, 10]  # the outliers are the best of theirs
     assert list(listed.score) == sorted(listed.score)
     assert set(listed.score[told.labels < 0]) == set(c.score[30:34])
-    listed, told = pipeline.listed(c, clustered, 30)
+    listed, told = pipeline.choose_listed(c, clustered, 30)
     assert list(np.bincount(told.labels + 1)) == [0, 16, 4, 10]
     assert set(listed.score[told.labels == 0]) == set(c.score[:16])
-    listed, told = pipeline.listed(c, clustered, 22)
+    listed, told = pipeline.choose_listed(c, clustered, 22)
     assert list(np.bincount(told.labels)) == [9, 4, 9]
 
 

@@ -145,3 +145,74 @@ def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
     correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
     repeats = repeats_of(correspondences, groups, MatchConfig())
     assert set(repeats.groups.labels) == {0}
+
+
+def test_a_row_is_cut_into_its_steps():
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    labels = repeats_of(correspondences, groups, MatchConfig()).groups.labels
+    assert labels.tolist() == ((xy[:, 0] - xy[:, 0].min()) // 100).astype(int).tolist()
+
+
+def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
+    rng = np.random.default_rng(0)
+    left = rng.uniform(0, 90, (40, 2))
+    right = np.array([300.0, 90.0]) - left
+    turned = rng.random(40) < 0.5  # given from right to left
+    xy0, xy1 = np.where(turned[:, None], right, left), np.where(turned[:, None], left, right)
+    correspondences = both_ways(xy0, xy1, np.tile(-np.eye(2), (40, 1, 1)))
+    repeats = repeats_of(correspondences, Groups(np.zeros(80, int), np.array([0.7])), MatchConfig())
+    assert repeats.groups.labels.tolist() == [0] * 40
+    assert repeats.reversed.tolist() == turned.tolist()
+
+
+def test_of_two_places_above_each_other_the_upper_one_comes_first():
+    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
+    correspondences, groups = both_groups(xy + np.array([0.0, 300.0]), xy)
+    assert repeats_of(correspondences, groups, MatchConfig()).reversed.all()
+
+
+def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, 100, (120, 2))
+    xy1 = xy0 + np.repeat([[200.0, 0.0], [200.0, 2.0]], 60, axis=0)
+    correspondences = both_ways(xy0, xy1, np.tile(np.eye(2), (120, 1, 1)))
+    groups = Groups(np.repeat([0, 1, 2, 3], 60), np.array([0.9, 0.8, 0.9, 0.8]))
+    asked = []
+    repeats = repeats_of(correspondences, groups, MatchConfig(), lambda rows: asked.append(rows) or True)
+    assert repeats.periodic.tolist() == [True]
+    assert repeats.groups.labels.tolist() == [0] * 60 + [-1] * 60
+    assert [sorted(rows % 120) for rows in asked] == [[*range(60)], [*range(60, 120)]]
+    apart = repeats_of(correspondences, groups, MatchConfig())
+    assert not apart.periodic.any()
+
+
+@pytest.mark.parametrize(("row_score", "periodic"), [(0.8, [False] * 4), (0.81, [True])])
+def test_a_row_of_too_low_a_score_is_a_texture(row_score, periodic):
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = repeats_of(correspondences, groups, MatchConfig(), row_score=row_score)
+    assert repeats.periodic.tolist() == periodic
+
+
+def test_groups_of_too_few_matches_are_no_objects():
+    xy = np.random.default_rng(0).uniform(0, 100, (11, 2))
+    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
+    repeats = repeats_of(correspondences, groups, MatchConfig())
+    assert repeats.groups.labels.tolist() == [-1] * 11
+    assert len(repeats.groups.scores) == len(repeats.periodic) == 0
+    assert not repeats.reversed.any()
+
+
+def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
+    """A A . A A: each pair is found, and both copies of one pair match both of the other in one group."""
+    copy = np.random.default_rng(0).uniform(0, 90, (40, 2))
+    at = [copy + np.array([x, 0.0]) for x in (0, 100, 300, 400)]
+    xy0, xy1 = np.concatenate([at[0], at[2], at[0], at[1]]), np.concatenate([at[1], at[3], at[2], at[3]])
+    correspondences = both_ways(xy0, xy1, np.tile(np.eye(2), (160, 1, 1)))
+    labels = np.repeat([0, 1, 2, 3, 4, 5], [40, 40, 80, 40, 40, 80])
+    repeats = repeats_of(correspondences, Groups(labels, np.full(6, 0.8)), MatchConfig())
+    found = repeats.groups.labels.reshape(4, 40)
+    assert (found == found[:, :1]).all()
+    assert sorted(found[:, 0]) == [0, 1, 2, 3]
+    assert not repeats.periodic.any()

@@ -1,21 +1,21 @@
 import pytest
 
 from matching import _opencv
-from matching.threads import default_threads, in_ranges, limited_threads
+from matching.threads import default_threads, limit_threads, run_in_ranges
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 25])
 def test_ranges_cover_everything_once(n, n_threads):
     seen = []
-    in_ranges(lambda start, stop: seen.extend(range(start, stop)), n, n_threads, 8)
+    run_in_ranges(lambda start, stop: seen.extend(range(start, stop)), n, n_threads, 8)
     assert sorted(seen) == list(range(n))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_errors_are_not_lost(n_threads):
     with pytest.raises(ZeroDivisionError):
-        in_ranges(lambda start, stop: 1 // (start - 8), 20, n_threads, 8)
+        run_in_ranges(lambda start, stop: 1 // (start - 8), 20, n_threads, 8)
 
 
 def test_at_least_one_thread():
@@ -25,7 +25,7 @@ def test_at_least_one_thread():
 def test_limited_threads_hold_inside_only():
     before = default_threads(), _opencv.set_threads(3)
     _opencv.set_threads(before[1])
-    with limited_threads(1):
+    with limit_threads(1):
         assert default_threads() == 1
         assert _opencv.set_threads(1) == 1
     assert default_threads() == before[0]
@@ -33,7 +33,7 @@ def test_limited_threads_hold_inside_only():
 
 
 def test_the_limit_ends_with_an_error():
-    with pytest.raises(ZeroDivisionError), limited_threads(1):
+    with pytest.raises(ZeroDivisionError), limit_threads(1):
         1 // 0  # noqa: B018
-    with limited_threads(2):
+    with limit_threads(2):
         assert default_threads() == 2

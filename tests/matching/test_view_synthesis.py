@@ -7,12 +7,12 @@ import skimage.data
 from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
 from matching.cli.main import main
-from matching.collection.cache import FeatureCache, content_digest
+from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
-from matching.pictures.images import picture_of_array
-from matching.pipeline import describe_picture, match_described, stages_of
-from matching.threads import limited_threads
+from matching.pictures.images import make_picture_of_array
+from matching.pipeline import describe_picture, list_stages, match_described
+from matching.threads import limit_threads
 from matching.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
@@ -44,8 +44,8 @@ def found(followed):
 
 def test_views_are_a_stage_of_their_own(followed):
     found, told = followed
-    assert told == [(stage, k, 6) for k, stage in enumerate(stages_of(VIEWS), 1)]
-    assert list(found.timings) == list(stages_of(VIEWS))
+    assert told == [(stage, k, 6) for k, stage in enumerate(list_stages(VIEWS), 1)]
+    assert list(found.timings) == list(list_stages(VIEWS))
 
 
 def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
@@ -61,7 +61,7 @@ def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
 
 
 def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilted, found):
-    with limited_threads(1):
+    with limit_threads(1):
         assert same(match(*tilted[:2], VIEWS), found)
     turned = match(tilted[1], tilted[0], VIEWS)
     assert turned.xy0.tobytes() == found.xy1.tobytes()
@@ -70,7 +70,7 @@ def test_results_do_not_depend_on_threads_nor_on_the_order_of_the_pictures(tilte
 
 def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
     image0 = tilted[0]
-    described = [describe_picture(picture_of_array(image)) for image in (image0, image0[20:, 30:])]
+    described = [describe_picture(make_picture_of_array(image)) for image in (image0, image0[20:, 30:])]
 
     def never():
         raise AssertionError("views of a pair that is solved")
@@ -100,7 +100,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
     for k, image in enumerate(tilted[:2]):
         path = tmp_path / f"{k}.png"
         Image.fromarray(image).save(path)
-        sources.append(Source(str(path), content_digest(path)))
+        sources.append(Source(str(path), compute_digest(path)))
     (tmp_path / "cache").mkdir()
     settings = Settings(VIEWS, FeatureCache(tmp_path / "cache", 10**9))
     record = match_files(1, *sources, settings)

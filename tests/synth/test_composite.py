@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from synth.composite import composite_pair, draw_places, fill_square, move_as_one, true_instance
-from synth.photographs import Photographs, shipped
+from synth.photographs import Photographs, read_shipped
 
 SIDE = 96
 
@@ -65,7 +65,7 @@ def inner(pair, xy1):
 
 
 def test_hard_truth_agrees_with_what_the_pixels_show(monkeypatch):
-    monkeypatch.setattr("synth.poses._relit", lambda picture, rng: picture)
+    monkeypatch.setattr("synth.poses._relight", lambda picture, rng: picture)
     pair = composite_pair(coded_photographs(), 4, sigma=2, seed=2, side=SIDE, hard_poses=True)
     seen = np.random.default_rng(1).integers(0, 3 * SIDE, (40_000, 2)).astype(float)
     flat = pair.warp(seen)
@@ -87,7 +87,7 @@ def test_hard_truth_agrees_with_what_the_pixels_show(monkeypatch):
 
 
 def test_hard_poses_turn_scale_and_cover():
-    pair = composite_pair(shipped(), 5, sigma=0, seed=1, hard_poses=True)
+    pair = composite_pair(read_shipped(), 5, sigma=0, seed=1, hard_poses=True)
     scale = np.sqrt(np.linalg.det(pair.affine[:, :, :2]))
     angle = np.arctan2(pair.affine[:, 1, 0], pair.affine[:, 0, 0])
     assert ((scale >= 0.5) & (scale <= 2)).all() and np.ptp(scale) > 0.1 and np.ptp(angle) > 0.5
@@ -96,18 +96,18 @@ def test_hard_poses_turn_scale_and_cover():
 
 
 def test_same_seed_same_pixels_other_seed_other_pixels():
-    a, b, c = (composite_pair(shipped(), 3, 10, seed=s, hard_poses=True) for s in (7, 7, 8))
+    a, b, c = (composite_pair(read_shipped(), 3, 10, seed=s, hard_poses=True) for s in (7, 7, 8))
     assert np.array_equal(a.image0, b.image0) and np.array_equal(a.image1, b.image1)
     assert not np.array_equal(a.image0, c.image0)
 
 
 def test_deformation_does_not_change_the_choice_of_tiles():
-    a, b = (composite_pair(shipped(), 3, sigma, seed=7) for sigma in (0, 20))
+    a, b = (composite_pair(read_shipped(), 3, sigma, seed=7) for sigma in (0, 20))
     assert np.array_equal(a.image0, b.image0) and np.array_equal(a.instance_map, b.instance_map)
 
 
 def test_copies_stand_apart_and_belong_to_one_object():
-    pair = composite_pair(shipped(), 2, sigma=5, seed=0, copies=3)
+    pair = composite_pair(read_shipped(), 2, sigma=5, seed=0, copies=3)
     assert pair.object_id.tolist() == [0, 0, 0, 1, 1, 1]
     corner1 = pair.corner0 + pair.affine[:, :, 2]
     assert len(np.unique(corner1, axis=0)) == 6
@@ -153,7 +153,7 @@ def test_no_two_objects_move_as_one(n_common, copies):
 
 
 def test_other_tiles_are_all_different():
-    photographs = shipped()
+    photographs = read_shipped()
     pair = composite_pair(photographs, 1, sigma=0, seed=3)
     squares = [fill_square(t, 320) for t in photographs.tiles]
     shown = [
@@ -180,15 +180,15 @@ def test_other_tiles_are_all_different():
 )
 def test_bad_settings(options, message):
     with pytest.raises(ValueError, match=message):
-        composite_pair(shipped(), **options)
+        composite_pair(read_shipped(), **options)
 
 
 def test_too_few_tiles():
-    few = Photographs(shipped().models, shipped().tiles[:10], "few")
+    few = Photographs(read_shipped().models, read_shipped().tiles[:10], "few")
     with pytest.raises(ValueError, match="tiles must hold at least 16 photographs for n_common=1, got 10"):
         composite_pair(few, 1)
 
 
 def test_no_correspondence_no_label():
-    pair = composite_pair(shipped(), 1)
+    pair = composite_pair(read_shipped(), 1)
     assert true_instance(pair, np.empty((0, 2)), np.empty((0, 2))).shape == (0,)

@@ -6,15 +6,15 @@ from PIL import Image
 from synth.photographs import (
     _SHIPPED_MODELS,
     _SHIPPED_TILES,
-    from_folders,
     read_folder,
+    read_folders,
     read_picture,
-    shipped,
+    read_shipped,
 )
 
 
 def test_shipped_photographs_suffice_for_every_composite():
-    photographs = shipped()
+    photographs = read_shipped()
     assert len(photographs.models) >= 5 and len(photographs.tiles) >= 17
     for picture in photographs.models + photographs.tiles:
         assert (
@@ -43,7 +43,7 @@ def test_folders_are_read_in_order_and_other_files_left_alone(tmp_path):
         Image.fromarray(np.full((4, 5, 3), value, np.uint8)).save(tmp_path / name)
     (tmp_path / "notes.txt").write_text("no image")
     assert [p[0, 0, 0] for p in read_folder(tmp_path)] == [10, 20]
-    assert from_folders(tmp_path, tmp_path).name == f"{tmp_path.name}+{tmp_path.name}"
+    assert read_folders(tmp_path, tmp_path).name == f"{tmp_path.name}+{tmp_path.name}"
 
 
 def test_bad_folders(tmp_path):

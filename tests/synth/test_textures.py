@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from synth.photographs import shipped
+from synth.photographs import read_shipped
 from synth.textures import KINDS, Screen, random_screen, texture
 
 SIZE = (200, 260)
@@ -9,7 +9,7 @@ SCREEN = Screen(8.0, 0.3)
 
 
 def drawn(kind, seed, k=0):
-    photograph = shipped().models[k] if kind == "halftone" else None
+    photograph = read_shipped().models[k] if kind == "halftone" else None
     rng = np.random.default_rng(seed)
     return texture(kind, SIZE, rng, random_screen(rng), photograph)
 

@@ -20,7 +20,7 @@ from eval.images.baselines.problem import Problem
 from eval.images.baselines.self_tuning import locally_scaled_graph, self_tuning
 from eval.images.baselines.zell import zell
 from gdl_core import complete_by_distance, initial_clusters
-from gdl_core.completion import among_samples
+from gdl_core.completion import make_distances_among
 
 Labels = NDArray[np.int64]
 
@@ -84,7 +84,7 @@ def _stsc(problem: Problem, _) -> Labels:
 def _zell(problem: Problem, bandwidth: float) -> Labels:
     knn, graph = problem.knn(), problem.graph(bandwidth)
     tree = zell(graph, initial_clusters(knn, N_INITIAL_NEIGHBORS), problem.n_clusters)
-    tree = complete_by_distance(tree, knn, graph, among_samples(*problem.metric_space()))
+    tree = complete_by_distance(tree, knn, graph, make_distances_among(*problem.metric_space()))
     return tree.cut(problem.n_clusters)
 
 

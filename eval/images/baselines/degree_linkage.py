@@ -14,7 +14,7 @@ from gdl_core import (
     initial_clusters,
     select_clusters,
 )
-from gdl_core.completion import among_samples
+from gdl_core.completion import make_distances_among
 
 N_INITIAL_NEIGHBORS = 1  # K0
 N_NEIGHBOR_CLUSTERS = 10  # Kc
@@ -38,6 +38,6 @@ def degree_linkage(
         tree = agdl(graph, start, n_neighbor_clusters=N_NEIGHBOR_CLUSTERS)
     else:
         tree = gdl_u(graph, start)
-    tree = complete_by_distance(tree, knn, graph, among_samples(*problem.metric_space()))
+    tree = complete_by_distance(tree, knn, graph, make_distances_among(*problem.metric_space()))
     chosen = select_clusters(tree, problem.n_clusters, min_cluster_size)
     return give_to_neighbours(graph, chosen.labels)

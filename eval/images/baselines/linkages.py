@@ -7,7 +7,7 @@ from scipy.spatial.distance import squareform
 
 from eval.images.baselines.problem import Problem
 from gdl_core import MergeTree, complete_by_distance
-from gdl_core.completion import among_samples
+from gdl_core.completion import make_distances_among
 
 
 def distance_linkage(distances: NDArray, n_clusters: int, method: str) -> NDArray[np.int64]:
@@ -42,6 +42,6 @@ def graph_linkage(problem: Problem, bandwidth: float) -> NDArray[np.int64]:
     merges. Where no edge joins two clusters the nearest are joined. (n,) int64.
     """
     single = MergeTree(np.arange(len(problem)), np.empty((0, 2), np.int64), np.empty(0))
-    among = among_samples(*problem.metric_space())
+    among = make_distances_among(*problem.metric_space())
     tree = complete_by_distance(single, problem.knn(), problem.graph(bandwidth), among)
     return tree.cut(problem.n_clusters)

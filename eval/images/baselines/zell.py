@@ -54,7 +54,7 @@ def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: floa
     n_initial = int(labels.max()) + 1
     node = labels.copy()
     members = {c: np.flatnonzero(labels == c) for c in range(n_initial)}
-    near = _joined(graph, labels)
+    near = _find_joinable(graph, labels)
     heap: list[tuple[float, int, int]] = []
 
     def push(a, b):
@@ -76,13 +76,13 @@ def zell(graph: AffinityGraph, initial_labels: NDArray, n_clusters: int, z: floa
         affinities.append(-affinity)
         members[new] = np.concatenate([members.pop(a), members.pop(b)])
         node[members[new]] = new
-        near[new] = _inherited(near, a, b, new)
+        near[new] = _inherit(near, a, b, new)
         for c in near[new]:
             push(c, new)
     return MergeTree(labels, np.array(children, np.int64).reshape(-1, 2), np.array(affinities))
 
 
-def _joined(graph, labels):
+def _find_joinable(graph, labels):
     """For each cluster those that an edge joins to it, either way: their unions can come to be joined
     both ways.
     """
@@ -95,7 +95,7 @@ def _joined(graph, labels):
     return near
 
 
-def _inherited(near, a, b, new):
+def _inherit(near, a, b, new):
     """The neighbours of a and b become those of their union."""
     result = (near.pop(a) | near.pop(b)) - {a, b}
     for c in result:

@@ -68,7 +68,7 @@ def hdbscan(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
     """scikit-learn's HDBSCAN of clusters of 8 or more."""
     if initial is not None:
         return initial
-    distances = distance_matrix(_with_fitted_maps(correspondences, knn)).astype(np.float64)
+    distances = distance_matrix(_fit_maps(correspondences, knn)).astype(np.float64)
     model = HDBSCAN(min_cluster_size=8, metric="precomputed", allow_single_cluster=True, copy=False)
     return model.fit(distances).labels_.astype(np.int64)
 
@@ -84,7 +84,7 @@ def k_means(correspondences: Correspondences, knn, graph, initial, config) -> La
 
 def average_linkage(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
     """SciPy's average linkage, cut at a distance."""
-    distances = distance_matrix(_with_fitted_maps(correspondences, knn))
+    distances = distance_matrix(_fit_maps(correspondences, knn))
     if initial is not None:
         return merge_given(distances, initial, np.mean, THRESHOLD)
     condensed = squareform(distances.astype(np.float64), checks=False)
@@ -101,7 +101,7 @@ CLUSTERINGS = {
 }
 
 
-def _with_fitted_maps(correspondences: Correspondences, knn: KnnGraph) -> Correspondences:
+def _fit_maps(correspondences: Correspondences, knn: KnnGraph) -> Correspondences:
     """The correspondences by the maps that the graph's distances come from."""
     config = GraphConfig()
     first = acc_neighbors(correspondences, knn.n_neighbors, 1, config.nearness)

@@ -16,16 +16,16 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.ablation.variants import DEFAULT, Variant, choosing, variants
 from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
-from eval.matching.synthetic.trials import working_images
+from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
-from matching.pipeline import find_objects, listed
-from matching.threads import limited_threads
+from matching.pipeline import choose_listed, find_objects
+from matching.threads import limit_threads
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -117,13 +117,13 @@ def ablate(
 
 
 def _rows_of_pair(case: Composite | Tabletop, names: tuple[str, ...]) -> list[dict]:
-    with limited_threads(1):
+    with limit_threads(1):
         return list(measure(case, {name: variants()[name] for name in names}))
 
 
 def measure(case: Composite | Tabletop, compared: dict[str, Variant]) -> Iterator[dict]:
     """A row for each variant and list of one pair, whose features are described once."""
-    images = working_images(case.pair.image0, case.pair.image1, DEFAULT)
+    images = read_working_images(case.pair.image0, case.pair.image1, DEFAULT)
     features = _Features([image.grey for image in images])
     known: dict[tuple, tuple[Candidates, Candidates]] = {}
     for name, variant in compared.items():
@@ -135,7 +135,7 @@ def measure(case: Composite | Tabletop, compared: dict[str, Variant]) -> Iterato
             with choosing(variant.choose):
                 candidates, groups = find_objects(*known[key], config, variant.cluster)
             seconds = time.perf_counter() - start
-            candidates, groups = listed(candidates, groups, len(known[key][0]))
+            candidates, groups = choose_listed(candidates, groups, len(known[key][0]))
             points = (
                 image.to_picture(xy)
                 for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
@@ -167,14 +167,14 @@ def summary(rows: list[dict]) -> list[dict]:
     """A row (COLUMNS) for each kind of data and variant, in the order of KINDS_OF_DATA."""
     names = list(dict.fromkeys(row["variant"] for row in rows))
     return [
-        _summed(kind, name, own)
+        _sum(kind, name, own)
         for kind in KINDS_OF_DATA
         for name in names
         if (own := [row for row in rows if (row["data"], row["variant"]) == (kind, name)])
     ]
 
 
-def _summed(kind: str, name: str, rows: list[dict]) -> dict:
+def _sum(kind: str, name: str, rows: list[dict]) -> dict:
     total = {
         column: sum(row[column] for row in rows)
         for column in ("objects", "found", "clusters", "mixed", "spurious")
@@ -192,7 +192,7 @@ def _summed(kind: str, name: str, rows: list[dict]) -> dict:
     }
 
 
-def table(sums: list[dict]) -> str:
+def format_table(sums: list[dict]) -> str:
     """Markdown: a line a variant, a column a kind of data: F, objects found, clusters each, mixed and
     spurious clusters.
     """
@@ -201,7 +201,7 @@ def table(sums: list[dict]) -> str:
     cell = {(row["variant"], row["data"]): _cell(row) for row in sums}
     seconds = {name: np.mean([row["seconds"] for row in sums if row["variant"] == name]) for name in names}
     lines = [[name, *(cell[name, kind] for kind in kinds), f"{seconds[name]:.2f}"] for name in names]
-    return markdown_table(["variant", *kinds, "s"], lines)
+    return format_markdown(["variant", *kinds, "s"], lines)
 
 
 def _cell(row: dict) -> str:

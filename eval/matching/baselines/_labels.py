@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def renumbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
+def renumber(labels: NDArray[np.integer]) -> NDArray[np.int64]:
     """Clusters as 0, 1, ... by falling size, ties by their first member; negative labels become -1.
 
-    >>> renumbered(np.array([7, 3, 3, -1, 5]))
+    >>> renumber(np.array([7, 3, 3, -1, 5]))
     array([ 1,  0,  0, -1,  2])
     """
     labels = np.asarray(labels)
@@ -19,9 +19,9 @@ def renumbered(labels: NDArray[np.integer]) -> NDArray[np.int64]:
     return result
 
 
-def without_small(labels: NDArray[np.integer], min_size: int) -> NDArray[np.int64]:
-    """Clusters with fewer than `min_size` members become outliers; the rest as `renumbered` has them."""
+def drop_small(labels: NDArray[np.integer], min_size: int) -> NDArray[np.int64]:
+    """Clusters with fewer than `min_size` members become outliers; the rest as `renumber` has them."""
     labels = np.asarray(labels)
     counts = np.bincount(labels[labels >= 0], minlength=1)
     small = (labels >= 0) & (counts[np.maximum(labels, 0)] < min_size)
-    return renumbered(np.where(small, -1, labels))
+    return renumber(np.where(small, -1, labels))

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines._labels import without_small
+from eval.matching.baselines._labels import drop_small
 from gdl_core._jit import njit
 
 
@@ -33,13 +33,13 @@ class AccParams:
 def acc(distances: NDArray, candidates, params: AccParams = AccParams()) -> NDArray[np.int64]:
     """(m,) int64 clusters of (m, m) symmetric distances in pixels, -1 for outliers."""
     labels = partial_linkage(distances, params.threshold, params.cap)
-    labels = without_small(labels, params.min_size)
+    labels = drop_small(labels, params.min_size)
     for c in range(labels.max(initial=-1) + 1):
         members = labels == c
         area = min(hull_area(candidates.xy0[members]), hull_area(candidates.xy1[members]))
         if area < params.min_area:
             labels[members] = -1
-    return without_small(labels, 1)
+    return drop_small(labels, 1)
 
 
 def hull_area(xy: NDArray) -> float:

@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import HDBSCAN
 
-from eval.matching.baselines._labels import without_small
+from eval.matching.baselines._labels import drop_small
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def hdbscan(distances: NDArray, candidates, params: HdbscanParams = HdbscanParam
         copy=False,
     )
     labels[dense] = model.fit(distances[np.ix_(dense, dense)].astype(np.float64)).labels_
-    return without_small(labels, params.min_cluster_size)
+    return drop_small(labels, params.min_cluster_size)
 
 
 def core_distances(distances: NDArray, min_samples: int) -> NDArray:
@@ -69,4 +69,4 @@ def average_linkage(
         return np.full(len(distances), -1, np.int64)
     condensed = squareform(np.asarray(distances, np.float64), checks=False)
     labels = fcluster(linkage(condensed, "average"), params.threshold, criterion="distance")
-    return without_small(labels.astype(np.int64), params.min_size)
+    return drop_small(labels.astype(np.int64), params.min_size)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from eval.matching.baselines._labels import without_small
+from eval.matching.baselines._labels import drop_small
 from gdl_core._jit import njit
 
 _TOLERANCE = 1e-4  # relative gain of density below which a shift has arrived
@@ -44,7 +44,7 @@ def graph_shift(
     mode, share, density = _all_shifts(w.indptr, w.indices, w.data, order)
     kept = (mode >= 0) & (share >= params.min_affinity)
     kept &= density[mode] >= params.min_density * params.beta
-    return without_small(np.where(kept, mode, -1), params.min_size)
+    return drop_small(np.where(kept, mode, -1), params.min_size)
 
 
 def affinity(distances: NDArray, beta: float, sigma_s: float) -> sparse.csr_array:

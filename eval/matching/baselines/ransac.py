@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.matching.baselines._labels import without_small
+from eval.matching.baselines._labels import drop_small
 
 SAMPLERS = {
     "uniform": cv2.SAMPLING_UNIFORM,
@@ -61,7 +61,7 @@ def sequential_ransac(xy0: NDArray, xy1: NDArray, score: NDArray, params: Ransac
             break
         labels[rest[inlier]] = c
         rest = rest[~inlier]
-    return without_small(labels, 1)
+    return drop_small(labels, 1)
 
 
 def sift_ransac(

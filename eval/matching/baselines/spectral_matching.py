@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
-from eval.matching.baselines._labels import without_small
+from eval.matching.baselines._labels import drop_small
 
 _MAX_ROUNDS = 30
 
@@ -45,7 +45,7 @@ def spectral_matching(
         kept = one_to_one(x, candidates.xy0[rest], candidates.xy1[rest], params)
         labels[rest[kept]] = c
         rest = rest[~kept]
-    return without_small(labels, params.min_size)
+    return drop_small(labels, params.min_size)
 
 
 def affinity(distances: NDArray, beta: float) -> sparse.csr_array:

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.photographs.homography import sequence
 from matching import MatchConfig, match
 from matching.objects.transforms import apply_transform
@@ -40,7 +40,7 @@ class PlanePair:
     homography: NDArray[np.float64]
 
 
-def photographed(folder: Path) -> Iterator[PlanePair]:
+def read_photographed(folder: Path) -> Iterator[PlanePair]:
     """The pairs of all folders that begin with evd_. Raises ValueError where there is none."""
     scenes = sorted(folder.glob("evd_*/H1to2.txt"))
     if not scenes:
@@ -56,7 +56,7 @@ def oxford(folder: Path) -> Iterator[PlanePair]:
         yield PlanePair(folder.name, f"1-{number}", read_picture(path0), read_picture(path1), truth)
 
 
-def tilted(folder: Path, n_pictures: int, seed: int = 0) -> Iterator[PlanePair]:
+def make_tilted(folder: Path, n_pictures: int, seed: int = 0) -> Iterator[PlanePair]:
     """Pictures of a folder, each with itself at every one of TILTS, in a random direction."""
     rng = np.random.default_rng(seed)
     pictures = read_folder(folder)
@@ -165,7 +165,7 @@ def measure(pairs: Iterator[PlanePair], methods: Sequence[str] = METHODS) -> Ite
             }
 
 
-def table(rows: list[dict], methods: Sequence[str] = METHODS) -> str:
+def format_table(rows: list[dict], methods: Sequence[str] = METHODS) -> str:
     """A line for each set of pairs: solved pairs and seconds a pair of each method."""
     lines = []
     for data in dict.fromkeys(row["data"] for row in rows):
@@ -175,4 +175,4 @@ def table(rows: list[dict], methods: Sequence[str] = METHODS) -> str:
             seconds = np.mean([row["seconds"] for row in own])
             cells.append(f"{sum(row['solved'] for row in own)} of {len(own)}, {seconds:.1f} s")
         lines.append(cells)
-    return markdown_table(["pairs", *methods], lines)
+    return format_markdown(["pairs", *methods], lines)

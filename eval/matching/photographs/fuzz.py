@@ -42,17 +42,17 @@ class Outcome:
     fault: str
 
 
-def damaged_files(picture: NDArray[np.uint8], n: int, seed: int) -> list[tuple[str, bytes]]:
+def make_damaged_files(picture: NDArray[np.uint8], n: int, seed: int) -> list[tuple[str, bytes]]:
     """n files (name, content), each codec and damage in turn; same arguments, same bytes."""
     files = []
     for k, rng in enumerate(np.random.default_rng(seed).spawn(n)):
         codec, damage = CODECS[k % len(CODECS)], DAMAGES[k // len(CODECS) % len(DAMAGES)]
-        content = damaged(encoded(picture, codec, rng), damage, rng)
+        content = damage_content(encode(picture, codec, rng), damage, rng)
         files.append((f"{k:03d}-{damage.replace(' ', '-')}.{codec}", content))
     return files
 
 
-def encoded(picture: NDArray[np.uint8], codec: str, rng: np.random.Generator) -> bytes:
+def encode(picture: NDArray[np.uint8], codec: str, rng: np.random.Generator) -> bytes:
     """A whole file of one of several kinds that the codec knows."""
     image = Image.fromarray(picture)
     mode = rng.choice(["1", "L", "RGB", "RGBA", "I;16"])
@@ -71,7 +71,7 @@ def encoded(picture: NDArray[np.uint8], codec: str, rng: np.random.Generator) ->
     return buffer.getvalue()
 
 
-def damaged(content: bytes, damage: str, rng: np.random.Generator) -> bytes:
+def damage_content(content: bytes, damage: str, rng: np.random.Generator) -> bytes:
     """The content of a file with one of DAMAGES."""
     data = np.frombuffer(content, np.uint8).copy()
     if damage == "truncated":

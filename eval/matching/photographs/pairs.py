@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from eval.common.tables import read_arrays
 from eval.matching.baselines.ransac import sift_ransac
 from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candidates
-from eval.matching.synthetic.trials import candidates_of, working_images
+from eval.matching.synthetic.trials import find_candidates, read_working_images
 from matching import MatchConfig
 from matching.correspondences.candidates import join_candidates
 from synth.photographs import SUFFIXES, read_picture
@@ -95,8 +95,8 @@ def find_pairs(data: Path) -> list[Path]:
 def measure(pair: LabelledPair, names: tuple[str, ...]) -> list[dict]:
     """A row for every method named."""
     config = MatchConfig()
-    images = working_images(pair.image0, pair.image1, config)
-    listed, pool = candidates_of(images, config)
+    images = read_working_images(pair.image0, pair.image1, config)
+    listed, pool = find_candidates(images, config)
     candidates = join_candidates([listed, pool])
     xy0, xy1 = images[0].to_picture(candidates.xy0), images[1].to_picture(candidates.xy1)
     found = {

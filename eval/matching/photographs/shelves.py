@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from skimage.measure import points_in_poly
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from matching import MatchConfig, MatchResult
 from matching.pictures.images import read_picture
 from matching.pipeline import describe_picture, match_described
@@ -120,7 +120,7 @@ def _shown(data, scene, entry):
     ]
 
 
-def owners(pair: ShelfPair, xy1: NDArray, cluster: NDArray) -> list[int]:
+def find_owners(pair: ShelfPair, xy1: NDArray, cluster: NDArray) -> list[int]:
     """For each object the instance that holds at least 80 % of its matches, -1 for none.
 
     xy1 (m, 2) are pixels of the scene, cluster (m,) the object of each match, -1 for an outlier.
@@ -150,7 +150,7 @@ def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterato
         for name, config in variants.items():
             both = (described(path, config.features) for path in (pair.model, pair.scene))
             result = match_described(*both, config)
-            own = set(owners(pair, result.xy1, result.cluster)) - {-1}
+            own = set(find_owners(pair, result.xy1, result.cluster)) - {-1}
             yield {
                 "variant": name,
                 "kind": pair.kind,
@@ -188,7 +188,7 @@ def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:
         yield row
 
 
-def table(rows: list[dict]) -> str:
+def format_table(rows: list[dict]) -> str:
     """A line for each variant; negative pairs that give no object are rejected."""
     negatives = [kind for kind in NEGATIVES if any(row["kind"] == kind for row in rows)]
     head = ("", "pairs found", "instances with an object of their own", *map(NEGATIVES.get, negatives))
@@ -201,10 +201,10 @@ def table(rows: list[dict]) -> str:
         objects = [[row["objects"] for row in own if row["kind"] == kind] for kind in negatives]
         rejected = [f"{n.count(0)} of {len(n)}" for n in objects]
         lines.append([name, f"{hit} of {len(shown)}", f"{found} of {instances}", *rejected])
-    return markdown_table(head, lines)
+    return format_markdown(head, lines)
 
 
-def instance_of(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
+def find_instances(xy: NDArray, instances: list[Instance]) -> NDArray[np.int64]:
     """The instance in which each point (n, 2) lies, of several the one with the nearest centre; -1: none."""
     found, nearest = np.full(len(xy), -1), np.full(len(xy), np.inf)
     for k, instance in enumerate(instances):
@@ -228,7 +228,7 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
         found : of these, those joined by at least `LEAST` matches of one object
         over_unmatched : objects whose outline covers an instance in which they have no match, in either scene
     """
-    at = [instance_of(xy, own) for xy, own in zip((result.xy0, result.xy1), scenes, strict=True)]
+    at = [find_instances(xy, own) for xy, own in zip((result.xy0, result.xy1), scenes, strict=True)]
     counts: Counter = Counter()
     found: set = set()
     for k, item in enumerate(result.objects):

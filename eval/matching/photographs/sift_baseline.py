@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.baselines.ransac import sift_ransac
 from eval.matching.synthetic.methods import Labelling
 from eval.matching.synthetic.trials import measures
@@ -59,12 +59,12 @@ def places(xy0: NDArray, xy1: NDArray) -> int:
 HEAD = ("copies", "method", "mean F", "found", "clusters each", "mixed", "true matches", "places", "s")
 
 
-def table(rows: list[dict]) -> str:
+def format_table(rows: list[dict]) -> str:
     """A line for each number of copies and method."""
     keys = list(dict.fromkeys((row["copies"], row["method"]) for row in rows))
     groups = [[row for row in rows if (row["copies"], row["method"]) == key] for key in keys]
     lines = [[str(key[0]), key[1], *_sums(own)] for key, own in zip(keys, groups, strict=True)]
-    return markdown_table(HEAD, lines)
+    return format_markdown(HEAD, lines)
 
 
 def _sums(rows):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from matching import match
-from synth.photographs import Photographs, Picture, read_folder, shipped
+from synth.photographs import Photographs, Picture, read_folder, read_shipped
 from synth.textures import random_screen, texture
 
 COLUMNS = ("kind", "pair", "itself", "objects", "score", "seconds", "megabytes")
@@ -18,7 +18,7 @@ COLUMNS = ("kind", "pair", "itself", "objects", "score", "seconds", "megabytes")
 
 def photographs_to_print(folder: Path | None) -> tuple[Picture, ...]:
     """What halftones are made of: the pictures of a folder, or those that installed packages ship."""
-    return read_folder(folder) if folder else _all(shipped())
+    return read_folder(folder) if folder else _all(read_shipped())
 
 
 def _all(photographs: Photographs) -> tuple[Picture, ...]:
@@ -66,4 +66,4 @@ def summary(rows: Iterable[dict]) -> str:
         most = [f"{max(row[column] for row in own):g}" for column in ("score", "seconds", "megabytes")]
         name = "itself" if itself else "unrelated"
         lines.append([kind, name, str(len(own)), str(np.count_nonzero(objects)), str(sum(objects)), *most])
-    return markdown_table(head, lines)
+    return format_markdown(head, lines)

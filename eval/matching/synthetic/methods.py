@@ -54,11 +54,11 @@ def label_candidates(
     for it.
     """
     settings = {name: (config,) for name, config in _gdl_configs().items()}
-    settings |= {name: (MatchConfig(), clustering_of(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
+    settings |= {name: (MatchConfig(), make_clustering(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
     result = {}
     for name in names:
         if name in settings:
-            result[name] = _timed(
+            result[name] = _time(
                 lambda chosen=settings[name]: find_objects(candidates, pool, *chosen)[1].labels
             )
     plain = [name for name in names if name in METHODS]
@@ -68,12 +68,12 @@ def label_candidates(
         spent = time.perf_counter() - start
     outside = np.full(len(pool), -1)
     for name in plain:
-        timed = _timed(lambda name=name: np.concatenate([METHODS[name](distances, candidates), outside]))
+        timed = _time(lambda name=name: np.concatenate([METHODS[name](distances, candidates), outside]))
         result[name] = replace(timed, seconds=timed.seconds + (0.0 if name == "ransac" else spent))
     return {name: result[name] for name in names if name in result}
 
 
-def clustering_of(rival: str) -> Callable:
+def make_clustering(rival: str) -> Callable:
     """A rival, as it was tuned for the place of graph degree linkage."""
     return rival_clustering(rival, PARAMS_WITH_STAGES[rival])
 
@@ -112,7 +112,7 @@ def check_names(names: tuple[str, ...]) -> None:
             raise ValueError(f"method must be one of {', '.join(NAMES)}, got {name}")
 
 
-def _timed(function: Callable[[], NDArray[np.int64]]) -> Labelling:
+def _time(function: Callable[[], NDArray[np.int64]]) -> Labelling:
     start = time.perf_counter()
     labels = function()
     return Labelling(np.asarray(labels, np.int64), time.perf_counter() - start)

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.metrics import count_objects, score_matches
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import extract_features
-from matching.pictures.images import picture_of_array
+from matching.pictures.images import make_picture_of_array
 from matching.pipeline import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
@@ -49,10 +49,10 @@ def measure(
     for seed in seeds:
         pair = composite_pair(photographs, N_COMMON, SIGMA, seed, side=side)
         for name, config in methods().items():
-            yield {"method": name, "seed": seed} | _measured(pair, config, outliers)
+            yield {"method": name, "seed": seed} | _measure_row(pair, config, outliers)
 
 
-def _measured(pair: CompositePair, config: MatchConfig, outliers: int | None) -> dict:
+def _measure_row(pair: CompositePair, config: MatchConfig, outliers: int | None) -> dict:
     candidates, instance = _candidates(pair, config, outliers)
     labels = find_objects(candidates, candidates[:0], config)[1].labels
     kept, true = labels >= 0, instance >= 0
@@ -76,7 +76,7 @@ def _candidates(
     pair: CompositePair, config: MatchConfig, outliers: int | None
 ) -> tuple[Candidates, np.ndarray]:
     """The candidates of a trial, by rising distance in each kind of region, and the instance of each."""
-    greys = (picture_of_array(image).grey for image in (pair.image0, pair.image1))
+    greys = (make_picture_of_array(image).grey for image in (pair.image0, pair.image1))
     features = (extract_features(grey, config.features) for grey in greys)
     best, more = match_with_reserve(*features, replace(config.candidates, reserve=1.0))
     candidates = join_candidates([best, more])
@@ -89,7 +89,7 @@ def _candidates(
     return candidates[chosen], instance[chosen]
 
 
-def table(rows: list[dict]) -> str:
+def format_table(rows: list[dict]) -> str:
     """Markdown: a line for each row, and one with the means of each method."""
     lines = [[row["method"], str(row["seed"]), *_line(row)] for row in rows]
     for name in dict.fromkeys(row["method"] for row in rows):
@@ -97,7 +97,7 @@ def table(rows: list[dict]) -> str:
         mean = {key: np.mean([row[key] for row in own]) for key in COLUMNS[2:]}
         lines.append([name, "mean", *_line(mean)])
     head = ("method", "seed", "true of candidates", "places", "detected", "correct", "F")
-    return markdown_table((*head, "objects found", "clusters", "mixed"), lines)
+    return format_markdown((*head, "objects found", "clusters", "mixed"), lines)
 
 
 def _line(row: dict) -> list[str]:

@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from eval.common.tables import markdown_table
+from eval.common.tables import format_markdown
 from eval.matching.synthetic.methods import GDL, NAMES, SIFT_RANSAC
 from eval.matching.synthetic.stages import SUFFIX
 from eval.matching.synthetic.sweep import SWEEPS
@@ -39,7 +39,7 @@ def panels(rows: list[dict]) -> dict[Panel, list[dict]]:
     return dict(sorted(result.items(), key=lambda item: (SWEEPS.index(item[0][0]), item[0][1])))
 
 
-def methods_of(rows: list[dict]) -> list[str]:
+def find_methods(rows: list[dict]) -> list[str]:
     """The methods that occur, in the order of NAMES."""
     present = {row["method"] for row in rows}
     return [name for name in NAMES if name in present]
@@ -54,13 +54,13 @@ def mean(rows: list[dict], method: str, column: str = "f") -> float:
 
 def win_share(rows: list[dict], rivals: tuple[str, ...] = ("acc", "graph-shift")) -> tuple[float, int]:
     """Share of the trials in which AGDL's F is higher than that of all `rivals`, and how many trials."""
-    f = _by_trial(rows)
+    f = _group_by_trial(rows)
     both = [t for t in f.values() if {"agdl", *rivals} <= t.keys()]
     won = [t["agdl"] > max(t[r] for r in rivals) for t in both]
     return (float(np.mean(won)) if won else float("nan")), len(won)
 
 
-def _by_trial(rows: list[dict]) -> dict[tuple, dict[str, float]]:
+def _group_by_trial(rows: list[dict]) -> dict[tuple, dict[str, float]]:
     f: dict[tuple, dict[str, float]] = defaultdict(dict)
     for row in rows:
         f[tuple(row[k] for k in ("sweep", "n_outliers", "sigma", "n_common", "seed"))][row["method"]] = row[
@@ -79,14 +79,14 @@ def summary(rows: list[dict]) -> str:
     own = "" if np.isnan(f) else f" Mean F of AGDL where σₙ ≤ 15 px: {f:.3f}."
     parts = [
         f"Seeds {seeds[0]} to {seeds[-1]}{won}.{own}",
-        "## Over all trials\n\n" + overall_table(rows),
-        "## Mean F a panel\n\n" + panel_table(rows),
+        "## Over all trials\n\n" + format_overall(rows),
+        "## Mean F a panel\n\n" + format_panel(rows),
         "## Where a rival is ahead\n\n" + ahead_text(rows),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def overall_table(rows: list[dict]) -> str:
+def format_overall(rows: list[dict]) -> str:
     """A line a method; sift-ransac is judged on its own matches."""
     head = [
         "method",
@@ -111,19 +111,19 @@ def overall_table(rows: list[dict]) -> str:
         "mixed": lambda m: f"{mean(rows, m, 'mixed'):.2f}",
         "s": lambda m: f"{mean(rows, m, 'seconds'):.2f}",
     }
-    return markdown_table(head, [[m, *(columns[c](m) for c in head[1:])] for m in methods_of(rows)])
+    return format_markdown(head, [[m, *(columns[c](m) for c in head[1:])] for m in find_methods(rows)])
 
 
-def panel_table(rows: list[dict]) -> str:
+def format_panel(rows: list[dict]) -> str:
     """A line a panel, a column a method."""
-    names = methods_of(rows)
+    names = find_methods(rows)
     lines = []
     for panel, inside in panels(rows).items():
         best = max((mean(inside, m) for m in names if m != SIFT_RANSAC), default=np.nan)
         cells = [(m, mean(inside, m)) for m in names]
         bold = [f"**{v:.3f}**" if v == best and m != SIFT_RANSAC else f"{v:.3f}" for m, v in cells]
         lines.append([panel_title(panel), *bold])
-    return markdown_table(["panel", *names], lines)
+    return format_markdown(["panel", *names], lines)
 
 
 def panel_title(panel: Panel) -> str:
@@ -144,7 +144,7 @@ def ahead_text(rows: list[dict]) -> str:
     lines = []
     for (n, sigma, m), inside in sorted(points.items()):
         agdl = mean(inside, "agdl")
-        for name in methods_of(rows):
+        for name in find_methods(rows):
             value = mean(inside, name)
             if name not in (*GDL, SIFT_RANSAC) and value > agdl:
                 lines.append(f"* N = {n:g}, σₙ = {sigma:g}, M = {m:g}: {name} {value:.3f}, agdl {agdl:.3f}")
@@ -187,7 +187,7 @@ def _draw_panel(axis, panel: Panel, rows: list[dict]) -> None:
     axis.set(xlabel=FACTORS[panel[0]], ylabel="F-score")
     axis.tick_params(labelleft=True)
     axis.grid(alpha=0.3)
-    for name in methods_of(rows):
+    for name in find_methods(rows):
         if name == SIFT_RANSAC:
             continue
         x, y, half = curve(rows, panel[0], name)

@@ -29,7 +29,7 @@ def rival_clustering(name: str, params) -> Callable:
 
     Linkages merge the objects that are given in the last step; the other rivals can't, and leave them.
     """
-    linkage = linkage_of(name, params)
+    linkage = get_linkage(name, params)
 
     def cluster(correspondences: Correspondences, knn, graph, initial, config) -> NDArray[np.int64]:
         if initial is not None:
@@ -43,7 +43,7 @@ def rival_clustering(name: str, params) -> Callable:
     return cluster
 
 
-def linkage_of(name: str, params) -> Callable[[NDArray], float] | None:
+def get_linkage(name: str, params) -> Callable[[NDArray], float] | None:
     """The linkage of two clusters, a function of their (a, b) distances; None where a rival is no linkage."""
     if name == "average-linkage":
         return lambda between: float(between.mean())

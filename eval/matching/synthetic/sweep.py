@@ -20,7 +20,7 @@ from eval.common import journal as journals
 from eval.matching.synthetic import methods, trials
 from eval.matching.synthetic.trials import PairSettings
 from matching import __version__
-from matching.threads import limited_threads
+from matching.threads import limit_threads
 from synth.photographs import Photographs
 
 SWEEPS = ("n_outliers", "sigma", "n_common")
@@ -92,15 +92,17 @@ def run(
     done = read_journal(journal, mark)
     todo = {s: numbers for s, numbers in plan.pairs().items() if not set(numbers) <= done.get(s, {}).keys()}
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    results = parallel(delayed(_measured)(s, numbers, photographs, plan.names) for s, numbers in todo.items())
+    results = parallel(
+        delayed(_measure_points)(s, numbers, photographs, plan.names) for s, numbers in todo.items()
+    )
     for settings, rows in tqdm(results, total=len(todo), desc="pairs", disable=quiet):
         journals.append_entry(journal, mark, pair=vars(settings), rows=rows)
         done.setdefault(settings, {}).update(rows)
     return list(_rows(plan, done, photographs))
 
 
-def _measured(settings, numbers, photographs, names):
-    with limited_threads(1):
+def _measure_points(settings, numbers, photographs, names):
+    with limit_threads(1):
         return settings, trials.measure_pair(settings, numbers, photographs, names)
 
 

@@ -18,7 +18,7 @@ from eval.matching.synthetic.methods import SIFT_RANSAC, Labelling, label_candid
 from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import extract_features
-from matching.pictures.images import WorkingImage, picture_of_array, working_image
+from matching.pictures.images import WorkingImage, make_picture_of_array, make_working_image
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -74,24 +74,24 @@ class LabelledCandidates:
         )
 
 
-def working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
+def read_working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
     """What the matcher looks at: grey values of (h, w, 3) uint8 images, made smaller where they are large."""
-    pictures = picture_of_array(image0, "image0"), picture_of_array(image1, "image1")
-    return [working_image(picture, config.max_pixels) for picture in pictures]
+    pictures = make_picture_of_array(image0, "image0"), make_picture_of_array(image1, "image1")
+    return [make_working_image(picture, config.max_pixels) for picture in pictures]
 
 
-def candidates_of(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
+def find_candidates(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:
     """The best candidates of two images and the pool behind them by rising score, in their pixels."""
     features = (extract_features(image.grey, config.features, image.mask, 1) for image in images)
     best, pool = match_with_reserve(*features, config.candidates)
     return best, pool[np.argsort(pool.score, kind="stable")]
 
 
-def labelled_candidates(pair: CompositePair) -> LabelledCandidates:
+def label_true_candidates(pair: CompositePair) -> LabelledCandidates:
     """The candidates of a pair and the pool behind them, with their truth."""
     config = MatchConfig()
-    images = working_images(pair.image0, pair.image1, config)
-    best, pool = candidates_of(images, config)
+    images = read_working_images(pair.image0, pair.image1, config)
+    best, pool = find_candidates(images, config)
     candidates = join_candidates([best, pool])
     points = (
         image.to_picture(xy) for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
@@ -106,7 +106,7 @@ def measure_pair(
 ) -> dict[int, dict[str, dict]]:
     """Measures of every method for every number of outliers: {n_outliers: {method: row}}."""
     pair = settings.make(photographs)
-    candidates = labelled_candidates(pair)
+    candidates = label_true_candidates(pair)
     own = _measure_sift_ransac(pair) if SIFT_RANSAC in names else None
     rows = {}
     for n in outliers:

@@ -16,9 +16,9 @@ from eval.matching.baselines.distances import distance_matrix
 from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
 from eval.matching.metrics import score_matches
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
-from eval.matching.synthetic.trials import PairSettings, Trial, labelled_candidates
+from eval.matching.synthetic.trials import PairSettings, Trial, label_true_candidates
 from matching.pipeline import find_objects
-from matching.threads import limited_threads
+from matching.threads import limit_threads
 from synth.photographs import Photographs
 
 FIRST_TUNING_SEED = 1000
@@ -86,7 +86,7 @@ def tuning_trials(photographs: Photographs) -> list[Trial]:
 
     def trial(k: int, n_outliers: int, sigma: float, n_common: int) -> Trial:
         settings = PairSettings(sigma, n_common, FIRST_TUNING_SEED + k)
-        return labelled_candidates(settings.make(photographs)).with_outliers(n_outliers)
+        return label_true_candidates(settings.make(photographs)).with_outliers(n_outliers)
 
     return [trial(k, *numbers) for k, numbers in enumerate(tqdm(TRIALS, desc="tuning pairs"))]
 
@@ -117,7 +117,7 @@ def tune(method: str, trials: list[Trial], n_draws: int, n_jobs: int) -> Tuned:
 
 def mean_f(method: str, params, trials: list[Trial]) -> float:
     """Mean F of one method over the lists of the trials."""
-    with limited_threads(1):
+    with limit_threads(1):
         labels = [_labels(method, params, trial) for trial in trials]
     scores = [
         score_matches(found >= 0, trial.instance >= 0).f for found, trial in zip(labels, trials, strict=True)
@@ -146,15 +146,15 @@ def draw_near(params, ranges: dict[str, tuple], rng: np.random.Generator) -> dic
         if isinstance(values[0], str):
             continue
         value = float(np.clip(getattr(params, name) * np.exp(rng.normal(0, 0.3)), *values))
-        result[name] = _rounded(value, values)
+        result[name] = _round(value, values)
     return result
 
 
 def _value(values: tuple, rng: np.random.Generator):
     if isinstance(values[0], str):
         return str(rng.choice(values))
-    return _rounded(float(np.exp(rng.uniform(*np.log(values)))), values)
+    return _round(float(np.exp(rng.uniform(*np.log(values)))), values)
 
 
-def _rounded(value: float, values: tuple) -> int | float:
+def _round(value: float, values: tuple) -> int | float:
     return round(value) if isinstance(values[0], int) else float(f"{value:.3g}")

@@ -19,8 +19,8 @@ import numpy as np
 from matching._types import Array, Floats
 from matching.collection.retrieval import _kernels
 from matching.features.extraction import Features
-from matching.features.thinning import strongest_everywhere
-from matching.threads import in_ranges
+from matching.features.thinning import choose_strongest
+from matching.threads import run_in_ranges
 
 PER_PICTURE = 1300  # entries: 53 kB
 PER_QUERY = 8000  # descriptors that a query looks up: in a scene of many objects each has few of them
@@ -57,7 +57,7 @@ class Codes:
     cell : (n,) uint16
         256 i + j.
     shape : (n,) uint16
-        As `shapes` has it.
+        As `pack_shapes` has it.
     code : (n, 32) uint8
         The word of each part.
     """
@@ -76,7 +76,7 @@ class Query:
     descriptors : (n, 128) int32
         The descriptors.
     shape : (n,) uint16
-        As `shapes` has it.
+        As `pack_shapes` has it.
     cells : (n, p) int64
         The nearest cells, the nearest first.
     """
@@ -87,7 +87,7 @@ class Query:
 
 
 @cache
-def codebook() -> Codebook:
+def load_codebook() -> Codebook:
     """Load the codebook that comes with the program.
 
     Returns
@@ -124,19 +124,19 @@ def encode(features: Features, most: int = PER_PICTURE, n_threads: int = 1) -> C
     Codes
         What an index keeps of them.
     """
-    chosen = features[largest_everywhere(features, most)]
+    chosen = features[choose_largest(features, most)]
     descriptors = np.rint(chosen.descriptors).astype(np.int32)
-    code = np.empty((len(chosen), len(codebook().words)), np.uint8)
-    in_ranges(
-        lambda a, b: _kernels.nearest_words(descriptors, codebook().words, a, b, code),
+    code = np.empty((len(chosen), len(load_codebook().words)), np.uint8)
+    run_in_ranges(
+        lambda a, b: _kernels.nearest_words(descriptors, load_codebook().words, a, b, code),
         len(chosen),
         n_threads,
         256,
     )
-    return Codes(nearest_cells(descriptors, 1)[:, 0].astype(np.uint16), shapes(chosen), code)
+    return Codes(nearest_cells(descriptors, 1)[:, 0].astype(np.uint16), pack_shapes(chosen), code)
 
 
-def query_of(features: Features, probes: int, most: int = PER_QUERY) -> Query:
+def make_query(features: Features, probes: int, most: int = PER_QUERY) -> Query:
     """Prepare a query for a picture.
 
     Parameters
@@ -153,12 +153,12 @@ def query_of(features: Features, probes: int, most: int = PER_QUERY) -> Query:
     Query
         What is looked up.
     """
-    chosen = features[largest_everywhere(features, most)]
+    chosen = features[choose_largest(features, most)]
     descriptors = np.rint(chosen.descriptors).astype(np.int32)
-    return Query(descriptors, shapes(chosen), nearest_cells(descriptors, probes))
+    return Query(descriptors, pack_shapes(chosen), nearest_cells(descriptors, probes))
 
 
-def largest_everywhere(features: Features, most: int) -> Array:
+def choose_largest(features: Features, most: int) -> Array:
     """Choose the largest features of every part of the picture, which copies and crops of it have too.
 
     Parameters
@@ -173,7 +173,7 @@ def largest_everywhere(features: Features, most: int) -> Array:
     (k,) int64
         Rising indices.
     """
-    return strongest_everywhere(features.xy, _size(features), most)
+    return choose_strongest(features.xy, _size(features), most)
 
 
 def nearest_cells(descriptors: Array, probes: int) -> Array:
@@ -193,7 +193,7 @@ def nearest_cells(descriptors: Array, probes: int) -> Array:
     (n, probes) int64
         The cells, the nearest first.
     """
-    book, x = codebook(), descriptors.astype(np.float64)
+    book, x = load_codebook(), descriptors.astype(np.float64)
     cross = 2 * book.first @ book.second.T + (book.second**2).sum(axis=1)  # (256, 256)
     to_first = (book.first**2).sum(axis=1) - 2 * x @ book.first.T  # (n, 256), less |x|^2
     near = np.argsort(to_first, axis=1, kind="stable")[:, :FIRST]
@@ -202,7 +202,7 @@ def nearest_cells(descriptors: Array, probes: int) -> Array:
     return cells
 
 
-def shapes(features: Features) -> Array:
+def pack_shapes(features: Features) -> Array:
     """Pack direction, size, kind and polarity of features into 16 bits.
 
     Parameters

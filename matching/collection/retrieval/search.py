@@ -19,10 +19,10 @@ import numpy as np
 
 from matching._types import Array, Floats, Ints
 from matching.collection.retrieval import _kernels
-from matching.collection.retrieval.codes import SCALE_STEPS, Query, codebook
+from matching.collection.retrieval.codes import SCALE_STEPS, Query, load_codebook
 from matching.collection.retrieval.segments import Segment
 from matching.features.extraction import DESCRIPTOR_NORM
-from matching.threads import in_ranges
+from matching.threads import run_in_ranges
 
 PROBES = 8  # cells that each descriptor looks through
 KEPT = 32  # neighbours of a descriptor
@@ -48,7 +48,7 @@ class Neighbours:
     picture : (m,) uint32
         Its picture.
     shape : (m,) uint16
-        As `shapes` of `codes` has it.
+        As `pack_shapes` of `codes` has it.
     """
 
     least: Array
@@ -116,9 +116,9 @@ def find_neighbours(
     begin, end = segment.lists(query.cells)
     but = np.unique(np.fromiter(but, np.int64))
     entries = segment.owner, segment.shape, segment.code, but
-    in_ranges(
+    run_in_ranges(
         lambda a, b: _kernels.search(
-            *(query.descriptors, query.shape, codebook().words, begin, end, *entries),
+            *(query.descriptors, query.shape, load_codebook().words, begin, end, *entries),
             *(a, b, distance, other),
         ),
         n,

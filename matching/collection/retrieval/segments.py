@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from matching._types import Array, Bools, Ints
-from matching.collection.retrieval.codes import Codes, codebook
+from matching.collection.retrieval.codes import Codes, load_codebook
 
 MAGIC = b"gdlidx01"
 CHUNK = 2**20  # entries copied at a time where segments are merged
@@ -33,7 +33,7 @@ class Segment:
     owner : (n,) uint32
         The picture's number.
     shape : (n,) uint16
-        As `shapes` of `codes` has it.
+        As `pack_shapes` of `codes` has it.
     code : (n, 32) uint8
         The word of each part.
     """
@@ -68,7 +68,7 @@ class Segment:
         return np.where(there, self.starts[at], 0), np.where(there, self.starts[at + 1], 0)
 
 
-def segment_of(pictures: Iterable[tuple[int, Codes]]) -> Segment:
+def make_segment(pictures: Iterable[tuple[int, Codes]]) -> Segment:
     """Sort the entries of pictures into lists.
 
     Parameters
@@ -85,7 +85,7 @@ def segment_of(pictures: Iterable[tuple[int, Codes]]) -> Segment:
     for number, found in pictures:
         numbers.append(number)
         codes.append(found)
-    parts = len(codebook().words)
+    parts = len(load_codebook().words)
     cell = np.concatenate([np.empty(0, np.uint16), *(c.cell for c in codes)])
     order = np.argsort(cell, kind="stable")
     cells, first = np.unique(cell[order], return_index=True)
@@ -170,7 +170,7 @@ def merge_segments(path: Path, segments: Sequence[Segment], dead: Sequence[Array
         yield iter([cells])
         yield iter([starts])
         for name in ("owner", "shape", "code"):
-            yield _merged(segments, kept, cells, name)
+            yield _merge_column(segments, kept, cells, name)
 
     _write(path, len(cells), int(starts[-1]), columns())
 
@@ -181,7 +181,7 @@ def _sums(keep: Bools, starts: Array) -> Ints:
     return sums
 
 
-def _merged(
+def _merge_column(
     segments: Sequence[Segment], kept: Sequence[Bools | None], cells: Array, name: str
 ) -> Iterator[Array]:
     """A column of the merged segment, in pieces."""
@@ -217,7 +217,7 @@ def _layout(n_cells: int, n: int) -> tuple[list[tuple[int, str, tuple[int, ...]]
         ("<i8", (n_cells + 1,)),
         ("<u4", (n,)),
         ("<u2", (n,)),
-        ("u1", (n, len(codebook().words))),
+        ("u1", (n, len(load_codebook().words))),
     )
     at, layout = 24, []
     for kind, size in sizes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from matching._types import Bytes
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
-from matching.output.words import describe_result, describe_things, may_look_harder, stem_of
+from matching.output.words import describe_result, describe_things, may_look_harder, name_picture
 
 if TYPE_CHECKING:
     from matching.pictures.images import Picture
@@ -118,7 +118,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    things = describe_things(result.objects, stem_of(pictures[0].path), result.things)
+    things = describe_things(result.objects, name_picture(pictures[0].path), result.things)
     harder = may_look_harder(result)
     texts = {"told": describe_result(result), "things": things, "harder": harder, "facts": _facts(result)}
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)

@@ -6,7 +6,7 @@ import pytest
 import skimage.data
 import skimage.io
 
-from eval.common.options import add_photograph_options, chosen_photographs, exit_status, peak_megabytes
+from eval.common.options import add_photograph_options, choose_photographs, exit_status, peak_megabytes
 
 
 def options(*words):
@@ -17,15 +17,15 @@ def options(*words):
 
 def test_photographs_of_folders_or_the_shipped_ones(tmp_path):
     skimage.io.imsave(tmp_path / "cat.png", skimage.data.chelsea())
-    assert chosen_photographs(options()).name == "shipped"
-    both = chosen_photographs(options("--models", tmp_path, "--tiles", tmp_path))
+    assert choose_photographs(options()).name == "shipped"
+    both = choose_photographs(options("--models", tmp_path, "--tiles", tmp_path))
     assert [p.shape for p in both.models + both.tiles] == [(300, 451, 3)] * 2
 
 
 @pytest.mark.parametrize("option", ["--models", "--tiles"])
 def test_one_folder_alone_is_refused(option, tmp_path):
     with pytest.raises(ValueError, match="--models and --tiles go together, got one of them"):
-        chosen_photographs(options(option, tmp_path))
+        choose_photographs(options(option, tmp_path))
 
 
 @pytest.mark.parametrize(("platform", "told"), [("linux", 3 * 1024), ("darwin", 3 * 1024 * 1024)])

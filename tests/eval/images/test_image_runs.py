@@ -15,7 +15,7 @@ from eval.images import report as image_report
 from eval.images import runs as image_runs
 from eval.images.baselines import METHODS, Method
 from eval.images.datasets import ImageSet
-from eval.images.runs import Plan, Subject, finished, run
+from eval.images.runs import Plan, Subject, read_finished, run
 from eval.images.workers import OK, OVER
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +74,7 @@ def test_a_method_over_the_budget_is_stopped_and_not_tried_again_without_more(tm
 def test_a_finished_run_stands_before_one_over_the_budget():
     over, whole = {"value": 1.0, "status": OVER, "seconds": 1}, {"value": 1.0, "status": OK, "nmi": 0.5}
     for rows in ((over, whole), (whole, over)):
-        assert finished({"method": "njw", "row": row} for row in rows) == {"njw": {1.0: whole}}
+        assert read_finished({"method": "njw", "row": row} for row in rows) == {"njw": {1.0: whole}}
 
 
 def test_an_error_in_a_method_keeps_its_traceback(tmp_path, monkeypatch):
@@ -115,7 +115,7 @@ def test_the_best_run_of_each_method_counts():
         a_run("coil20", "dgsc", 1.0, 0, OVER, seconds=60.0),
     ]
     planned = {name: len(METHODS[name].values) for name in METHODS}
-    njw, leiden, zell, dgsc = image_report.best_rows(runs, planned)
+    njw, leiden, zell, dgsc = image_report.choose_best_rows(runs, planned)
     assert (njw["nmi"], njw["bandwidth"], njw["note"]) == (0.8, 10.0, "2 of 9 values")
     assert np.isnan(leiden["bandwidth"]) and (leiden["parameter"], leiden["value"]) == ("resolution", 2.0)
     assert (zell["nmi"], zell["note"]) == (0.5, "over 60 s after 1 of 9")
@@ -132,7 +132,7 @@ def test_the_best_run_of_each_method_counts():
 def test_rows_and_heads_tell_the_neighbours(n_neighbors):
     methods = ("gdl-mcs", "gdl-mcs-10", "k-means") if n_neighbors > 10 else ("gdl-mcs", "k-means")
     runs = [a_run("coil20", method, 1.0, 0.7, n_neighbors=n_neighbors) for method in methods]
-    rows = image_report.best_rows(runs, dict.fromkeys(methods, 1))
+    rows = image_report.choose_best_rows(runs, dict.fromkeys(methods, 1))
     told = {row["method"]: row["n_neighbors"] for row in rows}
     assert told == {m: 10 if m == "gdl-mcs-10" else n_neighbors for m in methods}
     head = "| set | K=5 | best" if n_neighbors == 5 else "| set | K=30 | K=10 | best"
@@ -142,8 +142,8 @@ def test_rows_and_heads_tell_the_neighbours(n_neighbors):
 def test_a_method_with_more_neighbours_than_the_graph_is_left_out_or_named(tmp_path, capsys):
     module = script("cluster_images")
     options = ["--out", str(tmp_path), "--datasets", "textures", "--quick", "--quiet", "--neighbors", "5"]
-    assert "gdl-mcs-10" not in module.chosen_methods(None, 9)
-    assert "gdl-mcs-10" in module.chosen_methods(None, 10)
+    assert "gdl-mcs-10" not in module.choose_methods(None, 9)
+    assert "gdl-mcs-10" in module.choose_methods(None, 10)
     assert "without gdl-mcs-10, which needs --neighbors 10 or more" in capsys.readouterr().err
     assert module.main([*options, "--methods", "gdl-mcs-10"]) == 2
     assert "n_neighbors must be at least 10 for gdl-mcs-10, got 5" in capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_the_papers_tables_are_whole():
     )
     assert image_report.PAPER_SECONDS["usps9298"]["zell"] == 9703
     ours = {"k-medoids": 0.3, "link": 0.4, "agdl": 0.9}
-    agree, against = image_report._compared(image_report.PAPER_NMI["coil20"], ours.__getitem__, list(ours))
+    agree, against = image_report._compare(image_report.PAPER_NMI["coil20"], ours.__getitem__, list(ours))
     assert agree == 2 and against == ["link 0.400 over k-medoids 0.300"]
 
 
@@ -214,10 +214,10 @@ def test_bad_input_gives_one_line_and_status_2(tmp_path, options, message, capsy
 def test_a_method_that_is_not_installed_is_left_out_or_named(monkeypatch, capsys):
     module = script("cluster_images")
     monkeypatch.setattr(Method, "is_installed", lambda self: self.package is None)
-    assert "leiden" not in module.chosen_methods(None, 20) and "agdl" in module.chosen_methods(None, 20)
+    assert "leiden" not in module.choose_methods(None, 20) and "agdl" in module.choose_methods(None, 20)
     assert "without leiden, which needs scikit-network" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"finch needs finch-clust: pip install gdl-match\[eval\]"):
-        module.chosen_methods(["finch"], 20)
+        module.choose_methods(["finch"], 20)
 
 
 def test_a_killed_run_goes_on_to_the_same_results(tmp_path):

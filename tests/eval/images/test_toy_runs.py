@@ -6,15 +6,15 @@ import pytest
 
 from eval.common.tables import read_csv
 from eval.images import figures as image_figures
-from eval.images.toy_runs import Degrees, degree_rows, degrees, toy_labels, toy_rows
+from eval.images.toy_runs import Degrees, degree_rows, degrees, label_toy, measure_toys
 from eval.images.workers import OK
 from gdl_core import affinity_graph, knn_graph
 from gdl_core.reference import indegree, outdegree
-from synth.toys import PointSet, crowded
+from synth.toys import PointSet, make_crowded
 
 
 def test_degrees_are_those_of_the_definition():
-    points = crowded(0, gap=0.05)
+    points = make_crowded(0, gap=0.05)
     w = affinity_graph(knn_graph(points.points, 10)).to_csr().toarray()
     own, other = np.flatnonzero(points.labels == 0), np.flatnonzero(points.labels == 2)
     pairs = [(indegree(w, i, other), outdegree(w, i, other)) for i in own]
@@ -34,13 +34,13 @@ def test_the_product_is_small_across_clusters_and_large_within():
 
 
 def test_toy_rows_tell_what_is_perfect():
-    rows = toy_rows(("gdl-mcs", "complete"), range(2), (0.2,))
+    rows = measure_toys(("gdl-mcs", "complete"), range(2), (0.2,))
     assert [(r["method"], r["perfect"]) for r in rows] == [("gdl-mcs", 1), ("complete", 0)] * 2
     far = PointSet(
         np.repeat([[0.0, 0.0], [9.0, 9.0]], 15, axis=0) + np.random.default_rng(0).normal(size=(30, 2)),
         np.repeat([0, 1], 15),
     )
-    assert set(toy_labels(far, "link", None).tolist()) == {0, 1}
+    assert set(label_toy(far, "link", None).tolist()) == {0, 1}
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_bad_options_of_the_figures(figures, tmp_path, capsys, options, message)
 
 
 def test_figures_are_drawn(tmp_path):
-    points = crowded(0)
+    points = make_crowded(0)
     image_figures.draw_toy(points.points, [("a", points.labels)] * 3, tmp_path / "toy.png")
     d = Degrees(np.arange(5.0), np.arange(5.0))
     image_figures.draw_degrees(d, d, degree_rows(range(2)), tmp_path / "degrees.png")

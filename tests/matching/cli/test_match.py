@@ -17,7 +17,7 @@ from planting import crops, object_pair, true_shift
 from eval.matching import command
 from matching import __version__
 from matching.cli import main as cli
-from matching.cli.demo import demo_pair
+from matching.cli.demo import make_demo_pair
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = ROOT / "scripts" / "match.py"
@@ -632,7 +632,7 @@ def test_interrupted(tmp_path, capsys, monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("matching.cli.demo.demo_pair", interrupted)
+    monkeypatch.setattr("matching.cli.demo.make_demo_pair", interrupted)
     assert cli.main(["--demo", "--out", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "gdl-match: interrupted\n"
     assert not listed(tmp_path)
@@ -735,7 +735,7 @@ def test_a_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
 
 
 def test_the_demo_pair_is_colour_and_repeats():
-    one, two = demo_pair(), demo_pair()
+    one, two = make_demo_pair(), make_demo_pair()
     assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
     assert all(p.dtype == np.uint8 and p.shape == (960, 960, 3) for p in one)
 

@@ -14,7 +14,7 @@ from patience import PATIENCE
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
 from matching.collection import room
-from matching.collection.cache import CachedPicture, FeatureCache, content_digest, entry_key
+from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
 from matching.pipeline import DescribedPicture, describe_picture
@@ -67,9 +67,9 @@ def test_an_entry_comes_back_bit_by_bit(tmp_path, entry):
 
 def test_the_key_follows_content_and_settings_of_features(folder):
     config = MatchConfig()
-    content = content_digest(folder / "c.jpg")
-    assert content == content_digest(str(folder / "c.jpg"))
-    assert content_digest(folder / "missing.jpg") is None
+    content = compute_digest(folder / "c.jpg")
+    assert content == compute_digest(str(folder / "c.jpg"))
+    assert compute_digest(folder / "missing.jpg") is None
     key = entry_key(content, config)
     assert key == entry_key(content, replace(config, clustering=replace(config.clustering, n_clusters=7)))
     others = {

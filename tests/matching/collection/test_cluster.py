@@ -15,8 +15,8 @@ from matching.collection import (
     FeatureCache,
     backends,
     match_collection,
-    plan_of_folder,
-    plan_of_list,
+    plan_folder,
+    plan_list,
     shards,
     shortlist,
 )
@@ -75,7 +75,7 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
     names = [folder / name for name in ("a first.png", "b second.png", "c.jpg", "d plain.png", "f text.png")]
     (tmp_path / "list").write_text("".join(f"{a}\t{b}\n" for a, b in itertools.product(names, repeat=2)))
-    plan = plan_of_list(tmp_path / "list")
+    plan = plan_list(tmp_path / "list")
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
     killed = []
@@ -113,7 +113,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
                 cluster.workers[0].kill()
                 killed.append(total)
 
-    plan, address = plan_of_folder(folder), cluster.address()
+    plan, address = plan_folder(folder), cluster.address()
     add_pictures(tmp_path / "i", list(plan.paths), cache=there, scheduler=address)
     shared = {"scheduler": address, "cache": there, "shortlist": 1}
     match_collection(plan, tmp_path / "cluster.db", progress=progress, **shared)
@@ -133,7 +133,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
 def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(backends, "CONNECT", 1)
     (tmp_path / "list").write_text(f"'{folder / 'c.jpg'}' '{folder / 'c.jpg'}'\n")
-    plan = plan_of_list(tmp_path / "list")
+    plan = plan_list(tmp_path / "list")
     for address, reason in (
         ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
         ("nonsense://x:1", "no Dask scheduler answers"),

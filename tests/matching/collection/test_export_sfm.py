@@ -10,7 +10,7 @@ from planting import crops
 
 from matching import InputError
 from matching.cli.collection import main
-from matching.collection import match_collection, plan_of_folder
+from matching.collection import match_collection, plan_folder
 from matching.collection.export_sfm import export_for_sfm, static_matches
 from matching.collection.store import open_store
 
@@ -26,7 +26,7 @@ def db(cache, tmp_path_factory):
     exif[274] = 6  # shown a quarter turn clockwise
     photograph.crop((0, 30, 280, 300)).rotate(90, expand=True).save(folder / "c.jpg", quality=95, exif=exif)
     Image.fromarray(crops(200)["chelsea"]).save(folder / "d.png")
-    match_collection(plan_of_folder(folder), folder / "c.db", cache=cache, jobs=1)
+    match_collection(plan_folder(folder), folder / "c.db", cache=cache, jobs=1)
     return folder / "c.db"
 
 
@@ -129,7 +129,7 @@ def test_the_command_writes_and_refuses(db, tmp_path, capsys):
 def test_a_picture_that_is_gone_is_told(db, cache, tmp_path):
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "x.png")
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "y.png")
-    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
     (tmp_path / "x.png").unlink()
     with pytest.raises(InputError, match=r"x\.png: can't be read"):
         export_for_sfm(tmp_path / "c.db", tmp_path / "out", "colmap")

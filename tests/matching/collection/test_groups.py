@@ -7,8 +7,8 @@ from PIL import Image
 from planting import crops
 
 from matching.cli.collection import main
-from matching.collection import match_collection, plan_of_folder
-from matching.collection.groups import COLUMNS, groups_in
+from matching.collection import match_collection, plan_folder
+from matching.collection.groups import COLUMNS, read_groups
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def db(cache, tmp_path_factory):
     cat.save(folder / "cat.png")
     cat.rotate(90).save(folder / "cat turned.png")
     made["astronaut"].save(folder / "stranger.png")
-    match_collection(plan_of_folder(folder), folder / "c.db", cache=cache, jobs=1)
+    match_collection(plan_folder(folder), folder / "c.db", cache=cache, jobs=1)
     return folder / "c.db"
 
 
@@ -33,7 +33,7 @@ def named(path):
 
 def test_groups_tell_what_each_picture_is(db):
     """The first of a group is any of those with most pixels."""
-    coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in groups_in(db))
+    coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in read_groups(db))
     whole = {"coffee.png", "coffee copy.jpg"}
     assert set(coffee) == {*whole, "coffee crop.png"}
     assert coffee["coffee crop.png"][0] == "crop of"
@@ -71,7 +71,7 @@ def test_no_groups(cache, tmp_path, capsys):
     for k, name in enumerate(("coffee", "chelsea")):
         Image.fromarray(crops(120)[name]).save(tmp_path / f"{k}.png")
     db = str(tmp_path / "c.db")
-    match_collection(plan_of_folder(tmp_path), db, cache=cache, jobs=1)
+    match_collection(plan_folder(tmp_path), db, cache=cache, jobs=1)
     assert main(["--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
     assert "no group" in capsys.readouterr().out
     assert "No two pictures" in (tmp_path / "page.html").read_text()

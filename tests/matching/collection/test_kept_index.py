@@ -20,7 +20,7 @@ from matching.cli.index import main
 from matching.collection import kept_index, kept_merging, kept_store
 from matching.collection.kept_index import add_pictures, find_candidates
 from matching.collection.kept_store import Indexed, open_index
-from matching.collection.plan import pictures_in
+from matching.collection.plan import list_pictures
 from matching.collection.retrieval.codes import encode
 
 
@@ -41,7 +41,7 @@ def pictures(gallery, tmp_path):
 
 
 def add(folder, pictures, cache, **more):
-    return add_pictures(folder, pictures_in(pictures), inside=[str(pictures)], cache=cache, jobs=1, **more)
+    return add_pictures(folder, list_pictures(pictures), inside=[str(pictures)], cache=cache, jobs=1, **more)
 
 
 def best(folder, query, cache, n=3):
@@ -187,15 +187,15 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
 def test_what_two_writers_add_is_there_once(pictures, cache, tmp_path, monkeypatch):
     """The second one starts when the first has looked at its pictures and has not written them."""
     index = tmp_path / "i"
-    batched = kept_index.batched
+    batched = kept_index.split_in_batches
 
     def meanwhile(records, size):
         some = list(batched(records, size))
-        monkeypatch.setattr(kept_index, "batched", batched)
+        monkeypatch.setattr(kept_index, "split_in_batches", batched)
         add(index, pictures, cache)
         return some
 
-    monkeypatch.setattr(kept_index, "batched", meanwhile)
+    monkeypatch.setattr(kept_index, "split_in_batches", meanwhile)
     assert add(index, pictures, cache).counts.indexed == 5
     add(tmp_path / "one", pictures, cache)
     assert table(index) == table(tmp_path / "one")
@@ -240,7 +240,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from matching.collection import FeatureCache, kept_index, kept_store
-from matching.collection.plan import pictures_in
+from matching.collection.plan import list_pictures
 
 index, pictures, cache, moment = sys.argv[1:]
 kept_index.TOGETHER = 2
@@ -254,7 +254,7 @@ def dying(path, segment, write=kept_store.write_segment):
     written.append(path)
     write(path, segment)
 kept_store.write_segment = dying
-kept_index.add_pictures(Path(index), pictures_in(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
+kept_index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Path(cache), 10**9), jobs=1)
 """
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from matching import InputError
-from matching.collection.plan import _names, pictures_in, plan_of_folder, plan_of_gallery, plan_of_list
+from matching.collection.plan import _names, list_pictures, plan_folder, plan_gallery, plan_list
 
 
 def named(plan):
@@ -12,7 +12,7 @@ def named(plan):
 
 
 def test_a_folder_gives_every_pair_once_in_the_order_of_names(folder):
-    plan = plan_of_folder(folder)
+    plan = plan_folder(folder)
     names = ["a first.png", "b second.png", "c.jpg", "d plain.png", "e damaged.jpg", "f text.png"]
     assert [Path(p).name for p in plan.paths] == names
     assert named(plan) == [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
@@ -23,15 +23,15 @@ def test_subfolders_only_when_asked(tmp_path):
     (tmp_path / ".git").mkdir()
     for name in ("x.png", "in/y.PNG", ".git/z.png"):
         (tmp_path / name).touch()
-    assert pictures_in(tmp_path) == [str(tmp_path / "x.png")]
-    assert pictures_in(tmp_path, recursive=True) == [str(tmp_path / "in/y.PNG"), str(tmp_path / "x.png")]
+    assert list_pictures(tmp_path) == [str(tmp_path / "x.png")]
+    assert list_pictures(tmp_path, recursive=True) == [str(tmp_path / "in/y.PNG"), str(tmp_path / "x.png")]
 
 
 def test_pictures_of_every_kind_are_taken_and_nothing_else(tmp_path):
     pictures = ["a.HEIC", "b.heif", "c.hif", "d.jpg", "e.tiff", "f.webp", "g.hdr"]
     for name in [*pictures, "a.h5", "b.hdf", "c.mpg", "d.mpeg", "e.ps", "f.eps", "g.pdf", "h.grib", "i.wmf"]:
         (tmp_path / name).touch()
-    assert [Path(path).name for path in pictures_in(tmp_path)] == pictures
+    assert [Path(path).name for path in list_pictures(tmp_path)] == pictures
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_pictures_of_every_kind_are_taken_and_nothing_else(tmp_path):
 )
 def test_ways_to_write_a_pair(tmp_path, line):
     (tmp_path / "list").write_text(f"# pairs\n\n{line}\n")
-    assert named(plan_of_list(tmp_path / "list")) == [("a.png", "b c.png")]
+    assert named(plan_list(tmp_path / "list")) == [("a.png", "b c.png")]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -50,7 +50,7 @@ def test_only_line_feeds_end_a_line(tmp_path, end, letter, between):
     names = f"a{letter}b.png", "c.png", f"{letter.strip(chr(13))}d.png", "e.png"
     text = f"{names[0]}{between}{names[1]}{end}{names[2]}{between}{names[3]}{end}"
     (tmp_path / "list").write_bytes(text.encode())
-    assert named(plan_of_list(tmp_path / "list")) == [names[:2], names[2:]]
+    assert named(plan_list(tmp_path / "list")) == [names[:2], names[2:]]
 
 
 @pytest.mark.parametrize("line", [r"C:\a\x.png D:\y.png", r"C:\a\x.png 'D:\y.png'"])
@@ -65,33 +65,33 @@ def test_relative_paths_count_from_the_list_then_from_here(tmp_path, monkeypatch
     (tmp_path / "here.png").touch()
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lists/pairs").write_text("near.png here.png\nnear.png nowhere.png\n")
-    plan = plan_of_list("lists/pairs")
+    plan = plan_list("lists/pairs")
     assert plan.paths == tuple(str(tmp_path / p) for p in ("lists/near.png", "here.png", "lists/nowhere.png"))
 
 
 def test_a_pair_listed_twice_is_one_and_its_reverse_another(tmp_path):
     (tmp_path / "list").write_text("a b\nb a\na b\na a\n")
-    assert plan_of_list(tmp_path / "list").listed == ((0, 1), (1, 0), (0, 0))
+    assert plan_list(tmp_path / "list").listed == ((0, 1), (1, 0), (0, 0))
     (tmp_path / "list").write_text("/a /b\n//a /b\n")  # two slashes: another name for the same file
-    assert plan_of_list(tmp_path / "list").paths == ("/a", "/b")
+    assert plan_list(tmp_path / "list").paths == ("/a", "/b")
 
 
 def test_queries_meet_the_whole_gallery_but_not_themselves(folder, tmp_path):
     (tmp_path / "q.png").touch()
-    assert len(named(plan_of_gallery(tmp_path, folder))) == 6
-    both = named(plan_of_gallery(folder, folder))
+    assert len(named(plan_gallery(tmp_path, folder))) == 6
+    both = named(plan_gallery(folder, folder))
     assert len(both) == 30
     assert all(a != b for a, b in both)
-    assert len(named(plan_of_gallery(folder / "c.jpg", folder))) == 5
+    assert len(named(plan_gallery(folder / "c.jpg", folder))) == 5
 
 
 def test_paths_that_can_not_be_looked_at_are_names_like_others(tmp_path):
     long = "x" * 300
     (tmp_path / "list").write_text(f"{long}.png /{long}/b.png\n")
-    plan = plan_of_list(tmp_path / "list")
+    plan = plan_list(tmp_path / "list")
     assert plan.paths == (str(tmp_path / f"{long}.png"), f"/{long}/b.png")
     with pytest.raises(InputError, match="the folder can't be read"):
-        plan_of_folder(tmp_path / long)
+        plan_folder(tmp_path / long)
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_paths_that_can_not_be_looked_at_are_names_like_others(tmp_path):
 def test_bad_lists(tmp_path, text, reason):
     (tmp_path / "list").write_text(text)
     with pytest.raises(InputError, match=reason):
-        plan_of_list(tmp_path / "list")
+        plan_list(tmp_path / "list")
 
 
 def test_bad_folders(tmp_path, folder):
     with pytest.raises(InputError, match="can't be read"):
-        plan_of_folder(tmp_path / "missing")
+        plan_folder(tmp_path / "missing")
     with pytest.raises(InputError, match="has no pictures"):
-        plan_of_folder(tmp_path)
+        plan_folder(tmp_path)
     with pytest.raises(InputError, match="at least 2 pictures"):
-        plan_of_folder(folder / "c.jpg")
+        plan_folder(folder / "c.jpg")
     with pytest.raises(InputError, match="no pair of different pictures"):
-        plan_of_gallery(folder / "c.jpg", folder / "c.jpg")
+        plan_gallery(folder / "c.jpg", folder / "c.jpg")
     with pytest.raises(InputError, match="can't be read"):
-        plan_of_list(tmp_path / "missing")
+        plan_list(tmp_path / "missing")
     with pytest.raises(InputError, match="not a UTF-8 text"):
-        plan_of_list(folder / "c.jpg")
+        plan_list(folder / "c.jpg")

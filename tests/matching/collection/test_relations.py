@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from matching.collection.relations import frame_of, relation, relation_of_matches, similarity
+from matching.collection.relations import find_relation, find_relation_of_matches, fit_similarity, map_frame
 
 SIZE = 640, 480
 
@@ -26,8 +26,8 @@ def matches(transform, rng, size=SIZE, n=200, noise=0.5, where=(0.0, 0.0, 1.0, 1
 
 
 def test_the_frame_is_where_the_corners_lie():
-    assert np.allclose(frame_of(motion(90, 2, (960, 0)), SIZE), [[961, -1], [961, 1279], [1, 1279], [1, -1]])
-    assert frame_of(np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]]), SIZE) is None
+    assert np.allclose(map_frame(motion(90, 2, (960, 0)), SIZE), [[961, -1], [961, 1279], [1, 1279], [1, -1]])
+    assert map_frame(np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]]), SIZE) is None
 
 
 CASES = [
@@ -53,16 +53,16 @@ def test_kinds(kind, derived, transform, size1):
     xy0, xy1 = matches(transform, rng)
     inside = (xy1 > 0).all(axis=1) & (xy1 < size1).all(axis=1)
     for told in (
-        relation(transform, SIZE, size1),
-        relation_of_matches(xy0[inside], xy1[inside], transform, SIZE, size1),
+        find_relation(transform, SIZE, size1),
+        find_relation_of_matches(xy0[inside], xy1[inside], transform, SIZE, size1),
     ):
         assert (told.kind, told.derived) == (kind, derived)
-    back = relation(np.linalg.inv(transform), size1, SIZE)
+    back = find_relation(np.linalg.inv(transform), size1, SIZE)
     assert (back.kind, back.derived) == (kind, None if derived is None else 1 - derived)
 
 
 def test_numbers_of_a_crop():
-    told = relation(motion(90, 2, (300, -100)), SIZE, (200, 300))
+    told = find_relation(motion(90, 2, (300, -100)), SIZE, (200, 300))
     assert (round(told.turn), round(told.scale, 6), told.mirrored) == (90, 2, False)
     assert told.share0 == pytest.approx(200 * 300 / 4 / 640 / 480)
     assert told.share1 == pytest.approx(1)
@@ -72,7 +72,7 @@ def test_a_photograph_of_a_picture_is_no_copy():
     """Seen from the side, filling the other picture."""
     rng = np.random.default_rng(0)
     tilted = np.array([[1.0, 0.05, 0], [0, 1.0, 0], [2e-4, 0, 1]])
-    told = relation_of_matches(*matches(tilted, rng), tilted, SIZE, (600, 440))
+    told = find_relation_of_matches(*matches(tilted, rng), tilted, SIZE, (600, 440))
     assert told.kind == "same thing"
 
 
@@ -80,24 +80,26 @@ def test_a_part_pasted_elsewhere_is_no_crop():
     """All matches agree, and surround a quarter of what both would show."""
     rng = np.random.default_rng(0)
     part = matches(motion(), rng, where=(0.3, 0.3, 0.75, 0.75))
-    assert relation_of_matches(*part, motion(), SIZE, SIZE).kind == "same thing"
+    assert find_relation_of_matches(*part, motion(), SIZE, SIZE).kind == "same thing"
 
 
 def test_matches_that_one_motion_does_not_explain():
     rng = np.random.default_rng(0)
     xy0, xy1 = matches(motion(), rng)
     others = matches(motion(shift=(90, 60)), rng)
-    told = relation_of_matches(np.vstack([xy0, others[0]]), np.vstack([xy1, others[1]]), motion(), SIZE, SIZE)
+    told = find_relation_of_matches(
+        np.vstack([xy0, others[0]]), np.vstack([xy1, others[1]]), motion(), SIZE, SIZE
+    )
     assert told.kind == "same thing"
 
 
 @pytest.mark.parametrize("mirror", [False, True])
 def test_a_similarity_is_found_from_points(mirror):
     true = motion(37, 1.7, (40, -9), mirror)
-    found = similarity(*matches(true, np.random.default_rng(0), noise=0))
+    found = fit_similarity(*matches(true, np.random.default_rng(0), noise=0))
     assert np.allclose(found, true)
 
 
 def test_two_matches_are_no_evidence():
     xy = np.array([[1.0, 1.0], [600.0, 400.0]])
-    assert relation_of_matches(xy, xy, motion(), SIZE, SIZE).kind == "same thing"
+    assert find_relation_of_matches(xy, xy, motion(), SIZE, SIZE).kind == "same thing"

@@ -7,14 +7,14 @@ from matching.collection.retrieval import search
 from matching.collection.retrieval.codes import (
     Codes,
     Query,
-    codebook,
     encode,
+    load_codebook,
+    make_query,
     nearest_cells,
-    query_of,
-    shapes,
+    pack_shapes,
 )
 from matching.collection.retrieval.search import MISSING, Neighbours, find_neighbours, merge_neighbours, rank
-from matching.collection.retrieval.segments import merge_segments, open_segment, segment_of, write_segment
+from matching.collection.retrieval.segments import make_segment, merge_segments, open_segment, write_segment
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
 
@@ -44,12 +44,12 @@ def gallery():
             for c in zip(*([p.xy, p.frames, p.descriptors, p.kind, p.bright] for p in both), strict=True)
         )
     )
-    return [encode(p) for p in pictures], query_of(made_up(rng, 150, like=together), search.PROBES)
+    return [encode(p) for p in pictures], make_query(made_up(rng, 150, like=together), search.PROBES)
 
 
 def test_a_descriptor_lies_in_the_nearest_cells_and_has_the_nearest_words():
     features = made_up(np.random.default_rng(0), 20)
-    book, x = codebook(), np.rint(features.descriptors).astype(np.int64)
+    book, x = load_codebook(), np.rint(features.descriptors).astype(np.int64)
     centres = (book.first[:, None] + book.second).reshape(-1, 128)
     squared = ((x[:, None] - centres) ** 2).sum(axis=2)
     cells = nearest_cells(x, 8)
@@ -72,12 +72,12 @@ def test_a_shape_holds_direction_size_and_kind():
         np.array([1, 0]),
         np.array([True, False]),
     )
-    assert shapes(Features(*columns)).tolist() == [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    assert pack_shapes(Features(*columns)).tolist() == [(64 << 8) | (12 << 2) | 3, 8 << 2]
 
 
 def naive_neighbours(query, codes, but):
     """With loops over all entries of the query's cells: for each descriptor (distance, picture, shape)."""
-    words = codebook().words.transpose(0, 2, 1).astype(np.int64)
+    words = load_codebook().words.transpose(0, 2, 1).astype(np.int64)
     for descriptor, shape, cells in zip(query.descriptors, query.shape, query.cells, strict=True):
         found = []
         for number, of in enumerate(codes):
@@ -92,7 +92,7 @@ def test_neighbours_follow_the_definition(gallery):
     codes, query = gallery
     query = Query(query.descriptors[:40], query.shape[:40], query.cells[:40])
     for but in ((), (0, 4)):
-        found = find_neighbours(query, segment_of(enumerate(codes)), but)
+        found = find_neighbours(query, make_segment(enumerate(codes)), but)
         for row, expected in enumerate(naive_neighbours(query, codes, but)):
             distances = [entry[0] for entry in expected]
             least = (distances + [MISSING] * 11)[:11]
@@ -107,12 +107,12 @@ def test_neighbours_follow_the_definition(gallery):
 
 def test_the_pictures_that_share_descriptors_come_first(gallery):
     codes, query = gallery
-    ranking = rank(query, find_neighbours(query, segment_of(enumerate(codes))))
+    ranking = rank(query, find_neighbours(query, make_segment(enumerate(codes))))
     assert ranking.picture[:2].tolist() == [4, 3]
     assert ranking.score[0] > 50
     assert ranking.score[1] >= 12
     assert 1 not in ranking.picture
-    others = rank(query, find_neighbours(query, segment_of(enumerate(codes)), but=[4]))
+    others = rank(query, find_neighbours(query, make_segment(enumerate(codes)), but=[4]))
     assert 4 not in others.picture
     assert others.best(1) == [3]
 
@@ -120,14 +120,14 @@ def test_the_pictures_that_share_descriptors_come_first(gallery):
 def test_any_cut_into_segments_gives_the_same_neighbours(gallery):
     codes, query = gallery
     codes = [*codes, codes[4], codes[4], *codes * 5]  # more equal entries than a descriptor keeps
-    whole = find_neighbours(query, segment_of(enumerate(codes)))
+    whole = find_neighbours(query, make_segment(enumerate(codes)))
     numbered = list(enumerate(codes))
     for parts in (
         (numbered[::2], numbered[1::2]),
         [[one] for one in numbered],
         (numbered[9:], [], numbered[:9]),
     ):
-        merged = merge_neighbours(find_neighbours(query, segment_of(part)) for part in parts)
+        merged = merge_neighbours(find_neighbours(query, make_segment(part)) for part in parts)
         assert np.array_equal(merged.least, whole.least)
         a, b = rank(query, merged), rank(query, whole)
         assert np.array_equal(a.picture, b.picture)
@@ -162,16 +162,16 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
 
 def test_nothing_to_look_up_or_to_look_in():
     empty = encode(made_up(np.random.default_rng(0), 0))
-    query = query_of(made_up(np.random.default_rng(0), 5), search.PROBES)
-    nobody = query_of(made_up(np.random.default_rng(0), 0), search.PROBES)
+    query = make_query(made_up(np.random.default_rng(0), 5), search.PROBES)
+    nobody = make_query(made_up(np.random.default_rng(0), 0), search.PROBES)
     for codes in ([], [empty], [empty, empty]):
         for looked in (query, nobody):
-            assert not len(rank(looked, find_neighbours(looked, segment_of(enumerate(codes)))).picture)
+            assert not len(rank(looked, find_neighbours(looked, make_segment(enumerate(codes)))).picture)
 
 
 def test_a_segment_comes_back_from_its_file_and_damage_is_told(gallery, tmp_path):
     codes, _ = gallery
-    segment = segment_of((10 * k, c) for k, c in enumerate(codes))
+    segment = make_segment((10 * k, c) for k, c in enumerate(codes))
     write_segment(tmp_path / "a.seg", segment)
     again = open_segment(tmp_path / "a.seg")
     for name in ("cells", "starts", "owner", "shape", "code"):
@@ -191,8 +191,8 @@ def test_merged_segments_hold_what_a_new_one_would(gallery, tmp_path):
     numbered = list(
         enumerate([*codes, Codes(*(c[:0] for c in (codes[0].cell, codes[0].shape, codes[0].code)))])
     )
-    parts = [segment_of(numbered[::2]), segment_of(numbered[1::2]), segment_of([])]
+    parts = [make_segment(numbered[::2]), make_segment(numbered[1::2]), make_segment([])]
     merge_segments(tmp_path / "all", parts, [np.array([2]), np.array([], int), np.array([], int)])
-    merged, new = open_segment(tmp_path / "all"), segment_of(n for n in numbered if n[0] != 2)
+    merged, new = open_segment(tmp_path / "all"), make_segment(n for n in numbered if n[0] != 2)
     for name in ("cells", "starts", "owner", "shape", "code"):
         assert np.array_equal(getattr(merged, name), getattr(new, name))

@@ -19,7 +19,7 @@ from patience import PATIENCE
 from PIL import Image
 
 from matching import InputError, match
-from matching.collection import FeatureCache, match_collection, plan_of_folder, plan_of_list, run, work
+from matching.collection import FeatureCache, match_collection, plan_folder, plan_list, run, work
 from matching.collection.backends import Lost, local_backend
 from matching.collection.records import ImageRecord, PairRecord
 from matching.output.provenance import Origin, machine, programs
@@ -31,7 +31,7 @@ SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 def done(folder, cache, tmp_path_factory):
     """The database of an undisturbed run over the folder, and its summary."""
     db = tmp_path_factory.mktemp("done") / "c.db"
-    return db, match_collection(plan_of_folder(folder), db, cache=cache, jobs=1)
+    return db, match_collection(plan_folder(folder), db, cache=cache, jobs=1)
 
 
 def test_every_result_equals_a_single_match(done, folder):
@@ -75,13 +75,13 @@ def test_failed_pictures_are_recorded_and_stop_nothing(done, folder):
 def test_a_finished_collection_is_not_done_again(done, folder, cache):
     db, _ = done
     before = content(db)
-    again = match_collection(plan_of_folder(folder), db, cache=cache, jobs=1)
+    again = match_collection(plan_folder(folder), db, cache=cache, jobs=1)
     assert (again.described, again.matched) == (0, 0)
     assert content(db) == before
 
 
 def test_a_cache_too_small_for_anything_changes_nothing(done, folder, tmp_path):
-    match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=FeatureCache(tmp_path, 100), jobs=1)
+    match_collection(plan_folder(folder), tmp_path / "c.db", cache=FeatureCache(tmp_path, 100), jobs=1)
     assert content(tmp_path / "c.db") == content(done[0])
 
 
@@ -149,7 +149,7 @@ def test_two_runs_at_once_on_one_database_and_cache(done, folder, tmp_path):
 def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
     for name in ("a first.png", "c.jpg"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
-    plan = plan_of_folder(tmp_path)
+    plan = plan_folder(tmp_path)
     match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
     assert rows(tmp_path / "c.db", "SELECT n_objects FROM pairs") == [(1,)]
     Image.fromarray(np.zeros((50, 50), np.uint8)).save(tmp_path / "c.jpg")
@@ -164,7 +164,7 @@ def test_a_picture_that_changes_is_matched_again(tmp_path, folder, cache):
 def test_a_picture_may_meet_itself_and_its_pair_backwards(tmp_path, folder, cache):
     names = [("c.jpg", "c.jpg"), ("a first.png", "c.jpg"), ("c.jpg", "a first.png")]
     (tmp_path / "list").write_text("".join(f"{folder / a}\t{folder / b}\n" for a, b in names))
-    match_collection(plan_of_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
+    match_collection(plan_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
     there, back = (
         rows(tmp_path / "c.db", f"SELECT {columns} FROM matches WHERE pair = {pair}")
         for pair, columns in ((1, "object, x0, y0, x1, y1"), (2, "object, x1, y1, x0, y0"))
@@ -178,7 +178,7 @@ def test_an_error_of_the_program_is_recorded_with_its_traceback(tmp_path, folder
         raise ZeroDivisionError("planted")
 
     monkeypatch.setattr(work, "match_described", broken)
-    summary = match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
+    summary = match_collection(plan_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
     assert summary.internal_errors == 6
     (error,) = rows(tmp_path / "c.db", "SELECT DISTINCT error FROM pairs WHERE error LIKE 'internal%'")[0]
     assert "Traceback" in error
@@ -189,7 +189,7 @@ def test_what_failed_is_tried_again_when_asked(tmp_path, folder, cache, monkeypa
     def broken(*_, **__):
         raise ZeroDivisionError("planted")
 
-    plan = plan_of_folder(folder)
+    plan = plan_folder(folder)
     with monkeypatch.context() as patch:
         patch.setattr(work, "match_described", broken)
         match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1)
@@ -208,7 +208,7 @@ def test_names_and_files_of_any_kind_are_recorded(tmp_path, folder, cache):
     os.mkfifo(tmp_path / "pipe.jpg")
     (tmp_path / "lost.jpg").symlink_to("nowhere")
     (tmp_path / "folder.jpg").mkdir()
-    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
     told = rows(tmp_path / "c.db", "SELECT path, status, error FROM images ORDER BY path")
     assert [
         (Path(path).name, status, error and error.rpartition(": ")[2]) for path, status, error in told
@@ -230,7 +230,7 @@ def test_paths_that_can_not_be_looked_at_are_recorded(tmp_path, cache, monkeypat
         return stat(path, *arguments, **keywords)
 
     monkeypatch.setattr(os, "stat", forbidding)
-    summary = match_collection(plan_of_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
+    summary = match_collection(plan_list(tmp_path / "list"), tmp_path / "c.db", cache=cache, jobs=1)
     assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
     errors = [error for (error,) in rows(tmp_path / "c.db", "SELECT error FROM images ORDER BY id")]
     assert errors[0].endswith("secret.png: can't be read (Permission denied)")
@@ -241,8 +241,8 @@ def test_an_error_while_a_file_is_read_is_recorded(tmp_path, folder, cache, monk
     def broken(path):
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr(work, "content_digest", broken)
-    summary = match_collection(plan_of_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
+    monkeypatch.setattr(work, "compute_digest", broken)
+    summary = match_collection(plan_folder(folder), tmp_path / "c.db", cache=cache, jobs=1)
     assert (summary.failed_images, summary.internal_errors) == (6, 21)
 
 
@@ -250,7 +250,7 @@ def test_heic_without_its_package_is_recorded(tmp_path, cache, monkeypatch):
     for name in ("a.heic", "b.heic"):
         (tmp_path / name).write_bytes(b"\0\0\0\x18ftypheic" + bytes(12))
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    summary = match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    summary = match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
     assert (summary.failed_images, summary.failed_pairs, summary.internal_errors) == (2, 1, 0)
     ((error,),) = rows(tmp_path / "c.db", "SELECT error FROM pairs")
     assert "pillow-heif" in error
@@ -268,7 +268,7 @@ def test_other_settings_want_another_database(done, folder, cache):
     from matching import MatchConfig
 
     with pytest.raises(InputError, match="made with other settings"):
-        match_collection(plan_of_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)
+        match_collection(plan_folder(folder), done[0], MatchConfig.paper(), cache=cache, jobs=1)
 
 
 @pytest.mark.parametrize("kind", [ImageRecord, PairRecord])
@@ -288,7 +288,7 @@ def test_what_a_worker_with_other_programs_did_is_not_kept(folder, cache, tmp_pa
 
     monkeypatch.setattr(run, "describe_file", other(work.describe_file))
     monkeypatch.setattr(run, "match_files", other(work.match_files))
-    plan, db = plan_of_folder(folder), tmp_path / "c.db"
+    plan, db = plan_folder(folder), tmp_path / "c.db"
     with pytest.raises(InputError, match=r"a worker has other programs than this process: .*numpy"):
         match_collection(plan, db, cache=cache, jobs=1)
     table, state = ("images", "described") if kind is ImageRecord else ("pairs", "matched")

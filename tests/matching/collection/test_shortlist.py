@@ -7,8 +7,8 @@ from database import content, rows
 from matching.collection import (
     FeatureCache,
     match_collection,
-    plan_of_folder,
-    plan_of_gallery,
+    plan_folder,
+    plan_gallery,
     run,
     shards,
     shortlist,
@@ -17,7 +17,7 @@ from matching.collection import (
 
 
 def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
-    plan = plan_of_gallery(folder, folder)
+    plan = plan_gallery(folder, folder)
     summary = match_collection(plan, tmp_path / "c.db", cache=cache, jobs=1, shortlist=1)
     chosen = dict(rows(tmp_path / "c.db", "SELECT path0, path1 FROM results"))
     assert (summary.pairs, summary.matched, len(chosen)) == (3, 3, 3)  # two pictures failed, one is plain
@@ -34,7 +34,7 @@ def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
 
 
 def test_of_a_folder_each_pair_stands_once(folder, cache, tmp_path):
-    plan = plan_of_folder(folder)
+    plan = plan_folder(folder)
     for n in (1, 9):
         match_collection(plan, tmp_path / f"{n}.db", cache=cache, jobs=1, shortlist=n)
     names = {n: rows(tmp_path / f"{n}.db", "SELECT image0, image1 FROM pairs ORDER BY id") for n in (1, 9)}
@@ -46,7 +46,7 @@ def test_of_a_folder_each_pair_stands_once(folder, cache, tmp_path):
 @pytest.mark.parametrize("smallest", [1, 2])
 def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch, smallest):
     monkeypatch.setattr(run, "_match", lambda *_: 0)  # the pairs are enough
-    plan = plan_of_gallery(folder, folder)
+    plan = plan_gallery(folder, folder)
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
     monkeypatch.setattr(shortlist, "SMALLEST", smallest)
     monkeypatch.setattr(shards, "TOGETHER", 2)
@@ -60,7 +60,7 @@ def test_shards_that_can_not_be_written_are_kept_in_memory(folder, cache, tmp_pa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run, "_match", lambda *_: 0)
-    plan = plan_of_gallery(folder, folder)
+    plan = plan_gallery(folder, folder)
     match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)
     monkeypatch.setattr(shards, "write_segment", full)
     match_collection(plan, tmp_path / "b.db", cache=cache, jobs=1, shortlist=1)
@@ -77,12 +77,12 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
 
     def losing(items, desc, **_):
         if desc == "index":
-            work._described.cache_clear()
-            shards._query.cache_clear()
+            work._describe_or_load.cache_clear()
+            shards._read_query.cache_clear()
             lost.unlink() if change == "vanish" else shutil.copy(folder / "a first.png", lost)
         return items
 
-    plan, db = plan_of_gallery(pictures, pictures), tmp_path / "c.db"
+    plan, db = plan_gallery(pictures, pictures), tmp_path / "c.db"
     nothing_kept = FeatureCache(tmp_path, 100)
     summary = match_collection(plan, db, cache=nothing_kept, jobs=1, shortlist=9, progress=losing)
     assert (summary.pairs, summary.failed_pairs, summary.matched) == (2, 0, 2)
@@ -93,5 +93,5 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
 
 
 def test_batches_hold_everything_in_order():
-    assert list(shards.batched(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
-    assert list(itertools.chain(*shards.batched([], 2))) == []
+    assert list(shards.split_in_batches(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
+    assert list(itertools.chain(*shards.split_in_batches([], 2))) == []

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from matching import InputError, MatchConfig
-from matching.collection.records import ImageRecord, PairRecord, pair_record
-from matching.collection.settings import config_of_store, has_same_programs
+from matching.collection.records import ImageRecord, PairRecord, make_pair_record
+from matching.collection.settings import has_same_programs, read_config
 from matching.collection.store import open_store
 from matching.objects.description import describe_object
 from matching.output.provenance import Origin, programs
@@ -56,7 +56,7 @@ def test_numbers_follow_the_order_of_the_plan(db):
 def test_a_result_is_kept_to_the_last_bit(db):
     made = result()
     with open_store(db, MatchConfig()) as store:
-        fill(store).record_pair(pair_record(0, FILES, made))
+        fill(store).record_pair(make_pair_record(0, FILES, made))
         rows = np.array(store.rows("SELECT candidate, object, x0, y0, x1, y1, score FROM matches"))
         objects = store.rows("SELECT object, n_matches, score, transform, transform_error FROM objects")
         pair = store.rows("SELECT status, n_candidates, n_matches, n_objects, score FROM pairs WHERE id = 0")
@@ -74,7 +74,7 @@ def test_a_result_is_kept_to_the_last_bit(db):
 
 def test_a_pair_is_written_once_whoever_comes_first(db):
     with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
-        fill(one).record_pair(pair_record(0, FILES, result()))
+        fill(one).record_pair(make_pair_record(0, FILES, result()))
         other.record_pair(PairRecord(0, FILES, 5))
         other.record_pair(PairRecord(0, FILES, error="late"))
         assert other.rows("SELECT status, n_candidates FROM pairs WHERE id = 0") == [("matched", 60)]
@@ -87,12 +87,12 @@ def test_a_result_of_what_a_picture_was_is_not_taken_for_what_it_is(db, describe
         other.forget_changed({1: "6" * 64})
         if described_again:
             other.record_image(ImageRecord(1, "6" * 64, 100, 90, 900))
-        one.record_pair(pair_record(0, FILES, result()))
+        one.record_pair(make_pair_record(0, FILES, result()))
         one.record_pair(PairRecord(0, FILES, error="also old"))
         assert one.rows("SELECT status FROM pairs WHERE id = 0") == [("pending",)]
         assert one.value("SELECT count(*) FROM matches") == 0
         if described_again:
-            other.record_pair(pair_record(0, (FILES[0], "6" * 64), result()))
+            other.record_pair(make_pair_record(0, (FILES[0], "6" * 64), result()))
             assert one.rows("SELECT status FROM pairs WHERE id = 0") == [("matched",)]
 
 
@@ -108,9 +108,9 @@ def test_pairs_of_failed_pictures_fail_with_their_reason(db):
 
 def test_a_changed_picture_starts_again_with_all_its_pairs(db):
     with open_store(db, MatchConfig()) as store:
-        fill(store).record_pair(pair_record(0, FILES, result()))
+        fill(store).record_pair(make_pair_record(0, FILES, result()))
         store.add_pairs([(0, 0)])
-        store.record_pair(pair_record(3, FILES, result()))
+        store.record_pair(make_pair_record(3, FILES, result()))
         store.fail_pairs_of_failed_images()
         assert store.forget_changed({0: "5" * 64, 1: "5" * 64, 2: None}) == 0
         assert store.forget_changed({0: "5" * 64, 1: "6" * 64, 2: None}) == 1
@@ -133,7 +133,7 @@ def test_foreign_keys_are_on_and_the_checks_hold(db):
         ):
             with pytest.raises(sqlite3.IntegrityError):
                 store.cursor(statement)
-        store.record_pair(pair_record(0, FILES, result()))
+        store.record_pair(make_pair_record(0, FILES, result()))
         store.cursor("DELETE FROM pairs WHERE id = 0")
         assert store.value("SELECT count(*) FROM matches") == store.value("SELECT count(*) FROM objects") == 0
         assert store.rows("PRAGMA foreign_key_check") == []
@@ -143,7 +143,7 @@ def test_other_settings_and_versions_are_told_by_name(db):
     config = MatchConfig()
     other = replace(config, clustering=replace(config.clustering, n_clusters=7))
     with open_store(db, config) as store:
-        assert config_of_store(store) == config
+        assert read_config(store) == config
     with pytest.raises(InputError, match=r"clustering.n_clusters is None, not 7"), open_store(db, other):
         pass
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
@@ -196,9 +196,9 @@ def test_the_kinds_of_processors_are_kept(db):
     with open_store(db, MatchConfig()) as store:
         fill(store)
         assert store.machines() == ()
-        store.record_pair(replace(pair_record(0, FILES, result()), origin=Origin({}, "b")))
-        store.record_pair(replace(pair_record(1, FILES, result()), origin=Origin({}, "b")))
-        store.record_pair(replace(pair_record(2, FILES, result()), origin=Origin({}, "a")))
+        store.record_pair(replace(make_pair_record(0, FILES, result()), origin=Origin({}, "b")))
+        store.record_pair(replace(make_pair_record(1, FILES, result()), origin=Origin({}, "b")))
+        store.record_pair(replace(make_pair_record(2, FILES, result()), origin=Origin({}, "a")))
         assert store.machines() == ("a", "b")
 
 
@@ -207,7 +207,7 @@ def test_settings_come_back_from_the_database(tmp_path, config):
     other = replace(config, features=replace(config.features, sift_contrast=0.05))
     for k, settings in enumerate((config, other)):
         with open_store(tmp_path / f"{k}.db", settings) as store:
-            assert config_of_store(store) == settings
+            assert read_config(store) == settings
 
 
 def test_files_that_are_no_such_database(tmp_path):

@@ -10,8 +10,10 @@ from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
+    _equal_shares,
     match_features,
     match_with_reserve,
+    match_within,
     nearest_descriptors,
 )
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
@@ -180,3 +182,65 @@ def test_the_reserve_is_what_comes_next():
         found = np.concatenate([best.xy0[best.kind == k], reserve.xy0[reserve.kind == k]])
         assert (found == expected).all()
     assert len(best) == 20
+
+
+def test_dark_regions_are_compared_with_dark_ones_only():
+    f0, f1 = two_images()
+    rng = np.random.default_rng(5)
+    f0, f1 = (replace(f, bright=rng.random(len(f)) < 0.5) for f in (f0, f1))
+    found = match_features(f0, f1, CandidateConfig(per_polarity=True))
+    assert len(found) > 20
+    assert (f0.bright[found.row0] == f1.bright[found.row1]).all()
+    mixed = match_features(f0, f1, CandidateConfig(per_polarity=False))
+    assert (f0.bright[mixed.row0] != f1.bright[mixed.row1]).any()
+
+
+def test_candidates_within_a_picture_are_each_pair_once_outside_the_clearance():
+    f, _ = two_images()
+    f = replace(f, kind=np.zeros(len(f), np.int8))
+    config = CandidateConfig(max_matches=50, per_feature=3, max_distance=10, duplicate_radius=0)
+    clearance = np.full(len(f), 90.0)
+    squared = ((f.descriptors[:, None].astype(int) - f.descriptors.astype(int)) ** 2).sum(axis=2)
+    apart = np.linalg.norm(f.xy[:, None] - f.xy, axis=2)
+    expected = set()
+    for i in range(len(f)):
+        others = [j for j in np.argsort(squared[i], kind="stable") if apart[i, j] > 90]
+        for j in others[:3]:
+            expected.add((squared[i, j], *sorted((i, j), key=lambda k: f.xy[k, 0])))
+    best, reserve = match_within(f, clearance, config)
+    assert len(best) == 50
+    rows = [*zip(best.row0.tolist(), best.row1.tolist(), strict=True)]
+    assert {*rows} == {pair[1:] for pair in sorted(expected)[:50]}
+    following = [*zip(reserve.row0.tolist(), reserve.row1.tolist(), strict=True)]
+    assert not {*rows} & {*following}
+    assert {*rows, *following} <= {pair[1:] for pair in expected}
+
+
+def test_a_picture_is_matched_with_its_mirror_image():
+    f, _ = two_images()
+    clearance = np.full(len(f), 50.0)
+    plain, mirrored = (match_within(f, clearance, mirrored=m)[0] for m in (False, True))
+    assert (np.linalg.det(plain.maps) > 0).all()
+    assert (np.linalg.det(mirrored.maps) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("available", "total", "shares"),
+    [
+        ([9, 9], 7, [4, 3]),
+        ([1, 9], 6, [1, 5]),
+        ([2, 1, 9], 7, [2, 1, 4]),
+        ([2, 3], 10, [2, 3]),
+        ([0, 0], 5, [0, 0]),
+    ],
+)
+def test_shares_are_equal_and_what_one_lacks_goes_to_the_others(available, total, shares):
+    assert _equal_shares(available, total).tolist() == shares
+
+
+@pytest.mark.parametrize(
+    "wrong", ["max_matches", "reserve", "per_feature", "max_distance", "duplicate_radius"]
+)
+def test_settings_of_candidates_are_checked(wrong):
+    with pytest.raises(ValueError, match=wrong):
+        CandidateConfig(**{wrong: -1})

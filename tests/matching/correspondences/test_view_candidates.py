@@ -3,7 +3,7 @@ import pytest
 
 from matching.correspondences import descriptor_search
 from matching.correspondences.candidates import CandidateConfig, nearest_descriptors
-from matching.correspondences.descriptor_search import nearest_by_cells
+from matching.correspondences.descriptor_search import search_by_cells
 from matching.correspondences.view_candidates import ViewCandidatesConfig, match_views
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
@@ -36,7 +36,7 @@ def test_cells_find_nearly_all_nearest_and_their_exact_distances(monkeypatch):
     there = noisy(kinds[rng.integers(0, 40, 3000)], 0.3, 2)
     asked = noisy(there[rng.integers(0, 3000, 500)], 0.1, 3)
     exact, squared = nearest_descriptors(asked, there, 5)
-    found, own = nearest_by_cells(asked, there, 5)
+    found, own = search_by_cells(asked, there, 5)
     same = found[:, 0] == exact[:, 0]
     assert same.mean() > 0.95
     np.testing.assert_array_equal(own[same, 0], squared[same, 0])
@@ -49,14 +49,14 @@ def test_cells_do_not_depend_on_threads(monkeypatch):
     monkeypatch.setattr(descriptor_search, "PER_CELL", 64)
     monkeypatch.setattr(descriptor_search, "BLOCK", 100)
     there, asked = words(2000, 0), words(450, 1)
-    one, three = (nearest_by_cells(asked, there, 4, n) for n in (1, 3))
+    one, three = (search_by_cells(asked, there, 4, n) for n in (1, 3))
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_few_descriptors_are_all_compared():
     there, asked = words(300, 0), words(50, 1)
-    for a, b in zip(nearest_by_cells(asked, there, 3), nearest_descriptors(asked, there, 3), strict=True):
+    for a, b in zip(search_by_cells(asked, there, 3), nearest_descriptors(asked, there, 3), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -22,11 +22,11 @@ from matching.features.extraction import (
     orientations,
     rotation,
 )
-from matching.pictures.images import picture_of_array
+from matching.pictures.images import make_picture_of_array
 
 
 def grey_photograph(name):
-    return picture_of_array(getattr(skimage.data, name)()).grey
+    return make_picture_of_array(getattr(skimage.data, name)()).grey
 
 
 def drawn_ellipse(centre, axes, angle, shape=(200, 240), dark=60, light=200, fine=8):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from matching.features.extraction import FeatureConfig, extract_features
-from matching.features.thinning import BLOCK, strongest_everywhere
+from matching.features.thinning import BLOCK, choose_strongest
 from synth.textures import Screen, texture
 
 RNG = np.random.default_rng(0)
@@ -12,15 +12,15 @@ RNG = np.random.default_rng(0)
 
 def test_few_points_all_stay():
     xy = RNG.uniform(0, 500, (40, 2))
-    assert strongest_everywhere(xy, RNG.random(40), 40).tolist() == list(range(40))
-    assert strongest_everywhere(xy[:0], np.empty(0), 3).tolist() == []
+    assert choose_strongest(xy, RNG.random(40), 40).tolist() == list(range(40))
+    assert choose_strongest(xy[:0], np.empty(0), 3).tolist() == []
 
 
 @pytest.mark.parametrize("most", [1, 7, 60, 299])
 def test_squares_have_equal_shares_of_their_strongest(most):
     xy = RNG.uniform(-1, 5 * BLOCK, (300, 2)) * RNG.choice([0.3, 1], (300, 1))  # dense at the top left
     strength = RNG.integers(0, 20, 300).astype(float)  # with ties
-    chosen = strongest_everywhere(xy, strength, most)
+    chosen = choose_strongest(xy, strength, most)
     assert len(chosen) == most and (np.diff(chosen) > 0).all()
     squares = {}
     for i in sorted(range(300), key=lambda i: (-strength[i], i)):

@@ -1,12 +1,14 @@
 """What tells a fine periodic texture."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planting import crops, record
 
 from matching import match
 from matching.correspondences.candidates import Candidates
-from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
 from matching.grouping.ambiguity import is_periodic
 from synth.textures import Screen, texture
 
@@ -43,3 +45,20 @@ def test_unrelated_checks_have_nothing_in_common():
 def test_a_grid_of_copies_is_no_texture():
     grid = np.tile(crops()["coffee"], (2, 2, 1))
     assert match(grid, np.rot90(grid)).objects
+
+
+@pytest.mark.parametrize(("changed", "periodic"), [(0.02, True), (0.2, False)])
+def test_descriptors_that_are_nearly_as_near_are_confusable(changed, periodic):
+    features, candidates = lattice(10)
+    noise = np.random.default_rng(1).normal(size=features.descriptors.shape)
+    noise *= changed * DESCRIPTOR_NORM / np.linalg.norm(noise, axis=1, keepdims=True)
+    features = replace(features, descriptors=np.rint(features.descriptors + noise).astype(np.float32))
+    candidates = replace(candidates, score=np.zeros(len(candidates)))
+    assert is_periodic(features, features, candidates) is periodic
+
+
+def test_a_mirrored_lattice_is_periodic():
+    features, candidates = lattice(10)
+    mirrored = mirrored_features(features)
+    candidates = replace(candidates, frames1=mirrored.frames)
+    assert is_periodic(features, mirrored, candidates)

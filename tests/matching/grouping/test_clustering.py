@@ -149,7 +149,14 @@ def test_the_least_score_asks_whether_there_is_anything():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("n_clusters", 0), ("n_neighbors", 0), ("min_affinity", -1), ("min_degree", -0.1), ("min_score", -1)],
+    [
+        ("n_clusters", 0),
+        ("n_neighbors", 0),
+        ("n_neighbor_clusters", 0),
+        ("min_affinity", -1),
+        ("min_degree", -0.1),
+        ("min_score", -1),
+    ],
 )
 def test_settings_out_of_range(name, value):
     with pytest.raises(InputError, match=f"{name} must be at least"):

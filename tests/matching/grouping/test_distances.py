@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from planting import candidates, geometry, moving, random_frames, similarity, strangers, together
 
 from matching.correspondences import distances
-from matching.correspondences.distances import nearest_others
+from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.distances import (
+    nearest_among,
+    nearest_in_both,
+    nearest_others,
+    within_reach,
+)
 
 
 def acc_distances(c):
@@ -225,3 +231,36 @@ def test_the_nearest_of_other_parts(reach):
         far = np.abs(places - places[i]).reshape(80, 2, 2).max(axis=(1, 2))
         within = np.flatnonzero((parts != parts[i]) & (far < reach))
         assert set(within[np.argsort(gap[i, within])][:40]) <= set(row)
+
+
+def test_points_within_reach_of_others():
+    others = np.array([[0.0, 0], [100, 0]])
+    points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
+    assert within_reach(points, others, 5.05).tolist() == [True, False, True, False]
+
+
+def test_nearest_others_of_points_at_one_place():
+    # five points at one place: each has two others, never itself; the sixth has two of the five
+    x = np.array([[1.0, 1]] * 5 + [[9, 9]])
+    found = nearest_others(x, 2)
+    assert found.shape == (6, 2)
+    assert (found != np.arange(6)[:, None]).all()
+    assert (found < 5).all()
+    assert all(len(set(row)) == 2 for row in found.tolist())
+    line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0]])
+    assert nearest_others(line, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
+    assert nearest_others(line, 2, rows=slice(1, 3)).tolist() == [[0, 2], [1, 0]]
+
+
+def test_nearest_among_some_of_the_points():
+    line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0], [8, 0]])
+    rows = np.array([0, 2, 4])
+    assert nearest_among(line, rows, 2).tolist() == [[2, 4], [0, 2], [0, 4], [4, 2], [2, 0]]
+
+
+def test_nearest_in_both_pictures():
+    # in the first picture 1 is nearer to 0, in both together 2 is
+    xy0, xy1 = np.array([[0.0, 0], [1, 0], [2, 0]]), np.array([[0.0, 0], [9, 0], [2, 0]])
+    c = Correspondences(xy0, xy1, np.tile(np.eye(2), (3, 1, 1)))
+    assert nearest_in_both(c, 1).tolist() == [[2], [2], [0]]
+    assert nearest_in_both(c, 9).tolist() == [[2, 1], [2, 0], [0, 1]]

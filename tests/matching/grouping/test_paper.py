@@ -13,7 +13,7 @@ from planting import bent, crops, object_pair, strangers, together
 from gdl_core import KnnGraph
 from matching import MatchConfig, match
 from matching.cli import main as cli
-from matching.cli.arguments import config_of, make_parser
+from matching.cli.arguments import make_config, make_parser
 from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.distances import acc_distances
 from matching.errors import InputError
@@ -22,7 +22,7 @@ from matching.grouping import Correspondences, group_by_paper
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.graph import GraphConfig, build_graph
 from matching.grouping.paper import initial_clusters
-from matching.pictures.images import picture_of_array
+from matching.pictures.images import make_picture_of_array
 from matching.pipeline import find_objects
 
 
@@ -174,13 +174,13 @@ def test_bad_groupings_are_refused():
 @pytest.fixture(scope="module")
 def features():
     """Of a photograph and of its copy turned by a quarter, by the paper's settings."""
-    grey = picture_of_array(crops()["astronaut"]).grey
+    grey = make_picture_of_array(crops()["astronaut"]).grey
     return [extract_features(g, MatchConfig.paper().features) for g in (grey, np.rot90(grey).copy())]
 
 
 def test_descriptors_are_sift(features):
     """Of Lowe's clipping at 0.2 before the last normalisation, all clipped entries come out equal."""
-    grey = picture_of_array(crops()["astronaut"]).grey
+    grey = make_picture_of_array(crops()["astronaut"]).grey
     root = extract_features(grey, replace(MatchConfig.paper().features, descriptor="rootsift"))
     assert np.array_equal(features[0].xy, root.xy)
     unit = features[0].descriptors / DESCRIPTOR_NORM
@@ -200,7 +200,7 @@ def test_features_are_all_regions_with_one_orientation(features):
         np.unique(np.column_stack([own.xy, np.linalg.det(own.frames), own.bright]), axis=0)
     ) > 0.99 * len(own)
     nested = extract_features(
-        picture_of_array(crops()["astronaut"]).grey, replace(MatchConfig.paper().features, mser_cell=0.2)
+        make_picture_of_array(crops()["astronaut"]).grey, replace(MatchConfig.paper().features, mser_cell=0.2)
     )
     assert len(own) > 1.3 * len(nested)
 
@@ -220,7 +220,7 @@ def test_candidates_are_the_best_pairs_whatever_they_are(features):
 
 
 def option(*words):
-    return config_of(make_parser().parse_args(["a.png", "b.png", *words]))
+    return make_config(make_parser().parse_args(["a.png", "b.png", *words]))
 
 
 def test_options():

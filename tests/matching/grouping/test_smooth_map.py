@@ -5,7 +5,6 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.errors import InputError
-from matching.grouping import smooth_map
 from matching.grouping.smooth_map import SmoothMapConfig, refine_objects, spline_residuals
 
 SIMILAR = similarity(0.3, 1.1)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from matching.grouping.suppression import find_uncovered
+from matching.errors import InputError
+from matching.grouping.suppression import SuppressionConfig, amid, find_uncovered
 
 
 def patch(rng, corner, size, n=64):
@@ -81,3 +82,47 @@ def test_neighbours_of_equal_size_all_stay(rng):
     xy = np.concatenate([patch(rng, (300 * k, 0), 100) for k in range(4)])
     parts = rows(64, 64, 64, 64)
     assert list(find_uncovered(xy, xy, parts[::-1], 0.7)) == [0, 1, 2, 3]
+
+
+def test_by_one_asks_that_one_part_covers_in_both_pictures(rng):
+    # two things that stand twice: the second pair of places is covered by different objects in either picture
+    a, b = patch(rng, (0, 0), 100, 100), patch(rng, (300, 0), 100, 100)
+    xy0, xy1 = np.concatenate([a, b, a]), np.concatenate([a, b, b])
+    parts = rows(100, 100, 100)
+    assert list(find_uncovered(xy0, xy1, parts, 0.5)) == [0, 1]
+    assert list(find_uncovered(xy0, xy1, parts, 0.5, by_one=True)) == [0, 1, 2]
+    same = np.concatenate([a, b, a])
+    assert list(find_uncovered(xy0, same, parts, 0.5, by_one=True)) == [0, 1]
+
+
+def test_a_share_of_exactly_so_many_points_is_enough():
+    # three of six points lie within 15 pixels of the larger object's, in both pictures
+    large = np.array([[10.0 * x, 10.0 * y] for x in range(10) for y in range(10)])
+    small = np.array([[20.0, 20], [30, 30], [104, 50], [106, 50], [150, 150], [160, 150]])
+    xy = np.concatenate([large, small])
+    parts = rows(100, 6)
+    assert list(find_uncovered(xy, xy, parts, 0.5)) == [0]
+    assert list(find_uncovered(xy, xy, parts, 0.51)) == [0, 1]
+    assert list(find_uncovered(xy, xy, parts, 0.5, reach=14)) == [0, 1]
+    assert list(find_uncovered(xy, xy, parts, 4 / 6, reach=17)) == [0]
+
+
+def test_points_amid_others():
+    others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
+    points = np.array([[20.0, 20], [54, 20], [56, 20], [20, -14], [20, -16], [52, 52], [500, 500]])
+    assert amid(points, others).tolist() == [True, True, False, True, False, False, False]
+    # where the others are sparse they reach as far as they are apart
+    between = np.array([[250.0, 250], [150, 50], [-20, 600]])
+    assert amid(between, 10 * others).tolist() == [True, True, False]
+
+
+def test_after_a_contained_part_others_are_looked_at(rng):
+    big, inside, elsewhere = patch(rng, (0, 0), 200, 196), patch(rng, (50, 50), 60), patch(rng, (500, 0), 60)
+    xy = np.concatenate([big, inside, elsewhere])
+    assert list(find_uncovered(xy, xy, rows(196, 64, 64), 0.7)) == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["share", "reach"])
+def test_settings_out_of_range(name):
+    with pytest.raises(InputError, match=f"{name} must be at least"):
+        SuppressionConfig(**{name: -1})

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from matching.cli.demo import demo_pair
+from matching.cli.demo import make_demo_pair
 from matching.cli.main import main
 
 TEXT = Path(__file__).resolve().parents[3].joinpath("docs", "matches-from-anywhere.md").read_text("utf-8")
@@ -49,7 +49,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_opencv(folder, capsys):
-    for name, picture in zip(("a.png", "b.png"), demo_pair(), strict=True):
+    for name, picture in zip(("a.png", "b.png"), make_demo_pair(), strict=True):
         Image.fromarray(picture).save(name)
     values = {}
     [code] = examples("OpenCV")

@@ -111,3 +111,14 @@ def test_a_logo_alone_ranks_below_a_whole_product():
     logo = describe_object(0, *matches(similarity(1, 0), 60, rng, high=(0.2, 0.1)), 0.9, box=BOX, box1=BOX)
     assert product.rank > 5 * logo.rank
     assert product.rank == product.score * product.motion.share
+
+
+def test_matches_that_all_fall_on_one_point_put_the_frame_there():
+    xy0 = np.random.default_rng(0).uniform(0, 100, (10, 2))
+    frame = fit_frame(xy0, np.full((10, 2), 5.0), BOX, np.diag([0.0, 0.0, 1.0]))
+    assert frame.tolist() == [[5.0, 5.0]] * 4
+
+
+def test_the_frame_of_a_picture_that_is_only_mirrored():
+    transform = similarity(2, 0, mirrored=True)
+    assert frame_error(transform, *matches(transform, 50, np.random.default_rng(3), noise=0.1)) < 0.001

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import matplotlib.path
 import numpy as np
 import pytest
@@ -5,7 +7,24 @@ import shapely
 from planting import similarity
 from scipy.spatial import Delaunay
 
-from matching.objects.description import MatchedObject, _union, describe_object, outlines
+from matching.objects.confidence import (
+    DOUBTFUL,
+    LIKELY,
+    LIKELY_SCORE,
+    SURE,
+    SURE_SCORE,
+    confidence,
+)
+from matching.objects.description import (
+    MatchedObject,
+    _around,
+    _union,
+    describe_object,
+    outlines,
+    with_things,
+)
+from matching.objects.frames import Motion
+from matching.objects.things import Thing
 from matching.objects.transforms import apply_transform, fit_transform, is_sound
 
 SQUARE = np.array([[0, 0], [200, 0], [200, 200], [0, 200]], float)
@@ -205,3 +224,38 @@ def test_the_union_of_a_mesh_is_that_of_its_triangles(noise):
     moved = xy + rng.normal(0, noise, xy.shape)
     whole = shapely.union_all(shapely.polygons(moved[triangles]))
     assert shapely.symmetric_difference(_union(moved, triangles), whole).area < 1e-6
+
+
+def test_an_object_keeps_its_matches():
+    xy0 = points(20)
+    found = describe_object(0, xy0, xy0 + SHIFT, score=1)
+    assert found.points0 is xy0
+    assert (found.points1 == xy0 + SHIFT).all()
+
+
+def test_objects_get_the_numbers_of_their_things():
+    found = [describe_object(k, points(5), points(5), 1) for k in range(3)]
+    things = [Thing(0, (0, 2), ()), Thing(1, (1,), ())]
+    assert [item.thing for item in with_things(found, things)] == [0, 1, 0]
+
+
+def test_an_object_in_one_line():
+    plain = MatchedObject(3, 12, 0.5, SQUARE, SQUARE, np.eye(3), "affine", 0.0)
+    assert repr(plain) == "<MatchedObject 3: sure, 12 matches, score 0.50>"
+    motion = Motion(np.zeros(2), 0.0, 2.0, False, 1.0)
+    assert repr(replace(plain, motion=motion)).endswith("score 0.50, 2.00 times as large>")
+
+
+def test_small_triangles_belong_to_an_outline():
+    corner = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # an area of half a pixel
+    first, second = np.array([[0, 1, 2]]), np.array([[3, 4, 5]])
+    assert _around(corner, first).area == 0.5
+    both = np.vstack([corner, 3 * corner + 50])
+    assert _around(both, np.vstack([first, second])).area == 4.5  # the larger of two pieces
+    assert _around(0 * corner, first).is_empty
+
+
+def test_confidence_begins_at_its_bounds():
+    assert confidence(SURE_SCORE) == SURE
+    assert confidence(SURE_SCORE - 0.01) == confidence(LIKELY_SCORE) == LIKELY
+    assert confidence(LIKELY_SCORE - 0.01) == DOUBTFUL

@@ -4,8 +4,8 @@ import numpy as np
 from planting import object_pair
 
 from matching import match
-from matching.objects.things import number_places, things_of_repeats
-from matching.pictures.images import picture_of_array, with_mask
+from matching.objects.things import number_places, things_of_pair, things_of_repeats
+from matching.pictures.images import add_mask, make_picture_of_array
 
 
 def square(x, y, side):
@@ -54,7 +54,37 @@ def test_frame_is_of_what_the_mask_shows():
     picture, scene = object_pair()
     mask = np.zeros(picture.shape[:2], bool)
     mask[30:190, 40:200] = True
-    assert with_mask(picture_of_array(picture), mask).box.tolist() == [[39.5, 29.5], [199.5, 189.5]]
+    assert add_mask(make_picture_of_array(picture), mask).box.tolist() == [[39.5, 29.5], [199.5, 189.5]]
     (found,) = match(picture, scene, mask0=mask).objects
     assert np.abs(found.frame1[0] - [39.5, 249.5]).max() < 3
     assert np.abs(found.frame1[2] - [199.5, 409.5]).max() < 3
+
+
+def test_places_are_the_largest_outlines_there():
+    small, large, elsewhere, far = (
+        square(10, 10, 80),
+        square(0, 0, 100),
+        square(300, 0, 90),
+        square(600, 0, 90),
+    )
+    things = things_of_repeats(
+        [small, large, far], [elsewhere, elsewhere + 2, far + 200], [True, False, True]
+    )
+    assert [thing.number for thing in things] == [0, 1]
+    assert [thing.objects for thing in things] == [(0, 1), (2,)]
+    first, second = things[0].places
+    assert first.tolist() == large.tolist()
+    assert second.tolist() == elsewhere.tolist()
+    assert [place.tolist() for place in things[1].places] == [far.tolist(), (far + 200).tolist()]
+    assert [thing.periodic for thing in things] == [False, True]  # half of the objects are not most of them
+
+
+def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():
+    box, other = square(0, 0, 100), square(300, 0, 100)
+    copies = [square(x, 500, 50) for x in (0, 100, 200)]
+    things = things_of_pair([box, other, box + 2], copies)
+    assert [(thing.number, thing.objects) for thing in things] == [(0, (0, 2)), (1, (1,))]
+    assert [[p.tolist() for p in thing.places] for thing in things] == [
+        [copies[0].tolist(), copies[2].tolist()],
+        [copies[1].tolist()],
+    ]

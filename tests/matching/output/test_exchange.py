@@ -14,7 +14,7 @@ from matching import MatchResult
 from matching.errors import InputError
 from matching.objects.description import describe_object
 from matching.objects.transforms import apply_transform
-from matching.output.exchange import FORMATS, check_formats, exported, image_names
+from matching.output.exchange import FORMATS, check_formats, export_matches, list_image_names
 from matching.pictures.decoding import TURNS
 from matching.pictures.images import Picture
 
@@ -59,7 +59,7 @@ def colmap(tmp_path):
     pycolmap = pytest.importorskip("pycolmap")
 
     def opened(*arguments):
-        (tmp_path / "database.db").write_bytes(exported("colmap", *arguments)["database.db"])
+        (tmp_path / "database.db").write_bytes(export_matches("colmap", *arguments)["database.db"])
         return pycolmap.Database.open(str(tmp_path / "database.db"))
 
     return opened
@@ -70,7 +70,7 @@ def hdf5(tmp_path):
     h5py = pytest.importorskip("h5py")
 
     def opened(*arguments):
-        files = exported("hloc", *arguments)
+        files = export_matches("hloc", *arguments)
         return [h5py.File(io.BytesIO(files[name])) for name in ("features.h5", "matches.h5")]
 
     return opened
@@ -148,7 +148,7 @@ def test_no_object_is_a_pair_without_matches(colmap, hdf5):
 
 def test_the_schema_is_colmaps():
     with sqlite3.connect(":memory:") as database:
-        database.deserialize(exported("colmap", pictures(), planted())["database.db"])
+        database.deserialize(export_matches("colmap", pictures(), planted())["database.db"])
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type='table'")}
         (pair,) = database.execute("SELECT pair_id FROM two_view_geometries").fetchone()
     assert tables >= {"cameras", "images", "keypoints", "descriptors", "matches", "two_view_geometries"}
@@ -206,24 +206,26 @@ def test_folders_in_names(hdf5):
     assert features["left/1.png/keypoints"].shape == features["right/1.png/keypoints"].shape
     assert matches["left-1.png/right-1.png/matches0"].shape == (40,)
     assert (
-        exported("hloc", pictures(paths=("x/l/1.png", "x/2.png")), planted())["pairs.txt"]
+        export_matches("hloc", pictures(paths=("x/l/1.png", "x/2.png")), planted())["pairs.txt"]
         == b"l/1.png 2.png\n"
     )
 
 
 def test_names():
-    assert image_names([Path("/a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
-    assert image_names([Path("1.png"), Path("2.png")]) == ["1.png", "2.png"]
-    assert image_names([Path("d/../1.png"), Path("2.png")]) == ["1.png", "2.png"]
-    assert image_names([Path("//a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
-    assert image_names([None, None]) == ["image0", "image1"]
-    assert image_names([Path("1.png"), None]) == ["1.png", "image1"]
+    assert list_image_names([Path("/a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
+    assert list_image_names([Path("1.png"), Path("2.png")]) == ["1.png", "2.png"]
+    assert list_image_names([Path("d/../1.png"), Path("2.png")]) == ["1.png", "2.png"]
+    assert list_image_names([Path("//a/b/1.png"), Path("/a/c/2.png")]) == ["b/1.png", "c/2.png"]
+    assert list_image_names([None, None]) == ["image0", "image1"]
+    assert list_image_names([Path("1.png"), None]) == ["1.png", "image1"]
 
 
 def test_csv_holds_the_matches_of_the_objects():
     result = planted(2)
     kept = result.cluster >= 0
-    rows = list(csv.DictReader(io.StringIO(exported("csv", pictures(), result)["matches.csv"].decode())))
+    rows = list(
+        csv.DictReader(io.StringIO(export_matches("csv", pictures(), result)["matches.csv"].decode()))
+    )
     assert list(rows[0]) == ["object", "x0", "y0", "x1", "y1", "score"]
     table = np.array([[float(v) for v in row.values()] for row in rows])
     expected = np.column_stack([result.cluster, result.xy0, result.xy1, result.score])[kept]
@@ -234,7 +236,7 @@ def test_csv_holds_the_matches_of_the_objects():
 def test_equal_results_give_equal_bytes(name):
     if name == "hloc":
         pytest.importorskip("h5py")
-    assert exported(name, pictures(), planted(2)) == exported(name, pictures(), planted(2))
+    assert export_matches(name, pictures(), planted(2)) == export_matches(name, pictures(), planted(2))
 
 
 @pytest.mark.parametrize("name", ["a b.png", "a\u00a0b.png", "my pictures/a.png", "a\nb.png"])
@@ -252,13 +254,13 @@ def test_names_that_are_not_utf8_are_told_before_the_work():
     with pytest.raises(InputError, match=r"'b\\udcff.png': COLMAP and hloc want names in UTF-8"):
         check_formats(["colmap"], bad)
     check_formats(["csv"], bad)
-    assert exported("csv", bad, planted())
+    assert export_matches("csv", bad, planted())
 
 
 def test_the_database_in_memory_is_closed(monkeypatch):
     opened, connect = [], sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a: opened.append(connect(*a)) or opened[-1])
-    exported("colmap", pictures(), planted())
+    export_matches("colmap", pictures(), planted())
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         opened[0].execute("SELECT 1")
 
@@ -266,8 +268,8 @@ def test_the_database_in_memory_is_closed(monkeypatch):
 def test_what_cannot_be_exported_is_told(monkeypatch):
     same = pictures(paths=("a.png", "a.png"))
     with pytest.raises(InputError, match=r"a\.png: COLMAP and hloc know no pair of an image with itself"):
-        exported("colmap", same, planted())
-    assert exported("csv", same, planted())
+        export_matches("colmap", same, planted())
+    assert export_matches("csv", same, planted())
     with pytest.raises(InputError, match="must be one of colmap, hloc, csv, got 'ply'"):
         check_formats(["ply"], pictures())
     monkeypatch.setitem(sys.modules, "h5py", None)

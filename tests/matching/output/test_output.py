@@ -16,9 +16,9 @@ from matching.objects.description import describe_object
 from matching.output import drawing, folders
 from matching.output import files as output
 from matching.output.drawing import COLOURS, choose_frame, colour, draw_matches, spread
-from matching.output.files import make_folder, npz_bytes, summary, write_results, write_whole
+from matching.output.files import encode_npz, make_folder, summarise, write_results, write_whole
 from matching.output.folders import check_folder
-from matching.pictures.images import Picture, picture_of_array, with_mask
+from matching.pictures.images import Picture, add_mask, make_picture_of_array
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def result():
 
 
 def test_npz_holds_every_candidate(result, tmp_path):
-    (tmp_path / "matches.npz").write_bytes(npz_bytes(result))
+    (tmp_path / "matches.npz").write_bytes(encode_npz(result))
     with np.load(tmp_path / "matches.npz", allow_pickle=False) as data:
         assert sorted(data.files) == ["cluster", "score", "xy0", "xy1"]
         assert {name: data[name].dtype.name for name in data.files} == {
@@ -57,12 +57,12 @@ def test_npz_holds_every_candidate(result, tmp_path):
 
 def test_equal_results_give_equal_bytes(result):
     again = MatchResult(*(getattr(result, n).copy() for n in ("xy0", "xy1", "cluster", "score")), ())
-    assert npz_bytes(result) == npz_bytes(again)
+    assert encode_npz(result) == encode_npz(again)
 
 
 def test_an_empty_result_has_empty_arrays(tmp_path):
     nothing = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
-    (tmp_path / "m.npz").write_bytes(npz_bytes(nothing))
+    (tmp_path / "m.npz").write_bytes(encode_npz(nothing))
     with np.load(tmp_path / "m.npz") as data:
         assert data["xy0"].shape == data["xy1"].shape == (0, 2)
         assert data["cluster"].shape == data["score"].shape == (0,)
@@ -78,7 +78,7 @@ def strict(text):
 
 
 def test_summary_holds_what_the_command_promises(pictures, result):
-    found = strict(json.dumps(summary(pictures, result, MatchConfig())))
+    found = strict(json.dumps(summarise(pictures, result, MatchConfig())))
     assert found["version"] == __version__
     assert found["images"][0] == {"path": "a.png", "width": 300, "height": 240}
     assert (found["images"][1]["width"], found["images"][1]["height"]) == (200, 300)
@@ -97,7 +97,7 @@ def test_summary_holds_what_the_command_promises(pictures, result):
 def test_objects_of_a_few_points_in_line_are_valid_json(pictures):
     xy0 = np.array([[0.0, 0], [1, 2], [2, 4]])
     tiny = MatchResult(xy0, xy0 + 5, np.zeros(3, int), np.zeros(3), (describe_object(0, xy0, xy0 + 5, 1.0),))
-    strict(json.dumps(summary(pictures, tiny, MatchConfig())))
+    strict(json.dumps(summarise(pictures, tiny, MatchConfig())))
 
 
 def test_results_are_written(pictures, result, tmp_path):
@@ -202,7 +202,7 @@ def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tm
     with pytest.raises(KeyboardInterrupt):
         write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("csv",))
     assert names_in(tmp_path) == ["matches.csv", "matches.json", "matches.npz", "matches.png"]
-    assert folders.own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
+    assert folders.find_own_files(tmp_path) == {"matches.csv", "matches.json", "matches.npz"}
 
 
 def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
@@ -295,10 +295,10 @@ def test_objects_are_not_dimmed_and_the_rest_is(pictures, result):
 def test_transparent_areas_are_a_checkerboard(pictures):
     alpha = np.full((300, 200), 255, np.uint8)
     alpha[:, 100:] = 0
-    clear = picture_of_array(np.dstack([pictures[1].rgb, alpha]))
+    clear = make_picture_of_array(np.dstack([pictures[1].rgb, alpha]))
     assert np.array_equal(clear.displayed[:, :100], pictures[1].rgb[:, :100])
     assert {tuple(p) for p in clear.displayed[:, 100:].reshape(-1, 3)} == {(255,) * 3, (204,) * 3}
-    masked = with_mask(pictures[1], alpha)  # left out by the user, not transparent
+    masked = add_mask(pictures[1], alpha)  # left out by the user, not transparent
     assert np.array_equal(masked.displayed, pictures[1].rgb)
     assert pictures[0].displayed is pictures[0].rgb
 

@@ -15,8 +15,8 @@ from PIL import Image
 
 from matching.errors import InputError
 from matching.pictures import decoding
-from matching.pictures.decoding import decode, stored_from_displayed
-from matching.pictures.images import picture_of, read_picture, with_mask
+from matching.pictures.decoding import decode, map_displayed_to_stored
+from matching.pictures.images import add_mask, make_picture, read_picture
 
 RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 
@@ -71,7 +71,7 @@ def test_the_map_to_stored_pixels(tmp_path, orientation):
     assert told == orientation
     h, w = shown.shape[:2]
     y, x = np.mgrid[:h, :w].reshape(2, -1)
-    column, row, _ = stored_from_displayed(told, w, h) @ np.stack([x, y, np.ones_like(x)])
+    column, row, _ = map_displayed_to_stored(told, w, h) @ np.stack([x, y, np.ones_like(x)])
     assert np.array_equal(RGB[row, column], shown[y, x])
 
 
@@ -208,7 +208,7 @@ def test_a_pillow_image_is_taken_as_its_file_would_be(tmp_path):
         whole = read_picture(path)
         for source in (path, BytesIO(path.read_bytes())):
             with Image.open(source) as image:
-                taken = picture_of(image)
+                taken = make_picture(image)
                 assert np.array_equal(taken.rgb, whole.rgb), path
                 assert taken.orientation == whole.orientation
                 assert (taken.mask is None) == (whole.mask is None)
@@ -218,10 +218,10 @@ def test_a_pillow_image_is_taken_as_its_file_would_be(tmp_path):
 
 def test_a_pillow_image_of_one_s_own_is_taken_as_it_is():
     image = Image.fromarray(RGB)
-    assert np.array_equal(picture_of(image).rgb, RGB)
+    assert np.array_equal(make_picture(image).rgb, RGB)
     mask = Image.new("1", image.size, 1)
     mask.paste(0, (0, 0, 10, 10))
-    kept = with_mask(picture_of(image), mask).mask
+    kept = add_mask(make_picture(image), mask).mask
     assert not kept[:10, :10].any()
     assert kept.sum() == kept.size - 100
 
@@ -230,7 +230,7 @@ def test_a_damaged_pillow_image_is_told(tmp_path):
     Image.fromarray(RGB).save(tmp_path / "a.png")
     cut = BytesIO((tmp_path / "a.png").read_bytes()[:2000])
     with Image.open(cut) as image, pytest.raises(InputError, match="image1: damaged picture"):
-        picture_of(image, "image1")
+        make_picture(image, "image1")
 
 
 def test_an_error_of_the_program_is_not_called_a_damaged_picture(tmp_path, monkeypatch):

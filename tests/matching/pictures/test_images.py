@@ -12,7 +12,13 @@ from PIL import Image, features
 
 from matching.errors import InputError
 from matching.pictures import decoding, images
-from matching.pictures.images import Picture, picture_of_array, read_picture, with_mask, working_image
+from matching.pictures.images import (
+    Picture,
+    add_mask,
+    make_picture_of_array,
+    make_working_image,
+    read_picture,
+)
 
 RGB = skimage.data.coffee()[100:160, 200:290].copy()  # (60, 90, 3)
 GREY = RGB[:, :, 1].copy()
@@ -105,8 +111,8 @@ def test_opaque_alpha_is_no_mask(tmp_path):
 def test_transparent_pixels_take_the_mean_grey():
     alpha = np.zeros(GREY.shape, np.uint8)
     alpha[:, 45:] = 255
-    picture = picture_of_array(np.dstack([RGB, alpha]))
-    opaque = picture_of_array(RGB).grey
+    picture = make_picture_of_array(np.dstack([RGB, alpha]))
+    opaque = make_picture_of_array(RGB).grey
     assert np.array_equal(picture.grey[:, 45:], opaque[:, 45:])
     assert np.ptp(picture.grey[:, :45]) == 0
     assert picture.grey[0, 0] == pytest.approx(opaque[:, 45:].mean(), abs=1)
@@ -288,7 +294,7 @@ def test_the_limit_told_is_the_limit_kept():
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "int32", "float32", "float64", "bool"])
 def test_arrays_of_any_real_type(kind):
     array = GREY > 100 if kind == "bool" else GREY.astype(kind)
-    picture = picture_of_array(array)
+    picture = make_picture_of_array(array)
     expected = array if kind == "uint8" else stretched(array.astype(float))
     assert np.abs(picture.rgb - expected[:, :, None].astype(float)).max() <= 1
 
@@ -310,13 +316,13 @@ def test_arrays_of_any_real_type(kind):
 def test_alpha_of_an_array_is_a_mask_at_half(kind, opaque):
     full = {"uint8": 255, "uint16": 65535, "float64": 1.0}[kind]
     alpha = np.full(GREY.shape, opaque * full)
-    picture = picture_of_array(np.dstack([RGB / 255 * full, alpha]).astype(kind))
+    picture = make_picture_of_array(np.dstack([RGB / 255 * full, alpha]).astype(kind))
     masked = np.zeros(GREY.shape, bool) if picture.mask is None else ~picture.mask
     assert (masked == (opaque < 0.5)).all()
 
 
 def test_one_channel_may_stand_last():
-    assert np.array_equal(picture_of_array(GREY[:, :, None]).rgb, three(GREY))
+    assert np.array_equal(make_picture_of_array(GREY[:, :, None]).rgb, three(GREY))
 
 
 @pytest.mark.parametrize(
@@ -335,7 +341,7 @@ def test_one_channel_may_stand_last():
 )
 def test_other_arrays_are_refused(array):
     with pytest.raises(InputError, match=r"image0: (the shape must be|must be a path, or an array of real)"):
-        picture_of_array(array, "image0")
+        make_picture_of_array(array, "image0")
 
 
 def test_grey_is_luma():
@@ -344,8 +350,8 @@ def test_grey_is_luma():
 
 
 def test_small_pictures_are_matched_as_they_are():
-    picture = picture_of_array(RGB)
-    image = working_image(picture, RGB.shape[0] * RGB.shape[1])
+    picture = make_picture_of_array(RGB)
+    image = make_working_image(picture, RGB.shape[0] * RGB.shape[1])
     assert np.array_equal(image.grey, picture.grey)
     xy = np.array([[3.5, 7.25]])
     assert np.array_equal(image.to_picture(xy), xy)
@@ -355,7 +361,7 @@ def test_large_pictures_are_matched_smaller_and_their_pixels_found_again():
     y, x = np.mgrid[:400, :600].astype(float)
     centre = np.array([317.3, 122.8])
     blob = 255 * np.exp(-((x - centre[0]) ** 2 + (y - centre[1]) ** 2) / (2 * 20.0**2))
-    image = working_image(picture_of_array(np.rint(blob).astype(np.uint8)), 60_000)
+    image = make_working_image(make_picture_of_array(np.rint(blob).astype(np.uint8)), 60_000)
     assert image.grey.size <= 60_500
     weight = image.grey.astype(float)
     row, column = np.indices(weight.shape)
@@ -367,12 +373,12 @@ def test_large_pictures_are_matched_smaller_and_their_pixels_found_again():
 @pytest.mark.parametrize("white", [1, 255])
 def test_a_mask_is_the_same_in_any_type(kind, white):
     mask = ((halves() > 0) * white).astype(kind)
-    assert np.array_equal(with_mask(picture_of_array(RGB), mask).mask, halves() > 0)
+    assert np.array_equal(add_mask(make_picture_of_array(RGB), mask).mask, halves() > 0)
 
 
 def test_alpha_of_wide_types_counts_what_it_holds():
     alpha = np.where(halves() > 0, 255, 0)
-    picture = picture_of_array(np.dstack([RGB, alpha]).astype(np.int64))
+    picture = make_picture_of_array(np.dstack([RGB, alpha]).astype(np.int64))
     assert np.array_equal(picture.mask, halves() > 0)
 
 
@@ -380,14 +386,14 @@ def test_masks_shrink_with_the_picture():
     alpha = np.zeros((400, 600), np.uint8)
     alpha[:, :300] = 255
     grey = np.full((400, 600), 90, np.uint8)
-    image = working_image(picture_of_array(np.dstack([grey, grey, grey, alpha])), 60_000)
+    image = make_working_image(make_picture_of_array(np.dstack([grey, grey, grey, alpha])), 60_000)
     assert image.mask.shape == image.grey.shape
     assert image.mask[:, : image.mask.shape[1] // 2].all()
     assert not image.mask[:, image.mask.shape[1] // 2 :].any()
 
 
 def test_long_thin_pictures_keep_a_pixel():
-    assert working_image(picture_of_array(np.zeros((1, 50_000), np.uint8)), 100).grey.shape[0] == 1
+    assert make_working_image(make_picture_of_array(np.zeros((1, 50_000), np.uint8)), 100).grey.shape[0] == 1
 
 
 def halves():
@@ -411,42 +417,42 @@ def halves():
     ids=["uint8", "bool", "0 and 1", "uint16", "float", "RGB", "alpha"],
 )
 def test_masks_of_any_kind(tmp_path, mask):
-    picture = picture_of_array(RGB)
-    assert np.array_equal(with_mask(picture, mask).mask, halves() > 0)
+    picture = make_picture_of_array(RGB)
+    assert np.array_equal(add_mask(picture, mask).mask, halves() > 0)
     if mask.dtype.kind != "f":
         path = tmp_path / "mask.png"
         if mask.dtype == np.uint16:
             cv2.imwrite(str(path), mask)
         else:
             saved(tmp_path, mask, "mask.png")
-        assert np.array_equal(with_mask(picture, path).mask, halves() > 0)
-        assert np.array_equal(with_mask(picture, str(path)).mask, halves() > 0)
+        assert np.array_equal(add_mask(picture, path).mask, halves() > 0)
+        assert np.array_equal(add_mask(picture, str(path)).mask, halves() > 0)
 
 
 def test_a_mask_with_lossy_edges_and_one_that_is_flat():
-    picture = picture_of_array(RGB)
+    picture = make_picture_of_array(RGB)
     noisy = np.where(halves() > 0, 251, 4).astype(np.uint8)
-    assert np.array_equal(with_mask(picture, noisy).mask, halves() > 0)
-    assert with_mask(picture, np.full(GREY.shape, 65535, np.uint16)).mask is None
-    assert not with_mask(picture, np.zeros(GREY.shape, np.uint8)).mask.any()
+    assert np.array_equal(add_mask(picture, noisy).mask, halves() > 0)
+    assert add_mask(picture, np.full(GREY.shape, 65535, np.uint16)).mask is None
+    assert not add_mask(picture, np.zeros(GREY.shape, np.uint8)).mask.any()
 
 
 def test_masks_and_alpha_both_count():
     alpha = np.zeros(GREY.shape, np.uint8)
     alpha[:30] = 255
-    picture = with_mask(picture_of_array(np.dstack([RGB, alpha])), halves())
+    picture = add_mask(make_picture_of_array(np.dstack([RGB, alpha])), halves())
     assert np.array_equal(picture.mask, (alpha > 0) & (halves() > 0))
-    assert with_mask(picture, None) is picture
+    assert add_mask(picture, None) is picture
 
 
 def test_masks_must_fit_their_picture(tmp_path):
-    picture = picture_of_array(RGB)
+    picture = make_picture_of_array(RGB)
     with pytest.raises(InputError, match=r"mask0: a mask must be as large .*, 90 x 60, got 60 x 90"):
-        with_mask(picture, np.zeros((90, 60), np.uint8), "mask0")
+        add_mask(picture, np.zeros((90, 60), np.uint8), "mask0")
     with pytest.raises(InputError, match=r"mask\.png: a mask must be as large"):
-        with_mask(picture, saved(tmp_path, GREY[:30], "mask.png"))
+        add_mask(picture, saved(tmp_path, GREY[:30], "mask.png"))
     with pytest.raises(InputError, match=r"none\.png: no such file"):
-        with_mask(picture, tmp_path / "none.png")
+        add_mask(picture, tmp_path / "none.png")
 
 
 def test_a_mask_lies_on_the_picture_as_displayed(tmp_path):
@@ -456,15 +462,15 @@ def test_a_mask_lies_on_the_picture_as_displayed(tmp_path):
     assert picture.orientation == 6
     white = np.zeros((90, 60), np.uint8)
     white[:20] = 255
-    assert with_mask(picture, white).mask[:20].all()
+    assert add_mask(picture, white).mask[:20].all()
     turned = saved(tmp_path, np.ascontiguousarray(np.rot90(white)), "mask.png", exif=exif)
-    assert np.array_equal(with_mask(picture, turned).mask, white > 0)
+    assert np.array_equal(add_mask(picture, turned).mask, white > 0)
 
 
 def test_large_pictures_are_stretched_alike(monkeypatch):
     deep = GREY.astype(np.float32)
-    whole = picture_of_array(deep).rgb
+    whole = make_picture_of_array(deep).rgb
     monkeypatch.setattr(images, "BLOCK", 500)
-    assert np.array_equal(picture_of_array(deep).rgb, whole)
+    assert np.array_equal(make_picture_of_array(deep).rgb, whole)
     monkeypatch.setattr(images, "SAMPLE", GREY.size // 4)
-    assert np.abs(picture_of_array(deep).rgb.astype(int) - whole).max() <= 4
+    assert np.abs(make_picture_of_array(deep).rgb.astype(int) - whole).max() <= 4

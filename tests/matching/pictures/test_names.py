@@ -1,24 +1,24 @@
 import ntpath
 import os
 
-from matching.pictures.names import absolute, relative_names
+from matching.pictures.names import make_absolute, make_relative
 
 
 def test_a_path_that_begins_with_two_slashes_is_the_same():
-    assert absolute("//tmp/a.png") == absolute("/tmp/a.png") == "/tmp/a.png"
-    assert relative_names(["//tmp/x/a.png", "/tmp/y/a.png"]) == ["x/a.png", "y/a.png"]
+    assert make_absolute("//tmp/a.png") == make_absolute("/tmp/a.png") == "/tmp/a.png"
+    assert make_relative(["//tmp/x/a.png", "/tmp/y/a.png"]) == ["x/a.png", "y/a.png"]
 
 
 def test_names_start_where_the_files_part():
-    assert relative_names(["/1.png", "/a/2.png"]) == ["1.png", "a/2.png"]
-    assert relative_names(["/a/1.png"]) == ["1.png"]
-    assert relative_names(["/a/1.png", "/a/1.png"]) == ["1.png", "1.png"]
-    assert relative_names(["d/../1.png", "2.png"]) == ["1.png", "2.png"]
-    assert relative_names([]) == []
+    assert make_relative(["/1.png", "/a/2.png"]) == ["1.png", "a/2.png"]
+    assert make_relative(["/a/1.png"]) == ["1.png"]
+    assert make_relative(["/a/1.png", "/a/1.png"]) == ["1.png", "1.png"]
+    assert make_relative(["d/../1.png", "2.png"]) == ["1.png", "2.png"]
+    assert make_relative([]) == []
 
 
 def test_drives_and_shares_of_windows(monkeypatch):
     monkeypatch.setattr(os, "path", ntpath)
-    assert relative_names([r"C:\a\x.png", r"c:\A\b\x.png"]) == ["x.png", "b/x.png"]
-    assert relative_names([r"C:\a\x.png", r"D:\a\x.png"]) == ["C:/a/x.png", "D:/a/x.png"]
-    assert absolute(r"\\host\share\a.png") == r"\\host\share\a.png"
+    assert make_relative([r"C:\a\x.png", r"c:\A\b\x.png"]) == ["x.png", "b/x.png"]
+    assert make_relative([r"C:\a\x.png", r"D:\a\x.png"]) == ["C:/a/x.png", "D:/a/x.png"]
+    assert make_absolute(r"\\host\share\a.png") == r"\\host\share\a.png"

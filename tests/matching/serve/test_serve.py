@@ -33,9 +33,9 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import match  # noqa: E402
 from matching.cli.serve import main  # noqa: E402
-from matching.serve.app import shown_file  # noqa: E402
+from matching.serve.app import name_download  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
-from matching.serve.uploads import shown_name  # noqa: E402
+from matching.serve.uploads import clean_name  # noqa: E402
 from matching.serve.worker import check  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
@@ -323,7 +323,7 @@ def test_uploads_that_break_off_give_their_places_back(server, pictures):
 
 
 def test_names_are_only_shown():
-    assert [shown_name(n) for n in ("../a", "C:\\x\\b.png", "a\nb", "/", "..", "x" * 200)] == [
+    assert [clean_name(n) for n in ("../a", "C:\\x\\b.png", "a\nb", "/", "..", "x" * 200)] == [
         "a", "b.png", "ab", "picture", "picture", "x" * 80,
     ]  # fmt: skip
 
@@ -548,7 +548,7 @@ def test_a_sample_pair_shows_its_result_in_the_window(server):
 
 
 def test_downloads_are_named_after_the_pictures():
-    shown = shown_file(["Größe.v2.jpg", "b.png"], "matches.npz")
+    shown = name_download(["Größe.v2.jpg", "b.png"], "matches.npz")
     assert shown == "Größe.v2-b-matches.npz"
 
 

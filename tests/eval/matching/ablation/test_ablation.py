@@ -12,8 +12,8 @@ from eval.matching.ablation.variants import choosing, settings, variants
 from matching import MatchConfig
 from matching.features.extraction import extract_features
 from matching.grouping import clustering
-from matching.pictures.images import picture_of_array
-from synth.photographs import shipped
+from matching.pictures.images import make_picture_of_array
+from synth.photographs import read_shipped
 
 ROOT = Path(__file__).parents[4]
 REQUIRED = {"default", "one-cluster", "components", "hdbscan", "k-means", "average-linkage"}
@@ -22,7 +22,7 @@ REQUIRED = {"default", "one-cluster", "components", "hdbscan", "k-means", "avera
 @pytest.fixture
 def tabletop(tmp_path):
     """A composite as a table top: its objects' true points are the labelled ones."""
-    pair = ablation.Composite("composites", 6, shipped(), side=120).pair
+    pair = ablation.Composite("composites", 6, read_shipped(), side=120).pair
     rng = np.random.default_rng(0)
     xy1 = rng.uniform(0, 359, (3000, 2))
     flat = pair.warp(xy1)
@@ -54,7 +54,7 @@ def test_variants_of_a_pair_share_its_features(monkeypatch):
     monkeypatch.setattr(ablation, "extract_features", count)
     names = ("default", "one-cluster", "SIFT only")
     compared = {name: variants()[name] for name in names}
-    rows = list(ablation.measure(ablation.Composite("copies", 1, shipped(), side=200), compared))
+    rows = list(ablation.measure(ablation.Composite("copies", 1, read_shipped(), side=200), compared))
     assert [row["variant"] for row in rows] == list(names) and len(described) == 2
     assert all(row["data"] == "copies" and row["objects"] == 4 for row in rows)
     default, one, sift = rows
@@ -62,7 +62,7 @@ def test_variants_of_a_pair_share_its_features(monkeypatch):
 
 
 def test_one_kind_of_region_has_the_features_that_it_has_alone():
-    grey = picture_of_array(shipped().models[0][:200, :200]).grey
+    grey = make_picture_of_array(read_shipped().models[0][:200, :200]).grey
     both = extract_features(grey)
     config = replace(MatchConfig(), features=replace(MatchConfig().features, regions=("mser",)))
     alone = extract_features(grey, config.features)
@@ -79,7 +79,7 @@ def test_another_choice_of_objects_is_gone_afterwards(monkeypatch):
 
 
 def test_mostly_false_clusters_are_mixed_or_spurious():
-    case = ablation.Composite("composites", 1, shipped(), side=120)
+    case = ablation.Composite("composites", 1, read_shipped(), side=120)
     affine = case.pair.affine[0]
     xy1 = np.stack(np.meshgrid(np.arange(0, 360.0, 4), np.arange(0, 360.0, 4)), axis=-1).reshape(-1, 2)
     xy0 = case.pair.warp(xy1) - affine[:, 2]

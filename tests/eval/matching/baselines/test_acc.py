@@ -3,7 +3,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from eval.matching.baselines._labels import renumbered
+from eval.matching.baselines._labels import renumber
 from eval.matching.baselines.acc import hull_area, partial_linkage
 
 
@@ -43,7 +43,7 @@ def test_linkage_agrees_with_its_definition(seed, cap):
 def test_cap_of_one_is_single_linkage():
     d = random_distances(80, 5)
     single = fcluster(linkage(squareform(d, checks=False), "single"), 0.3, criterion="distance")
-    assert np.array_equal(renumbered(partial_linkage(d, 0.3, 1)), renumbered(single))
+    assert np.array_equal(renumber(partial_linkage(d, 0.3, 1)), renumber(single))
 
 
 def test_hand_computed():

@@ -3,18 +3,18 @@ import pytest
 from planted import planted
 from scipy import sparse
 
-from eval.matching.baselines._labels import renumbered, without_small
+from eval.matching.baselines._labels import drop_small, renumber
 from eval.matching.baselines.density import core_distances
 from eval.matching.baselines.ransac import SAMPLERS, RansacParams, ransac, sift_matches, sift_ransac
 from eval.matching.baselines.spectral_matching import SpectralParams, one_to_one, principal_eigenvector
 from synth.composite import composite_pair, true_instance
-from synth.photographs import shipped
+from synth.photographs import read_shipped
 
 
 def test_small_clusters_become_outliers():
-    assert without_small(np.array([0, 0, 0, 1, 2, 2, -1]), 2).tolist() == [0, 0, 0, -1, 1, 1, -1]
-    assert without_small(np.array([], int), 3).tolist() == []
-    assert renumbered(np.array([4, 9, 9, 4])).tolist() == [0, 1, 1, 0]
+    assert drop_small(np.array([0, 0, 0, 1, 2, 2, -1]), 2).tolist() == [0, 0, 0, -1, 1, 1, -1]
+    assert drop_small(np.array([], int), 3).tolist() == []
+    assert renumber(np.array([4, 9, 9, 4])).tolist() == [0, 1, 1, 0]
 
 
 def test_core_distance_counts_the_sample_itself():
@@ -46,7 +46,7 @@ def test_every_sampler_finds_two_homographies(sampler):
 
 
 def test_sift_matches_of_a_composite_are_mostly_true():
-    pair = composite_pair(shipped(), 2, sigma=0, seed=1)
+    pair = composite_pair(read_shipped(), 2, sigma=0, seed=1)
     matches, labels = sift_ransac(pair.image0, pair.image1)
     true = true_instance(pair, matches.xy0, matches.xy1) >= 0
     assert len(labels) == len(true) > 100

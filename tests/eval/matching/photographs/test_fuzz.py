@@ -16,17 +16,17 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs wait4")
 
 
 def test_each_format_and_damage_in_turn_and_the_same_again():
-    files = fuzz.damaged_files(PICTURE, 24, seed=1)
+    files = fuzz.make_damaged_files(PICTURE, 24, seed=1)
     kinds = Counter(name.split("-", 1)[1] for name, _ in files)
     assert len(kinds) == 12
     assert set(kinds.values()) == {2}
-    assert files == fuzz.damaged_files(PICTURE, 24, seed=1)
-    assert files != fuzz.damaged_files(PICTURE, 24, seed=2)
+    assert files == fuzz.make_damaged_files(PICTURE, 24, seed=1)
+    assert files != fuzz.make_damaged_files(PICTURE, 24, seed=2)
 
 
 def test_damaged_files_are_read_or_told_in_one_line(tmp_path):
     told = 0
-    for name, content in fuzz.damaged_files(PICTURE, 120, seed=3):
+    for name, content in fuzz.make_damaged_files(PICTURE, 120, seed=3):
         path = tmp_path / name
         path.write_bytes(content)
         try:
@@ -41,7 +41,7 @@ def test_damaged_files_are_read_or_told_in_one_line(tmp_path):
 @pytest.mark.parametrize("k", [1, 10])
 def test_the_command_takes_damaged_files(tmp_path, k):
     Image.fromarray(PICTURE).save(tmp_path / "whole.png")
-    outcome = fuzz.check(*fuzz.damaged_files(PICTURE, 12, seed=4)[k], tmp_path / "whole.png")
+    outcome = fuzz.check(*fuzz.make_damaged_files(PICTURE, 12, seed=4)[k], tmp_path / "whole.png")
     assert outcome.fault == ""
     assert outcome.status in (0, 1, 2)
     assert 20 < outcome.memory < 1000

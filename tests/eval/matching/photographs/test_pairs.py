@@ -10,7 +10,7 @@ import pytest
 from eval.common.tables import read_csv
 from eval.matching.photographs.pairs import LabelledPair, find_pairs, nearest_label, read_pair, score_pair
 from synth.composite import composite_pair
-from synth.photographs import shipped
+from synth.photographs import read_shipped
 
 ROOT = Path(__file__).parents[4]
 EMPTY = np.zeros((4, 4, 3), np.uint8)
@@ -64,7 +64,7 @@ def test_nearness_counts_in_both_images():
 @pytest.fixture
 def data(tmp_path):
     """A composite as a real pair: its objects' true points are the labelled ones."""
-    pair = composite_pair(shipped(), 2, sigma=3, seed=1, side=160)
+    pair = composite_pair(read_shipped(), 2, sigma=3, seed=1, side=160)
     rng = np.random.default_rng(0)
     xy1 = rng.uniform(0, 479, (4000, 2))
     flat = pair.warp(xy1)

@@ -13,13 +13,13 @@ from eval.matching.photographs.shelves import (
     ShelfPair,
     compare_scenes,
     covers_unmatched,
-    instance_of,
+    find_instances,
+    find_owners,
+    format_table,
     measure,
-    owners,
     read_scenes,
     read_shelves,
     scenes_summary,
-    table,
 )
 from matching import MatchConfig
 
@@ -34,13 +34,13 @@ def test_an_object_owns_the_instance_that_holds_its_matches():
     pair = ShelfPair(None, None, "shown", ((SQUARE,), (SQUARE + 200,)))
     xy = np.concatenate([inside(10, 200), inside(7), inside(3, 400), inside(5, 400), inside(9)])
     cluster = np.repeat([0, 1, 1, 2, -1], [10, 7, 3, 5, 9])
-    assert owners(pair, xy, cluster) == [1, -1, -1]  # 1: 70 % inside
+    assert find_owners(pair, xy, cluster) == [1, -1, -1]  # 1: 70 % inside
 
 
 def test_the_artwork_counts_too():
     pair = ShelfPair(None, None, "shown", ((SQUARE, SQUARE + 50),))
-    assert owners(pair, inside(10, 50), np.zeros(10, int)) == [0]
-    assert owners(ShelfPair(None, None, "clean"), inside(10), np.zeros(10, int)) == [-1]
+    assert find_owners(pair, inside(10, 50), np.zeros(10, int)) == [0]
+    assert find_owners(ShelfPair(None, None, "clean"), inside(10), np.zeros(10, int)) == [-1]
 
 
 def instance(model, variant="exact", source="sift", quad_art=None):
@@ -85,7 +85,7 @@ def test_a_shelf(shelves):
     ]
     rows = list(measure(pairs, {"default": MatchConfig()}))
     assert [(row["objects"], row["found"]) for row in rows] == [(1, 1), (0, 0)]
-    assert table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 |"
+    assert format_table(rows).splitlines()[-1] == "| default | 1 of 1 | 1 of 1 | 1 of 1 |"
 
 
 def product(model, x, variant="exact"):
@@ -105,8 +105,8 @@ def found(matches, objects):
 def test_the_instance_of_a_point():
     instances = [product("a", 0), product("b", 80), Instance("c", "exact", (SQUARE + 500, SQUARE + 520))]
     points = np.array([[50, 50], [85, 50], [95, 50], [300, 50], [610, 610]], float)
-    assert instance_of(points, instances).tolist() == [0, 0, 1, -1, 2]
-    assert instance_of(points, []).tolist() == [-1] * 5
+    assert find_instances(points, instances).tolist() == [0, 0, 1, -1, 2]
+    assert find_instances(points, []).tolist() == [-1] * 5
 
 
 def test_scenes_compared():

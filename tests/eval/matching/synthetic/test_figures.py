@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from eval.matching.synthetic.figures import draw_clusters, draw_detection, draw_graph, draw_scores, stages
-from eval.matching.synthetic.trials import PairSettings, labelled_candidates
-from synth.photographs import shipped
+from eval.matching.synthetic.trials import PairSettings, label_true_candidates
+from synth.photographs import read_shipped
 
 ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
 def trial():
-    pair = PairSettings(5, 2, 0, side=160).make(shipped())
-    return pair, labelled_candidates(pair).with_outliers(300)
+    pair = PairSettings(5, 2, 0, side=160).make(read_shipped())
+    return pair, label_true_candidates(pair).with_outliers(300)
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,15 @@ import pytest
 from eval.matching.baselines.registry import METHODS
 from eval.matching.command import RIVALS, main
 from eval.matching.synthetic.methods import WITH_STAGES, find_rival_clusters, label_candidates
-from eval.matching.synthetic.trials import PairSettings, labelled_candidates
+from eval.matching.synthetic.trials import PairSettings, label_true_candidates
 from matching import MatchConfig
-from synth.photographs import shipped
+from synth.photographs import read_shipped
 
 
 @pytest.fixture(scope="module")
 def trial():
-    pair = PairSettings(3, 2, 1, side=160).make(shipped())
-    return labelled_candidates(pair).with_outliers(200)
+    pair = PairSettings(3, 2, 1, side=160).make(read_shipped())
+    return label_true_candidates(pair).with_outliers(200)
 
 
 def test_the_command_offers_every_rival():

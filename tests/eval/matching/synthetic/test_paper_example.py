@@ -7,8 +7,8 @@ import pytest
 
 from eval.common.tables import read_csv
 from eval.matching.metrics import f_score
-from eval.matching.synthetic.paper_example import COLUMNS, measure, methods, table
-from synth.photographs import shipped
+from eval.matching.synthetic.paper_example import COLUMNS, format_table, measure, methods
+from synth.photographs import read_shipped
 
 SCRIPT = Path(__file__).parents[4] / "scripts" / "paper_example.py"
 pytestmark = pytest.mark.filterwarnings("ignore:n_initial_neighbors")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 
 @pytest.fixture(scope="module")
 def rows():
-    return list(measure(shipped(), range(1), side=96, outliers=300))
+    return list(measure(read_shipped(), range(1), side=96, outliers=300))
 
 
 def test_each_method_is_measured_on_its_own_candidates(rows):
@@ -35,14 +35,14 @@ def test_without_duplicates_candidates_are_places(rows):
 
 
 def test_the_best_candidates_as_they_are(rows):
-    best = next(measure(shipped(), range(1), side=96, outliers=None))
+    best = next(measure(read_shipped(), range(1), side=96, outliers=None))
     assert best["candidates"] <= 3000
     assert best["true"] == rows[0]["true"]
 
 
 def test_the_table_ends_with_means():
     row = dict.fromkeys(COLUMNS, 4) | {"method": "a", "f": 0.5}
-    lines = table([row | {"seed": 0}, row | {"seed": 1, "f": 0.25}]).splitlines()
+    lines = format_table([row | {"seed": 0}, row | {"seed": 1, "f": 0.25}]).splitlines()
     assert len(lines) == 2 + 2 + 1
     assert lines[-1].startswith("| a | mean | 4 of 4 | 4 | 4 | 4 | 0.375 |")
 

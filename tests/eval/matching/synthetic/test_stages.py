@@ -8,7 +8,7 @@ from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
 from eval.matching.baselines.acc import AccParams, partial_linkage
 from eval.matching.baselines.registry import METHODS, PARAMS_WITH_STAGES
 from eval.matching.metrics import count_objects, score_matches
-from eval.matching.synthetic.stages import linkage_of, merge_given, rival_clustering
+from eval.matching.synthetic.stages import get_linkage, merge_given, rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
 from matching.grouping import Correspondences, group
@@ -54,7 +54,7 @@ def test_merging_given_clusters_is_partial_linkage_from_there():
     early = partial_linkage(distances, 0.05, params.cap)
     late = partial_linkage(distances, params.threshold, params.cap)
     start = np.unique(early, return_inverse=True)[1]
-    found = merge_given(distances, start, linkage_of("acc", params), params.threshold)
+    found = merge_given(distances, start, get_linkage("acc", params), params.threshold)
     assert len(np.unique(found)) == len(np.unique(late)) < len(np.unique(early))
     assert len(np.unique(np.stack([found, late]), axis=1).T) == len(np.unique(late))
 

@@ -14,8 +14,8 @@ import pytest
 from eval.common.tables import read_csv
 from eval.matching.synthetic import sweep
 from eval.matching.synthetic.methods import NAMES, Labelling, check_names, label_candidates, parameters
-from eval.matching.synthetic.trials import PairSettings, labelled_candidates, measures
-from synth.photographs import shipped
+from eval.matching.synthetic.trials import PairSettings, label_true_candidates, measures
+from synth.photographs import read_shipped
 
 ROOT = Path(__file__).parents[4]
 SIDE = 96
@@ -101,7 +101,7 @@ def test_a_finished_sweep_is_not_computed_again(whole):
 
 
 def test_other_methods_or_images_do_not_share_a_journal():
-    photographs = shipped()
+    photographs = read_shipped()
     plan = sweep.Plan(sweep.quick_points(), (0,), ("acc",))
     other = type(photographs)(photographs.models[:-1], photographs.tiles, "shipped")
     marks = [sweep.fingerprint(plan, photographs), sweep.fingerprint(plan, other)]
@@ -153,7 +153,7 @@ def test_bad_usage(options, message, tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def small_trial():
-    return labelled_candidates(PairSettings(5, 3, 0, side=SIDE).make(shipped()))
+    return label_true_candidates(PairSettings(5, 3, 0, side=SIDE).make(read_shipped()))
 
 
 def test_a_trial_holds_the_true_candidates_and_the_best_false_ones(small_trial):
@@ -181,7 +181,7 @@ def test_the_pool_is_the_next_best_of_what_is_not_listed(small_trial):
 
 
 def test_scores_count_the_list_alone(small_trial):
-    pair = PairSettings(5, 3, 0, side=SIDE).make(shipped())
+    pair = PairSettings(5, 3, 0, side=SIDE).make(read_shipped())
     trial = small_trial.with_outliers(40)
     true = np.concatenate([trial.instance, trial.pool_instance])
     all_true = measures(trial.instance, Labelling(true, 1.0), pair, trial.pool_instance)

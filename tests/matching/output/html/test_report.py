@@ -19,18 +19,18 @@ from planting import object_pair
 
 from matching import MatchConfig, match
 from matching.cli import main as cli
-from matching.collection import FeatureCache, match_collection, plan_of_folder
+from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
 from matching.output.html.page import _json, candidates_data, embed_picture
-from matching.pictures.images import picture_of_array
+from matching.pictures.images import make_picture_of_array
 from matching.pipeline import match_pictures
 
 
 @pytest.fixture(scope="module")
 def pair():
-    pictures = [picture_of_array(array) for array in object_pair()]
+    pictures = [make_picture_of_array(array) for array in object_pair()]
     return pictures, match_pictures(*pictures)
 
 
@@ -53,7 +53,7 @@ def page_of_collection(tmp_path_factory):
         Image.fromarray(array).save(folder / f"{name}.png")
     (folder / "text.png").write_text("none")
     cache = FeatureCache(place, 10**9)
-    match_collection(plan_of_folder(folder), place / "c.db", cache=cache, jobs=1)
+    match_collection(plan_folder(folder), place / "c.db", cache=cache, jobs=1)
     write_collection_report(place / "c.db", place / "c.html", 10, cache)
     return place / "c.html"
 
@@ -114,7 +114,7 @@ def test_embedded_pictures_are_made_smaller():
 
 
 def test_a_page_without_objects(pair):
-    pictures = [picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
+    pictures = [make_picture_of_array(np.full((60, 80), 90, np.uint8)) for _ in range(2)]
     text = pair_report(pictures, match_pictures(*pictures))
     assert "No common object" in text
 
@@ -253,7 +253,7 @@ def test_a_collection_shows_the_candidates_of_the_single_match(tmp_path):
         Image.fromarray(array).save(tmp_path / f"{k}.png")
     config = MatchConfig(candidates=CandidateConfig(max_matches=400))
     cache = FeatureCache(tmp_path, 10**9)
-    match_collection(plan_of_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
+    match_collection(plan_folder(tmp_path), tmp_path / "c.db", config, cache=cache, jobs=1)
     write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, cache)
     told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
     (pair,) = json.loads(told)["pairs"]
