@@ -20,13 +20,13 @@ from matching._types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import nearest_among
+from matching.correspondences.distances import find_nearest_among
 from matching.errors import InputError
 from matching.grouping import Groups, group
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
-from matching.objects.description import with_things
-from matching.objects.things import things_of_pair
+from matching.objects.description import add_things
+from matching.objects.things import find_things_of_pair
 from matching.pipeline import describe_objects
 from matching.result import MatchResult
 from matching.threads import default_threads
@@ -94,7 +94,7 @@ def group_matches(
     """
     check_config(config)
     start = time.perf_counter()
-    x0, x1, maps, both_sizes, own_score = _checked(xy0, xy1, frames0, frames1, sizes, score)
+    x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
     labels, scores, unit1 = np.full(len(x0), -1, np.int64), np.empty(0), 1.0
     if len(x0):
         labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config)
@@ -102,10 +102,10 @@ def group_matches(
     tolerance = config.graph.scale * unit1
     boxes = _box(x0, both_sizes[0]), _box(x1, both_sizes[1])
     objects = describe_objects(x0, x1, Groups(labels, scores), tolerance, boxes)
-    things = things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
+    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
-        x0, x1, labels, own_score, with_things(objects, things), timings, config=config, things=things
+        x0, x1, labels, own_score, add_things(objects, things), timings, config=config, things=things
     )
 
 
@@ -147,9 +147,9 @@ def label_matches(
         How much of the unit of xy1 a working pixel is.
     """
     spreads = [_spread(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)]
-    places = [_in_single(xy, spread) for xy, spread in zip((xy0, xy1), spreads, strict=True)]
+    places = [_round_to_single(xy, spread) for xy, spread in zip((xy0, xy1), spreads, strict=True)]
     maps = None if maps is None else maps * (spreads[0] / spreads[1])
-    matches = _in_order(places[0], places[1], maps, np.zeros(len(xy0)) if score is None else score)
+    matches = _sort_matches(places[0], places[1], maps, np.zeros(len(xy0)) if score is None else score)
     n = len(matches.xy0)
     found, unit = Groups(np.full(n, -1, np.int64), np.empty(0)), 1.0
     if n >= VOTERS:
@@ -157,7 +157,7 @@ def label_matches(
         if np.count_nonzero(local.agreeing) >= VOTERS:
             unit = float(np.median(local.gap[local.agreeing])) / SPACING
             correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-            found = group(correspondences, n, _adapted(config, n), default_threads(), cluster)
+            found = group(correspondences, n, _adapt(config, n), default_threads(), cluster)
     return found.labels[matches.row], found.scores, unit * spreads[1]
 
 
@@ -166,11 +166,11 @@ def _local_maps(matches: _Matches, slope: float) -> LocalMaps:
     places = np.hstack([matches.xy0, matches.xy1])
     sample = np.random.default_rng(0).permutation(len(places))[:SAMPLE]
     n_voters = min(VOTERS, len(sample) - 1)
-    near = nearest_among(places, np.sort(sample), n_voters, default_threads())
+    near = find_nearest_among(places, np.sort(sample), n_voters, default_threads())
     return vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
 
 
-def _adapted(config: MatchConfig, n: int) -> MatchConfig:
+def _adapt(config: MatchConfig, n: int) -> MatchConfig:
     """The settings for n given matches, where those for the program's own list depend on its length.
 
     Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
@@ -192,7 +192,7 @@ def _adapted(config: MatchConfig, n: int) -> MatchConfig:
     )
 
 
-def _in_order(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> _Matches:
+def _sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> _Matches:
     """The _Matches at places x0, x1 (n, 2). Swapped pictures give the same, by a rule of their own."""
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
         x0, x1, maps = x1, x0, None if maps is None else np.linalg.inv(maps)
@@ -227,14 +227,14 @@ def _middle(xy: Floats) -> Floats:
     return middle
 
 
-def _in_single(xy: Floats, spread: float) -> Floats:
+def _round_to_single(xy: Floats, spread: float) -> Floats:
     """The points in units of their spread, rounded to single precision: coarser than what another unit or a
     turn leaves behind in double precision.
     """
     return ((xy - _middle(xy)) / spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 
-def _checked(
+def _check(
     xy0: ArrayLike,
     xy1: ArrayLike,
     frames0: ArrayLike | None,
@@ -243,7 +243,7 @@ def _checked(
     score: ArrayLike | None,
 ) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
     """The points, the maps that frames predict or None, sizes (a pair, of None where not given), scores."""
-    x0, x1 = _numbers("xy0", xy0, (2,)), _numbers("xy1", xy1, (2,))
+    x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
     n = len(x0)
     if len(x1) != n:
         raise InputError(f"xy1 must have as many rows as xy0, {n}, got {len(x1)}")
@@ -252,28 +252,28 @@ def _checked(
         raise InputError(f"{name} must be given where the other one is, got None")
     maps = None
     if frames0 is not None:
-        frames = _frames("frames0", frames0, n), _frames("frames1", frames1, n)
+        frames = _read_frames("frames0", frames0, n), _read_frames("frames1", frames1, n)
         maps = frames[1] @ np.linalg.inv(frames[0])
     both: Sizes = (None, None)
     if sizes is not None:
-        size0, size1 = _numbers("sizes", sizes, (2,), 2)
+        size0, size1 = _read_numbers("sizes", sizes, (2,), 2)
         both = size0, size1
         if not (np.minimum(size0, size1) > 0).all():
             given = [size0.tolist(), size1.tolist()]
             raise InputError(f"sizes must be positive numbers ((h0, w0), (h1, w1)), got {given}")
-    return x0, x1, maps, both, np.zeros(n) if score is None else _numbers("score", score, (), n)
+    return x0, x1, maps, both, np.zeros(n) if score is None else _read_numbers("score", score, (), n)
 
 
-def _frames(name: str, values: Any, n: int) -> Floats:
+def _read_frames(name: str, values: Any, n: int) -> Floats:
     """A float64 array (n, 2, 2) of invertible matrices."""
-    frames = _numbers(name, values, (2, 2), n)
+    frames = _read_numbers(name, values, (2, 2), n)
     flat = np.flatnonzero(np.linalg.cond(frames) > 1e6) if n else np.empty(0, np.int64)
     if len(flat):
         raise InputError(f"{name} must be invertible, got {frames[flat[0]].tolist()} in row {flat[0]}")
     return frames
 
 
-def _numbers(name: str, values: Any, shape: tuple[int, ...], n: int | None = None) -> Floats:
+def _read_numbers(name: str, values: Any, shape: tuple[int, ...], n: int | None = None) -> Floats:
     """A float64 array (n, *shape) of numbers that are finite in single precision, too."""
     try:
         array = np.array(values)

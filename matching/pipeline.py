@@ -19,8 +19,8 @@ from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
-from matching.objects.description import MatchedObject, describe_object, with_things
-from matching.objects.things import things_of_pair
+from matching.objects.description import MatchedObject, add_things, describe_object
+from matching.objects.things import find_things_of_pair
 from matching.pictures.images import (
     Picture,
     WorkingImage,
@@ -253,8 +253,8 @@ def match_described(
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
     found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
-    things = things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
-    objects = with_things(found_objects, things)
+    things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
+    objects = add_things(found_objects, things)
     clock.lap("objects")
     return MatchResult(
         xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things

@@ -14,11 +14,11 @@ from matching.correspondences.candidates import Candidates, join_candidates, mat
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
 from matching.grouping.ambiguity import is_periodic
-from matching.grouping.repeats import Repeats, both_ways, repeats_of
+from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.confidence import SURE_SCORE
-from matching.objects.description import MatchedObject, with_things
+from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
-from matching.objects.things import things_of_repeats
+from matching.objects.things import find_things_of_repeats
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipeline import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
 from matching.result import MatchResult, add_inputs
@@ -140,9 +140,9 @@ def find_repeats_in_described(
         for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
     ]
     places = [found.outline0 for found in objects], [found.outline1 for found in objects]
-    things = things_of_repeats(*places, repeats.periodic)
+    things = find_things_of_repeats(*places, repeats.periodic)
     clock.lap("objects")
-    found = with_things(objects, things)
+    found = add_things(objects, things)
     return MatchResult(
         xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things
     )
@@ -177,7 +177,7 @@ def _find_groups(
 ) -> tuple[Candidates, Repeats]:
     """All candidates, each in the direction of its object, and the Repeats among them."""
     candidates, n, n_best = join_candidates([best, reserve]), len(best) + len(reserve), len(best)
-    correspondences = both_ways(candidates.xy0, candidates.xy1, candidates.maps)
+    correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
     # grouping wants the best first: those of both directions before the reserve of both
     first, last = np.split(np.arange(n), [n_best])
     order = np.concatenate([first, first + n, last, last + n])
@@ -195,7 +195,7 @@ def _find_groups(
     def is_texture(members: Ints) -> bool:
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = repeats_of(correspondences, groups, config, is_texture, SURE_SCORE)
+    repeats = find_repeats_in_groups(correspondences, groups, config, is_texture, SURE_SCORE)
     return _turn(candidates, repeats.reversed), repeats
 
 

@@ -18,7 +18,7 @@ from PIL import Image
 from eval.common.options import exit_status
 from matching import MatchConfig
 from matching.pictures.images import make_picture
-from matching.pipeline import describe_picture, find_objects, match_described, select_candidates
+from matching.pipeline import describe_picture, find_candidates, find_objects, match_described
 from matching.threads import limited_threads
 from synth.photographs import read_picture
 
@@ -116,7 +116,7 @@ def is_dismissed(described):
         asked.append(len(correspondences))
         return np.arange(len(correspondences))
 
-    find_objects(*select_candidates(first.features, second.features, MatchConfig()), MatchConfig(), cluster)
+    find_objects(*find_candidates(first.features, second.features, MatchConfig()), MatchConfig(), cluster)
     return not asked
 
 

@@ -87,7 +87,7 @@ def _of_pairs(kernel: Callable[..., Any], arrays: tuple[Array, ...], i: Array, j
     return out
 
 
-def within_reach(points: Array, others: Array, reach: float) -> Bools:
+def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     """Test which points have others nearby.
 
     Parameters
@@ -158,7 +158,7 @@ def acc_neighbors(
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
-def nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
+def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2.
 
     True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
@@ -178,10 +178,10 @@ def nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1
         The neighbours, the nearest first.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    return nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
+    return find_nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
 
 
-def nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: int, reach: float) -> Ints:
+def find_nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: int, reach: float) -> Ints:
     """Find the correspondences of other parts that are nearest to each in both images.
 
     Parameters
@@ -241,7 +241,7 @@ def _fill_up(i: Array, j: Array, n: int, k: int, is_other: Array) -> Ints:
     return filled
 
 
-def nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
+def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
     """Find the nearest other points of each point among some of them.
 
     Parameters
@@ -267,7 +267,7 @@ def nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
     return nearest
 
 
-def nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
+def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
     """Find the nearest other points of each point.
 
     Parameters

@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from matching._types import Floats
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.suppression import amid
+from matching.grouping.suppression import is_amid
 
 SAMPLE = 300  # matches of an object that are looked at
 APART = 8.0  # pixels from which another feature is at another place
@@ -44,20 +44,24 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
     least = (1 + 1 / math.sqrt(len(own))) / 2  # half and a standard deviation of that share
-    there = _confusable(features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own)
+    there = _confusable_share(
+        features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own
+    )
     if there < least:
         return False
-    back = _confusable(features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own)
+    back = _confusable_share(
+        features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own
+    )
     return bool(back >= least)
 
 
-def _confusable(
+def _confusable_share(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> float:
     """The share of matches source -> matched for which the features of the picture that lie amid the object's
     points, `place`, hold another one that is as near.
     """
-    inside = features[amid(features.xy, place.xy)]
+    inside = features[is_amid(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM

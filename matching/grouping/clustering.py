@@ -200,7 +200,7 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
     return scores
 
 
-def above_largest_gap(scores: Array, min_score: float = 0.0) -> Bools:
+def find_above_largest_gap(scores: Array, min_score: float = 0.0) -> Bools:
     """Find the clusters above the largest gap between consecutive scores.
 
     The gap below the lowest score, down to 0, counts as well.

@@ -22,7 +22,11 @@ import numpy as np
 from gdl_core import AffinityGraph, KnnGraph
 from matching._types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import acc_neighbors, nearest_in_both, nearest_in_other_parts
+from matching.correspondences.distances import (
+    acc_neighbors,
+    find_nearest_in_both,
+    find_nearest_in_other_parts,
+)
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
@@ -101,20 +105,20 @@ def build_graph(
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     among = None
     if config.n_candidates is not None:
-        among = nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
+        among = find_nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
     knn = acc_neighbors(correspondences, k, n_threads, config.nearness, among=among)
     weights = edge_weights(correspondences, knn, *coarse)
     if config.rounds == 0:
-        return knn, _affinity_graph(knn, weights)
+        return knn, _make_affinity_graph(knn, weights)
     fitted = fit_local_maps(correspondences, knn, weights, config)
     if parts is not None:
         k = min(k, len(parts) - int(np.bincount(parts).max()))
         if config.n_candidates is not None:
-            among = nearest_in_other_parts(
+            among = find_nearest_in_other_parts(
                 fitted, parts, max(config.n_candidates, k), _radius(fitted, parts, reach)
             )
     knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts, among)
-    return knn, _affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
+    return knn, _make_affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
 
 
 def _radius(correspondences: Correspondences, parts: Array, reach: float) -> float:
@@ -184,6 +188,6 @@ def fit_local_maps(
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
 
 
-def _affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
+def _make_affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
     m, k = knn.indices.shape
     return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())

@@ -66,16 +66,16 @@ def vote_for_maps(xy0: Array, xy1: Array, near: Array, slope: float, own: Array 
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
     _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)
-    voted = _explained(xy0, xy1, near, slope, maps)
+    voted = _measure_support(xy0, xy1, near, slope, maps)
     if own is None:
         return voted
-    by_own = _explained(xy0, xy1, near, slope, own)
+    by_own = _measure_support(xy0, xy1, near, slope, own)
     better = voted.agreeing & (voted.support > by_own.support)
     maps = np.where(better[:, None, None], maps, own)
     return LocalMaps(maps, np.where(better, voted.support, by_own.support), voted.gap)
 
 
-def _explained(xy0: Array, xy1: Array, near: Array, slope: float, maps: Array) -> LocalMaps:
+def _measure_support(xy0: Array, xy1: Array, near: Array, slope: float, maps: Array) -> LocalMaps:
     u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
     residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
     gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))

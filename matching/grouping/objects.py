@@ -21,7 +21,7 @@ import numpy as np
 
 from matching._types import Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import within_reach
+from matching.correspondences.distances import is_within_reach
 from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
 from matching.grouping.evidence import has_evidence
@@ -114,7 +114,7 @@ def group(
     objects: list[Ints] = []
     scores: Floats = np.empty(0)
     for _ in range(config.objects.rounds):
-        rows = _left_over(correspondences, objects, n_listed, config.objects.reach)
+        rows = _find_left_over(correspondences, objects, n_listed, config.objects.reach)
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
         if not found:
             break
@@ -124,7 +124,7 @@ def group(
         objects, scores = _choose(parts, scores, labels, len(objects), config.clustering.min_score)
         if sum(map(len, objects)) == n_before:  # the next round would find the same
             break
-    return _numbered_by_score(len(correspondences), objects, scores)
+    return _number_by_score(len(correspondences), objects, scores)
 
 
 def _find_objects(
@@ -147,7 +147,7 @@ def _find_objects(
     labels = cluster(correspondences[rows], knn, graph, None, config.clustering)
     least = config.clustering.min_degree * knn.n_neighbors
     labels = clustering.drop_outliers(graph, labels, least)
-    objects = [rows[members] for members in _members(labels, config.objects.min_matches)]
+    objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
     polished = _polish(correspondences, objects, free, known, config)
     if len(polished) < len(objects):  # what is free now may join the others
@@ -169,7 +169,7 @@ def _polish(
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
-    both = [*known, *_by_falling_size(objects)]
+    both = [*known, *_sort_by_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
     kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
     return [both[k] for k in kept if k >= len(known)]
@@ -201,12 +201,12 @@ def _choose(
     merged = [np.flatnonzero(labels == k) for k in np.unique(labels)]
     scores = np.array([np.average(scores[m], weights=[len(parts[k]) for k in m]) for m in merged])
     kept = np.array([members[0] < n_known for members in merged])
-    kept[~kept] = clustering.above_largest_gap(scores[~kept], min_score)
+    kept[~kept] = clustering.find_above_largest_gap(scores[~kept], min_score)
     chosen = [merged[n] for n in np.flatnonzero(kept)]
     return [np.sort(np.concatenate([parts[k] for k in members])) for members in chosen], scores[kept]
 
 
-def _numbered_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:
+def _number_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:
     """The Groups of m correspondences: objects, arrays of rows, by falling score; ties as given."""
     order = np.argsort(-scores, kind="stable")
     labels = np.full(m, -1, np.int64)
@@ -215,17 +215,17 @@ def _numbered_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:
     return Groups(labels, scores[order])
 
 
-def _members(labels: Ints, least: int) -> list[Ints]:
+def _list_members(labels: Ints, least: int) -> list[Ints]:
     """Arrays of the members of each cluster, the largest first; those below `least` dropped."""
     order = np.argsort(labels, kind="stable")
     order = order[np.searchsorted(labels[order], 0) :]
     if len(order) == 0:
         return []
     starts = np.flatnonzero(np.diff(labels[order])) + 1
-    return _by_falling_size([members for members in np.split(order, starts) if len(members) >= least])
+    return _sort_by_size([members for members in np.split(order, starts) if len(members) >= least])
 
 
-def _by_falling_size(parts: list[Ints]) -> list[Ints]:
+def _sort_by_size(parts: list[Ints]) -> list[Ints]:
     return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
@@ -256,12 +256,14 @@ def _is_wide(xy: Floats, least: float) -> bool:
     return bool(low > 0 and low >= least**2 * high)
 
 
-def _left_over(correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float) -> Ints:
+def _find_left_over(
+    correspondences: Correspondences, objects: list[Ints], n_listed: int, reach: float
+) -> Ints:
     """(q,) rising rows, at most n_listed, of what is in no object and not near one in both images."""
     taken = np.zeros(len(correspondences), bool)
     for members in objects:
         near = np.flatnonzero(~taken)
         for xy in (correspondences.xy0, correspondences.xy1):
-            near = near[within_reach(xy[near], xy[members], reach)]
+            near = near[is_within_reach(xy[near], xy[members], reach)]
         taken[near] = taken[members] = True
     return np.flatnonzero(~taken)[:n_listed]

@@ -62,7 +62,7 @@ def group_by_paper(
     k = min(own.n_neighbors, n_listed - 1)
     knn = acc_neighbors(correspondences[:n_listed], k, n_threads)
     graph = gdl_core.affinity_graph(knn, own.bandwidth)  # Eq. 1
-    initial = initial_clusters(knn, own)
+    initial = make_initial_clusters(knn, own)
     clusters = cluster(correspondences[:n_listed], knn, graph, initial, own)
     scores = gdl_core.connectivity_scores(graph, clusters) / (2 * k)
     kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
@@ -74,7 +74,7 @@ def group_by_paper(
     return Groups(labels, scores[order])
 
 
-def initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
+def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
     """Label the weakly connected components of the K0-nearest-neighbour graph.
 
     Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0

@@ -64,7 +64,7 @@ def find_planes(correspondences: Correspondences, groups: Groups, config: MatchC
     """
     tolerance = config.graph.scale
     members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
-    planes = [_explained(correspondences, rows, tolerance) for rows in members]
+    planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
     places = [count_places(correspondences[rows], tolerance) for rows in planes]
     labels, chosen = np.full(len(correspondences), -1, np.int64), list[int]()
     for k in sorted(range(len(planes)), key=lambda k: (-places[k], k)):
@@ -122,7 +122,7 @@ def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
     return np.where((depth > 0) & (depth_back > 0), errors, np.inf)
 
 
-def _explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
+def _find_explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
     """Rows of all correspondences that the plane of the members explains; none where there is no plane.
 
     The plane is fitted to the members with errors in the image where the object is smaller, which is where

@@ -25,7 +25,7 @@ from scipy.spatial import Delaunay, cKDTree
 from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
-from matching.grouping.suppression import amid
+from matching.grouping.suppression import is_amid
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -51,7 +51,7 @@ class Repeats:
     periodic: Bools
 
 
-def both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
+def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
     """Direct matches either way.
 
     Parameters
@@ -74,7 +74,7 @@ def both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
     )
 
 
-def repeats_of(
+def find_repeats_in_groups(
     correspondences: Correspondences,
     groups: Groups,
     config: MatchConfig,
@@ -86,7 +86,7 @@ def repeats_of(
     Parameters
     ----------
     correspondences : Correspondences
-        2 n, see `both_ways`.
+        2 n, see `direct_both_ways`.
     groups : Groups
         Of all 2 n.
     config : MatchConfig
@@ -104,9 +104,9 @@ def repeats_of(
     """
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
-    folded = _folded(correspondences, groups, config.objects)
-    whole = list(_separated(correspondences, folded, config, is_texture, row_score))
-    found = [part for item in whole for part in _copies_apart(correspondences, item, whole, config)]
+    folded = _fold(correspondences, groups, config.objects)
+    whole = list(_separate(correspondences, folded, config, is_texture, row_score))
+    found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
     for k, item in enumerate(found):
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n
     scores = np.array([item.score for item in found])
@@ -122,7 +122,7 @@ class _Joined:
     periodic: bool = False
 
 
-def _folded(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[_Joined]:
+def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[_Joined]:
     """_Joined of each pair of groups: matches of one direction, none twice."""
     n = len(correspondences) // 2
     size = np.bincount(groups.labels + 1, minlength=len(groups.scores) + 1)[1:]
@@ -135,7 +135,7 @@ def _folded(correspondences: Correspondences, groups: Groups, config: ObjectsCon
         back = groups.labels[(members + n) % (2 * n)]
         count = np.bincount(back[back >= 0], minlength=len(size))
         if 2 * count[k] > size[k]:
-            members = _one_way(correspondences, members)
+            members = _keep_one_way(correspondences, members)
         else:
             twins = np.flatnonzero(2 * count > size)
             gone.update(twins.tolist())
@@ -145,26 +145,26 @@ def _folded(correspondences: Correspondences, groups: Groups, config: ObjectsCon
         members = members[free[members % n]]
         if is_object(correspondences, members, config):
             free[members % n] = False
-            yield _Joined(_left_first(correspondences, members), float(score))
+            yield _Joined(_put_left_first(correspondences, members), float(score))
 
 
-def _one_way(correspondences: Correspondences, members: Ints) -> Ints:
+def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
     """Those of a group that is its own reverse that lead along its main direction."""
-    first, second = _places(correspondences, members)
+    first, second = _get_places(correspondences, members)
     axis = np.linalg.eigh((second - first).T @ (second - first))[1][:, 1]
     axis *= -1 if (axis[0], axis[1]) < (0, 0) else 1
     chosen: Ints = members[(second - first) @ axis > 0]
     return chosen
 
 
-def _left_first(correspondences: Correspondences, members: Ints) -> Ints:
+def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
     """The members, or all their reverses: the place further left comes first, of two the upper one."""
-    first, second = (place.mean(axis=0) for place in _places(correspondences, members))
+    first, second = (place.mean(axis=0) for place in _get_places(correspondences, members))
     n = len(correspondences) // 2
     return members if tuple(first) <= tuple(second) else (members + n) % (2 * n)
 
 
-def _separated(
+def _separate(
     correspondences: Correspondences,
     folded: Iterable[_Joined],
     config: MatchConfig,
@@ -176,49 +176,51 @@ def _separated(
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        for part in _things(correspondences, item.members, config.objects) if is_row else [item.members]:
-            first, second = _places(correspondences, part)
-            shift = [amid(place, np.concatenate(textures)).mean() for place in (first, second) if textures]
+        for part in (
+            _split_things(correspondences, item.members, config.objects) if is_row else [item.members]
+        ):
+            first, second = _get_places(correspondences, part)
+            shift = [is_amid(place, np.concatenate(textures)).mean() for place in (first, second) if textures]
             if min(shift, default=0.0) >= config.suppression.share:
                 continue  # another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config.objects):
                 yield replace(item, members=part)
-            elif is_row and (steps := _steps(correspondences, part, config.objects)):
+            elif is_row and (steps := _cut_steps(correspondences, part, config.objects)):
                 yield from (replace(item, members=step) for step in steps)
             else:
                 yield replace(item, members=part, periodic=True)
                 textures += [first, second]
 
 
-def _places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
+def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
     return correspondences.xy0[members], correspondences.xy1[members]
 
 
 def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
     """Whether what lies in both places of an object is enough for one."""
-    first, second = _places(correspondences, members)
-    shared = amid(first, second), amid(second, first)
+    first, second = _get_places(correspondences, members)
+    shared = is_amid(first, second), is_amid(second, first)
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 
-def _things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+def _split_things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
     """The parts of an object whose points in the first place are more than half the shift apart: of things
     that stand twice side by side, A A B B, the second A is between the first and B.
     """
-    first, second = _places(correspondences, members)
+    first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
-    label = _linked(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
+    label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
-    return [thing for part in parts for thing in _untangled(correspondences, part, config)]
+    return [thing for part in parts for thing in _untangle(correspondences, part, config)]
 
 
-def _untangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
     """The parts of an object no place of which lies between the points of its other place, as of things that
     stand corner to corner and move alike. What overlaps is left as it is.
     """
-    places = _places(correspondences, members)
-    between = [_within_hull(place, other) for place, other in (places, places[::-1])]
+    places = _get_places(correspondences, members)
+    between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
     if _overlap(correspondences, members, config) or not any(
         is_object(correspondences, members[own], config) for own in between
     ):
@@ -227,18 +229,18 @@ def _untangled(correspondences: Correspondences, members: Ints, config: ObjectsC
     half = fcluster(linkage(cells, "average"), 2, "maxclust")[cell]
     parts = [members[half == k] for k in np.unique(half)]
     parts = [part for part in parts if is_object(correspondences, part, config)]
-    return [thing for part in parts for thing in _untangled(correspondences, part, config)]
+    return [thing for part in parts for thing in _untangle(correspondences, part, config)]
 
 
-def _within_hull(points: Floats, others: Floats) -> Bools:
+def _is_within_hull(points: Floats, others: Floats) -> Bools:
     """(n,) bool: which of the points lie in the convex hull of others."""
     within: Bools = Delaunay(others).find_simplex(points) >= 0
     return within
 
 
-def _steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
     """The members of a row of copies, cut into its steps; none where they hold less than half of it."""
-    first, second = _places(correspondences, members)
+    first, second = _get_places(correspondences, members)
     shift = np.median(second - first, axis=0)
     length = np.linalg.norm(shift)
     if length == 0:
@@ -250,7 +252,7 @@ def _steps(correspondences: Correspondences, members: Ints, config: ObjectsConfi
     return steps if 2 * sum(map(len, steps)) >= len(members) else []
 
 
-def _copies_apart(
+def _split_copies(
     correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: MatchConfig
 ) -> list[_Joined]:
     """An object, or its parts, one a copy, where its places are rows of copies that others of those found
@@ -258,19 +260,19 @@ def _copies_apart(
     """
     if item.periodic:
         return [item]
-    for place in _places(correspondences, item.members):
+    for place in _get_places(correspondences, item.members):
         ends: list[Floats] = []
         for other in found:
             if other is item or other.periodic:
                 continue
-            both = np.logical_and(*(amid(xy, place) for xy in _places(correspondences, other.members)))
+            both = np.logical_and(*(is_amid(xy, place) for xy in _get_places(correspondences, other.members)))
             if is_object(correspondences, other.members[both], config.objects):
-                ends += _places(correspondences, other.members[both])
-        if not ends or amid(place, np.concatenate(ends)).mean() < config.suppression.share:
+                ends += _get_places(correspondences, other.members[both])
+        if not ends or is_amid(place, np.concatenate(ends)).mean() < config.suppression.share:
             continue
         nearest = cKDTree(np.concatenate(ends)).query(place)[1]
-        shared = [[amid(a, b).mean() >= config.suppression.share for b in ends] for a in ends]
-        number = _linked(len(ends), np.argwhere(shared))
+        shared = [[is_amid(a, b).mean() >= config.suppression.share for b in ends] for a in ends]
+        number = _link(len(ends), np.argwhere(shared))
         copy = np.repeat(number, [len(end) for end in ends])[nearest]
         parts = [item.members[copy == k] for k in np.unique(copy)]
         parts = [part for part in parts if is_object(correspondences, part, config.objects)]
@@ -279,7 +281,7 @@ def _copies_apart(
     return [item]
 
 
-def _linked(n: int, pairs: Ints) -> Ints:
+def _link(n: int, pairs: Ints) -> Ints:
     """(n,) the connected component of each of n things, of which pairs (k, 2) are linked."""
     links = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
     label: Ints = connected_components(links, directed=False)[1]

@@ -18,7 +18,7 @@ from scipy.spatial import cKDTree
 
 from matching._types import Array, Bools, Floats
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import nearest_others
+from matching.correspondences.distances import find_nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 
@@ -84,11 +84,11 @@ def refine_objects(
     for members in objects:
         joined = np.zeros(len(correspondences), bool)
         while len(members) > LEAST_NEIGHBORS:
-            residual, deviation = _of_members(correspondences, members, config)
+            residual, deviation = _measure_members(correspondences, members, config)
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _joining(correspondences, members, np.flatnonzero(available & ~joined), config)
+            new = _find_joining(correspondences, members, np.flatnonzero(available & ~joined), config)
             if len(new) == 0:
                 break
             available[new], joined[new] = False, True
@@ -97,26 +97,26 @@ def refine_objects(
     return refined
 
 
-def _of_members(correspondences: Correspondences, members: Array, config: SmoothMapConfig) -> Floats:
+def _measure_members(correspondences: Correspondences, members: Array, config: SmoothMapConfig) -> Floats:
     """Residuals and deviations (n,) of the members, the larger of both directions."""
-    x, y = _points(correspondences, members, magnification(correspondences[members]))
+    x, y = _scale_points(correspondences, members, magnification(correspondences[members]))
     k = min(config.n_neighbors, len(members) - 1)
-    there = spline_residuals(x, y, nearest_others(x, k), config.smoothing)
-    back = spline_residuals(y, x, nearest_others(y, k), config.smoothing)
+    there = spline_residuals(x, y, find_nearest_others(x, k), config.smoothing)
+    back = spline_residuals(y, x, find_nearest_others(y, k), config.smoothing)
     return np.maximum(there, back)
 
 
-def _joining(
+def _find_joining(
     correspondences: Correspondences, members: Array, others: Array, config: SmoothMapConfig
 ) -> Array:
     """Those of `others` that are in reach of an object, where its smooth map has them, in both images."""
     if len(members) < LEAST_NEIGHBORS:
         return others[:0]
     scale = magnification(correspondences[members])
-    points = _points(correspondences, members, scale)
+    points = _scale_points(correspondences, members, scale)
     for own, there in ((0, 1), (1, 0)):
-        at = _points(correspondences, others, scale)
-        rows = np.flatnonzero(_in_box(at[own], points[own], config.reach))
+        at = _scale_points(correspondences, others, scale)
+        rows = np.flatnonzero(_is_in_box(at[own], points[own], config.reach))
         gap, near = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
         within = gap[:, 0] < config.reach
         rows, near = rows[within], near[within]
@@ -126,13 +126,13 @@ def _joining(
     return others
 
 
-def _points(
+def _scale_points(
     correspondences: Correspondences, members: Array, scale: tuple[float, float]
 ) -> tuple[Floats, Floats]:
     return correspondences.xy0[members] / scale[0], correspondences.xy1[members] / scale[1]
 
 
-def _in_box(points: Array, others: Array, reach: float) -> Bools:
+def _is_in_box(points: Array, others: Array, reach: float) -> Bools:
     """(n,) bool: whether a point lies within reach of the box around the others."""
     return np.asarray(
         ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)

@@ -71,7 +71,7 @@ def find_uncovered(
         points = xy0[part], xy1[part]
         coverings = [([a], [b]) for a, b in zip(*places, strict=True)] if by_one else [places]
         if any(
-            all(_covered(there, xy).mean() >= share for there, xy in zip(covering, points, strict=True))
+            all(_find_covered(there, xy).mean() >= share for there, xy in zip(covering, points, strict=True))
             for covering in coverings
         ):
             continue
@@ -81,7 +81,7 @@ def find_uncovered(
     return np.array(kept, np.int64)
 
 
-def amid(points: Array, others: Array) -> Bools:
+def is_amid(points: Array, others: Array) -> Bools:
     """Test which points lie amid others of the same picture.
 
     Parameters
@@ -99,7 +99,7 @@ def amid(points: Array, others: Array) -> Bools:
     return _Place(others).covers(points)
 
 
-def _covered(places: Sequence[_Place], points: Array) -> Bools:
+def _find_covered(places: Sequence[_Place], points: Array) -> Bools:
     """(n,) bool: which of the points one of the places covers."""
     covered = np.zeros(len(points), bool)
     for place in places:

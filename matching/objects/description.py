@@ -12,7 +12,7 @@ from scipy.spatial import Delaunay, QhullError
 from matching import _opencv
 from matching._types import Array, Floats, Ints
 from matching.objects.confidence import confidence
-from matching.objects.frames import Motion, fit_frame, motion_of
+from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
 from matching.objects.transforms import apply_transform, fit_transform
 
@@ -119,7 +119,7 @@ def describe_object(
     -------
     MatchedObject
     """
-    outline0, outline1 = outlines(xy0, xy1)
+    outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
     box, box1 = (
@@ -128,12 +128,12 @@ def describe_object(
     )
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, error,
-        fit_frame(xy0, xy1, box, transform), motion_of(transform, outline0, outline1, box, box1),
+        fit_frame(xy0, xy1, box, transform), describe_motion(transform, outline0, outline1, box, box1),
         points0=xy0, points1=xy1,
     )  # fmt: skip
 
 
-def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
+def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
     """Give objects the numbers of their things.
 
     Parameters
@@ -152,7 +152,7 @@ def with_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tu
     return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
 
-def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
+def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons around matched points in either image.
 
     Both are around the same triangles between matches: those of the Delaunay triangulation in image 0 that
@@ -177,9 +177,9 @@ def outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
         triangles = np.empty((0, 3), int)
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]
-    pieces = [_around(xy, small) for xy in (xy0, xy1) if len(small)]
+    pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
-        return _corners(pieces[0]), _corners(pieces[1])
+        return _simplify(pieces[0]), _simplify(pieces[1])
     return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
 
 
@@ -193,7 +193,7 @@ def _longest_side(xy: Floats, triangles: Ints) -> Floats:
     return longest
 
 
-def _around(xy: Floats, triangles: Ints) -> shapely.Polygon:
+def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
     """The largest piece of the union of triangles (t, 3), without holes; empty where none has an area."""
     parts = shapely.get_parts(_union(xy, triangles))
     return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
@@ -224,7 +224,7 @@ def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
     return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= COVERED)
 
 
-def _corners(polygon: shapely.Polygon) -> Floats:
+def _simplify(polygon: shapely.Polygon) -> Floats:
     """(k, 2) corners, to a pixel."""
     corners: Floats = shapely.get_coordinates(polygon.simplify(1.0))[:-1]
     return corners

@@ -66,7 +66,7 @@ class Motion:
         return ", ".join(parts)
 
 
-def corners_of(box: Array) -> Floats:
+def list_corners(box: Array) -> Floats:
     """List the corners of a box.
 
     Parameters
@@ -102,7 +102,7 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
         The corners.
     """
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
-    corners = (corners_of(box) - middle) / half
+    corners = (list_corners(box) - middle) / half
     local = half * linear_part(transform, np.median(xy0, axis=0))
     x, centre = (xy0 - middle) / half, np.median(xy1, axis=0)
     unit = float(np.sqrt(abs(np.linalg.det(local))))
@@ -137,7 +137,7 @@ def _fit_map(x: Floats, y: Floats, linear: Floats, spread: float) -> Floats:
     return as_matrix(least_squares(residuals, start, loss="cauchy").x)
 
 
-def motion_of(
+def describe_motion(
     transform: Array, outline0: Array, outline1: Array, box: Array, box1: Array | None = None
 ) -> Motion:
     """Describe how an object moved.

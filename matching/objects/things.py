@@ -67,10 +67,10 @@ def number_places(outlines: Sequence[Array]) -> Ints:
             firsts.append(k)
             best = k
         owner[k] = best
-    return in_order(owner)
+    return renumber(owner)
 
 
-def things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
+def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
     """Find the things of the objects of two pictures: those that share their place in picture 0 are copies.
 
     Parameters
@@ -90,7 +90,7 @@ def things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tu
     )
 
 
-def things_of_repeats(
+def find_things_of_repeats(
     outlines0: Sequence[Array], outlines1: Sequence[Array], periodic: Sequence[bool] | Bools
 ) -> tuple[Thing, ...]:
     """Find the things of repeats in one picture: places that objects join, directly or over others.
@@ -112,7 +112,7 @@ def things_of_repeats(
     n_places = place.max(initial=-1) + 1
     joined = coo_array((np.ones(n), (place[:n], place[n:])), shape=(n_places, n_places))
     label = connected_components(joined, directed=False)[1]
-    number = in_order(label[place[:n]])
+    number = renumber(label[place[:n]])
     things = []
     for k in range(number.max(initial=-1) + 1):
         objects = np.flatnonzero(number == k)
@@ -123,7 +123,7 @@ def things_of_repeats(
     return tuple(things)
 
 
-def in_order(labels: Array) -> Ints:
+def renumber(labels: Array) -> Ints:
     """Number labels by where they come first.
 
     Parameters

@@ -21,7 +21,7 @@ class Variant:
 
     config: MatchConfig = DEFAULT
     cluster: Callable = clustering.cluster_graph
-    choose: Callable = clustering.above_largest_gap
+    choose: Callable = clustering.find_above_largest_gap
 
 
 def variants() -> dict[str, Variant]:
@@ -76,5 +76,5 @@ def _cluster_without_merging(correspondences, knn, graph, initial, config):
 @contextmanager
 def choosing(choose: Callable) -> Iterator[None]:
     """Another rule in place of the largest gap, for which there is no setting."""
-    with mock.patch.object(clustering, "above_largest_gap", choose):
+    with mock.patch.object(clustering, "find_above_largest_gap", choose):
         yield

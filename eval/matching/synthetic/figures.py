@@ -60,7 +60,7 @@ def stages(trial: Trial) -> Stages:
     parts = [np.flatnonzero(members == k) for k in np.unique(members[members >= 0])]
     scores = clustering.cluster_scores(graph, parts, knn.n_neighbors)
     order = np.argsort(-scores, kind="stable")
-    kept = clustering.above_largest_gap(scores[order], config.clustering.min_score)
+    kept = clustering.find_above_largest_gap(scores[order], config.clustering.min_score)
     share = np.array([(trial.instance[parts[k]] >= 0).mean() for k in order])
     return Stages(graph, clusters, members, scores[order], kept, share)
 

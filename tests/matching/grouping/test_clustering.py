@@ -7,10 +7,10 @@ from matching.errors import InputError
 from matching.grouping.clustering import (
     METHODS,
     ClusteringConfig,
-    above_largest_gap,
     cluster_graph,
     cluster_scores,
     drop_outliers,
+    find_above_largest_gap,
     without_light_edges,
 )
 from matching.grouping.graph import GraphConfig, build_graph
@@ -139,12 +139,12 @@ def test_scores_are_shares_of_the_edges():
     ],
 )
 def test_outliers_lie_below_the_largest_gap(scores, kept):
-    assert list(above_largest_gap(np.array(scores))) == kept
+    assert list(find_above_largest_gap(np.array(scores))) == kept
 
 
 def test_the_least_score_asks_whether_there_is_anything():
-    assert list(above_largest_gap(np.array([0.17, 0.16]), 0.18)) == [False, False]
-    assert list(above_largest_gap(np.array([0.19, 0.12]), 0.18)) == [True, True]
+    assert list(find_above_largest_gap(np.array([0.17, 0.16]), 0.18)) == [False, False]
+    assert list(find_above_largest_gap(np.array([0.19, 0.12]), 0.18)) == [True, True]
 
 
 @pytest.mark.parametrize(

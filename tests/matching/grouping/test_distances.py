@@ -9,10 +9,10 @@ from planting import candidates, geometry, moving, random_frames, similarity, st
 from matching.correspondences import distances
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
-    nearest_among,
-    nearest_in_both,
-    nearest_others,
-    within_reach,
+    find_nearest_among,
+    find_nearest_in_both,
+    find_nearest_others,
+    is_within_reach,
 )
 
 
@@ -197,11 +197,11 @@ def test_neighbours_of_other_parts_only():
 
 def test_nearest_others_leave_the_point_itself_out():
     x = np.array([[0.0, 0], [1, 0], [1, 0], [5, 0]])
-    near = nearest_others(x, 2)
+    near = find_nearest_others(x, 2)
     assert (near != np.arange(4)[:, None]).all()
     assert set(near[1]) == {0, 2}
-    assert list(nearest_others(x, 1, np.array([3]))[0]) in ([1], [2])
-    same = nearest_others(np.zeros((6, 2)), 3)
+    assert list(find_nearest_others(x, 1, np.array([3]))[0]) in ([1], [2])
+    same = find_nearest_others(np.zeros((6, 2)), 3)
     assert (same != np.arange(6)[:, None]).all()
 
 
@@ -222,7 +222,7 @@ def test_the_nearest_of_other_parts(reach):
     rng = np.random.default_rng(9)
     c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
     parts = rng.permutation(np.repeat([0, 1, 2], [40, 30, 10]))
-    near = distances.nearest_in_other_parts(geometry(c), parts, 100, reach)
+    near = distances.find_nearest_in_other_parts(geometry(c), parts, 100, reach)
     assert near.shape == (80, 40)
     places = np.hstack([c.xy0, c.xy1])
     gap = np.linalg.norm(places[:, None] - places, axis=2)
@@ -236,31 +236,31 @@ def test_the_nearest_of_other_parts(reach):
 def test_points_within_reach_of_others():
     others = np.array([[0.0, 0], [100, 0]])
     points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
-    assert within_reach(points, others, 5.05).tolist() == [True, False, True, False]
+    assert is_within_reach(points, others, 5.05).tolist() == [True, False, True, False]
 
 
 def test_nearest_others_of_points_at_one_place():
     # five points at one place: each has two others, never itself; the sixth has two of the five
     x = np.array([[1.0, 1]] * 5 + [[9, 9]])
-    found = nearest_others(x, 2)
+    found = find_nearest_others(x, 2)
     assert found.shape == (6, 2)
     assert (found != np.arange(6)[:, None]).all()
     assert (found < 5).all()
     assert all(len(set(row)) == 2 for row in found.tolist())
     line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0]])
-    assert nearest_others(line, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    assert nearest_others(line, 2, rows=slice(1, 3)).tolist() == [[0, 2], [1, 0]]
+    assert find_nearest_others(line, 2).tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
+    assert find_nearest_others(line, 2, rows=slice(1, 3)).tolist() == [[0, 2], [1, 0]]
 
 
 def test_nearest_among_some_of_the_points():
     line = np.array([[0.0, 0], [1, 0], [3, 0], [7, 0], [8, 0]])
     rows = np.array([0, 2, 4])
-    assert nearest_among(line, rows, 2).tolist() == [[2, 4], [0, 2], [0, 4], [4, 2], [2, 0]]
+    assert find_nearest_among(line, rows, 2).tolist() == [[2, 4], [0, 2], [0, 4], [4, 2], [2, 0]]
 
 
 def test_nearest_in_both_pictures():
     # in the first picture 1 is nearer to 0, in both together 2 is
     xy0, xy1 = np.array([[0.0, 0], [1, 0], [2, 0]]), np.array([[0.0, 0], [9, 0], [2, 0]])
     c = Correspondences(xy0, xy1, np.tile(np.eye(2), (3, 1, 1)))
-    assert nearest_in_both(c, 1).tolist() == [[2], [2], [0]]
-    assert nearest_in_both(c, 9).tolist() == [[2, 1], [2, 0], [0, 1]]
+    assert find_nearest_in_both(c, 1).tolist() == [[2], [2], [0]]
+    assert find_nearest_in_both(c, 9).tolist() == [[2, 1], [2, 0], [0, 1]]

@@ -21,7 +21,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract
 from matching.grouping import Correspondences, group_by_paper
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.graph import GraphConfig, build_graph
-from matching.grouping.paper import initial_clusters
+from matching.grouping.paper import make_initial_clusters
 from matching.pictures.images import make_picture_of_array
 from matching.pipeline import find_objects
 
@@ -124,7 +124,7 @@ def test_k0_falls_until_there_are_enough_initial_clusters(n_clusters, k0, n_foun
     config = ClusteringConfig(n_initial_neighbors=2, n_clusters=n_clusters)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        labels = initial_clusters(pairs_in_a_row(), config)
+        labels = make_initial_clusters(pairs_in_a_row(), config)
     assert labels.max() + 1 == n_found
     expected = f"n_initial_neighbors=2 gives fewer initial clusters than n_clusters={n_clusters}: using {k0}"
     assert [str(w.message) for w in told] == [expected] * (k0 < 2)

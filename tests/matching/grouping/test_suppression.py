@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from matching.errors import InputError
-from matching.grouping.suppression import SuppressionConfig, amid, find_uncovered
+from matching.grouping.suppression import SuppressionConfig, find_uncovered, is_amid
 
 
 def patch(rng, corner, size, n=64):
@@ -110,10 +110,10 @@ def test_a_share_of_exactly_so_many_points_is_enough():
 def test_points_amid_others():
     others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
     points = np.array([[20.0, 20], [54, 20], [56, 20], [20, -14], [20, -16], [52, 52], [500, 500]])
-    assert amid(points, others).tolist() == [True, True, False, True, False, False, False]
+    assert is_amid(points, others).tolist() == [True, True, False, True, False, False, False]
     # where the others are sparse they reach as far as they are apart
     between = np.array([[250.0, 250], [150, 50], [-20, 600]])
-    assert amid(between, 10 * others).tolist() == [True, True, False]
+    assert is_amid(between, 10 * others).tolist() == [True, True, False]
 
 
 def test_after_a_contained_part_others_are_looked_at(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from matching.objects.description import describe_object
-from matching.objects.frames import Motion, corners_of, fit_frame, motion_of, polygon_area
+from matching.objects.frames import Motion, describe_motion, fit_frame, list_corners, polygon_area
 from matching.objects.transforms import apply_transform, fit_transform, linear_part
 
 BOX = np.array([[-0.5, -0.5], [399.5, 499.5]])
@@ -29,12 +29,12 @@ def matches(transform, n, rng, low=(0.0, 0.0), high=(1.0, 1.0), noise=0.5, wrong
 def frame_error(transform, xy0, xy1):
     """Mean distance of the corners from the truth, over the length of the true frame's diagonal."""
     frame = fit_frame(xy0, xy1, BOX, fit_transform(xy0, xy1)[0])
-    truth = apply_transform(transform, corners_of(BOX))
+    truth = apply_transform(transform, list_corners(BOX))
     return np.linalg.norm(frame - truth, axis=1).mean() / np.linalg.norm(truth[2] - truth[0])
 
 
 def test_corners_begin_top_left_and_go_clockwise():
-    assert corners_of(BOX).tolist() == [[-0.5, -0.5], [399.5, -0.5], [399.5, 499.5], [-0.5, 499.5]]
+    assert list_corners(BOX).tolist() == [[-0.5, -0.5], [399.5, -0.5], [399.5, 499.5], [-0.5, 499.5]]
 
 
 @pytest.mark.parametrize("transform", [similarity(0.5, 40), similarity(2, -100, mirrored=True), TILTED])
@@ -59,7 +59,7 @@ def test_few_matches_in_a_corner_do_not_throw_the_frame_away(mirrored):
 def test_few_matches_give_four_finite_corners(n):
     xy0 = np.array([[10.0, 10.0], [200.0, 300.0], [350.0, 40.0]])[:n]
     transform = fit_transform(xy0, xy0 + 7)[0]
-    assert np.abs(fit_frame(xy0, xy0 + 7, BOX, transform) - corners_of(BOX) - 7).max() < 1
+    assert np.abs(fit_frame(xy0, xy0 + 7, BOX, transform) - list_corners(BOX) - 7).max() < 1
 
 
 def test_matches_of_one_point_give_finite_corners():
@@ -79,7 +79,7 @@ def test_linear_part_is_the_derivative():
 def test_motion_tells_turn_scale_and_mirroring(turn, mirrored):
     square = np.array([[0.0, 0], [200, 0], [200, 250], [0, 250]])
     transform = similarity(0.4, turn, mirrored=mirrored)
-    motion = motion_of(transform, square, apply_transform(transform, square), BOX)
+    motion = describe_motion(transform, square, apply_transform(transform, square), BOX)
     assert motion.turn == pytest.approx(turn)
     assert motion.scale == pytest.approx(0.4)
     assert motion.mirrored is mirrored
@@ -101,7 +101,7 @@ def test_area_of_a_polygon():
 def test_an_object_tells_its_frame():
     xy0, xy1 = matches(TILTED, 100, np.random.default_rng(1))
     found = describe_object(0, xy0, xy1, 0.5, box=BOX)
-    assert np.abs(found.frame1 - apply_transform(TILTED, corners_of(BOX))).max() < 2
+    assert np.abs(found.frame1 - apply_transform(TILTED, list_corners(BOX))).max() < 2
     assert found.motion.share == pytest.approx(polygon_area(found.outline0) / 200_000)
 
 

@@ -17,11 +17,11 @@ from matching.objects.confidence import (
 )
 from matching.objects.description import (
     MatchedObject,
-    _around,
+    _merge_triangles,
     _union,
+    add_things,
     describe_object,
-    outlines,
-    with_things,
+    draw_outlines,
 )
 from matching.objects.frames import Motion
 from matching.objects.things import Thing
@@ -132,7 +132,7 @@ def share_inside(outline, xy, margin):
 def test_outlines_hold_the_matches(linear):
     xy0 = points(600)
     xy1 = xy0 @ np.array(linear).T + [500, 300]
-    for outline, xy in zip(outlines(xy0, xy1), (xy0, xy1), strict=True):
+    for outline, xy in zip(draw_outlines(xy0, xy1), (xy0, xy1), strict=True):
         assert share_inside(outline, xy, margin=0.03 * np.ptp(xy, axis=0).max()) > 0.9
         assert (outline >= xy.min(axis=0) - 3).all()
         assert (outline <= xy.max(axis=0) + 3).all()
@@ -148,13 +148,13 @@ def test_outlines_hug_the_object():
     xy0 = points(4000)
     xy0 = xy0[~((xy0 > 80).all(axis=1))]
     truth = 200**2 - 120**2
-    for outline in outlines(xy0, xy0 + 50):
+    for outline in draw_outlines(xy0, xy0 + 50):
         assert area(outline) == pytest.approx(truth, rel=0.1)
 
 
 def test_points_far_from_the_others_do_not_stretch_the_outline():
     xy0 = np.vstack([points(1000), [[900.0, 900.0]]])
-    outline0, outline1 = outlines(xy0, xy0)
+    outline0, outline1 = draw_outlines(xy0, xy0)
     assert outline0.max() < 300
     assert outline1.max() < 300
 
@@ -176,14 +176,14 @@ def test_outlines_do_not_cross_themselves(seed):
     rng = np.random.default_rng(seed)
     clumps = rng.uniform(0, 200, (9, 2))  # matches in clumps leave holes and bays between them
     xy0 = (clumps[rng.integers(0, 9, 150)] + rng.normal(0, 14, (150, 2))).clip(0, 220)
-    for outline in outlines(xy0, xy0 @ similarity(0.4, 1.7).T):
+    for outline in draw_outlines(xy0, xy0 @ similarity(0.4, 1.7).T):
         assert crossings(outline) == 0
 
 
 def test_a_hole_without_matches_belongs_to_the_object():
     xy0 = points(3000)
     ring = xy0[np.linalg.norm(xy0 - 100, axis=1) > 50]
-    for outline in outlines(ring, ring):
+    for outline in draw_outlines(ring, ring):
         assert area(outline) > 0.9 * 200**2
 
 
@@ -199,7 +199,7 @@ def test_a_horizon_across_the_object_is_not_sound(sign):
 @pytest.mark.parametrize("squeeze", [[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]], ids=["point", "line", "thin"])
 def test_outlines_where_an_image_has_no_area(squeeze):
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    outline0, outline1 = outlines(xy, xy * squeeze)
+    outline0, outline1 = draw_outlines(xy, xy * squeeze)
     assert len(outline0) >= 3
     assert len(outline1) >= 1
     assert outline1.max() <= 100
@@ -212,7 +212,7 @@ def test_outlines_where_the_small_triangles_have_no_area():
     xy0 = np.array([[0, 0], [2, 0], [0, 20], [100, 0], [0, 100], [100, 100]], float)
     xy1 = xy0.copy()
     xy1[1] = xy1[0]
-    outline0, outline1 = outlines(xy0, xy1)  # the convex hulls
+    outline0, outline1 = draw_outlines(xy0, xy1)  # the convex hulls
     assert {*map(tuple, outline0)} == {*map(tuple, outline1)} == {(0, 0), (100, 0), (0, 100), (100, 100)}
 
 
@@ -236,7 +236,7 @@ def test_an_object_keeps_its_matches():
 def test_objects_get_the_numbers_of_their_things():
     found = [describe_object(k, points(5), points(5), 1) for k in range(3)]
     things = [Thing(0, (0, 2), ()), Thing(1, (1,), ())]
-    assert [item.thing for item in with_things(found, things)] == [0, 1, 0]
+    assert [item.thing for item in add_things(found, things)] == [0, 1, 0]
 
 
 def test_an_object_in_one_line():
@@ -249,10 +249,10 @@ def test_an_object_in_one_line():
 def test_small_triangles_belong_to_an_outline():
     corner = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # an area of half a pixel
     first, second = np.array([[0, 1, 2]]), np.array([[3, 4, 5]])
-    assert _around(corner, first).area == 0.5
+    assert _merge_triangles(corner, first).area == 0.5
     both = np.vstack([corner, 3 * corner + 50])
-    assert _around(both, np.vstack([first, second])).area == 4.5  # the larger of two pieces
-    assert _around(0 * corner, first).is_empty
+    assert _merge_triangles(both, np.vstack([first, second])).area == 4.5  # the larger of two pieces
+    assert _merge_triangles(0 * corner, first).is_empty
 
 
 def test_confidence_begins_at_its_bounds():

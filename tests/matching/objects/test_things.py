@@ -4,7 +4,7 @@ import numpy as np
 from planting import object_pair
 
 from matching import match
-from matching.objects.things import number_places, things_of_pair, things_of_repeats
+from matching.objects.things import find_things_of_pair, find_things_of_repeats, number_places
 from matching.pictures.images import add_mask, make_picture_of_array
 
 
@@ -29,11 +29,11 @@ def test_no_outlines_and_single_points():
 
 def test_places_that_objects_join_are_one_thing():
     a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
-    things = things_of_repeats([a, d, b], [b + 3, e, c], [False, True, False])
+    things = find_things_of_repeats([a, d, b], [b + 3, e, c], [False, True, False])
     assert [thing.objects for thing in things] == [(0, 2), (1,)]
     assert [len(thing.places) for thing in things] == [3, 2]
     assert [thing.periodic for thing in things] == [False, True]
-    assert things_of_repeats([], [], []) == ()
+    assert find_things_of_repeats([], [], []) == ()
 
 
 def test_two_copies_in_a_picture_are_one_thing():
@@ -67,7 +67,7 @@ def test_places_are_the_largest_outlines_there():
         square(300, 0, 90),
         square(600, 0, 90),
     )
-    things = things_of_repeats(
+    things = find_things_of_repeats(
         [small, large, far], [elsewhere, elsewhere + 2, far + 200], [True, False, True]
     )
     assert [thing.number for thing in things] == [0, 1]
@@ -82,7 +82,7 @@ def test_places_are_the_largest_outlines_there():
 def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():
     box, other = square(0, 0, 100), square(300, 0, 100)
     copies = [square(x, 500, 50) for x in (0, 100, 200)]
-    things = things_of_pair([box, other, box + 2], copies)
+    things = find_things_of_pair([box, other, box + 2], copies)
     assert [(thing.number, thing.objects) for thing in things] == [(0, (0, 2)), (1, (1,))]
     assert [[p.tolist() for p in thing.places] for thing in things] == [
         [copies[0].tolist(), copies[2].tolist()],
