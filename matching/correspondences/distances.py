@@ -158,6 +158,35 @@ def acc_neighbors(
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
+def do_agree(correspondences: Correspondences, i: Array, j: Array, scale: float, slope: float) -> Bools:
+    """Test which pairs of correspondences agree, given how accurate they are.
+
+    A pair agrees where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image
+    in which the object is smaller.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    i, j : (p,) array of int
+        The pairs.
+    scale : float
+        Pixels.
+    slope : float
+        Pixels a pixel of separation.
+
+    Returns
+    -------
+    (p,) bool
+        Whether a pair agrees.
+    """
+    unit = np.sqrt(correspondences.growth[i] * correspondences.growth[j])
+    unit = np.maximum(unit, 1 / unit)
+    distance = acc_of_pairs(correspondences, i, j) / ((1 + unit) / 2)
+    gap = gap_of_pairs(correspondences, i, j) / unit
+    return np.less(distance**2, scale**2 + (slope * gap) ** 2)
+
+
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2.
 

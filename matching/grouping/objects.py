@@ -167,7 +167,7 @@ def _polish(
     correspondences: Correspondences, objects: list[Ints], free: Ints, known: list[Ints], config: MatchConfig
 ) -> list[Ints]:
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
-    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map)
+    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_sort_by_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression

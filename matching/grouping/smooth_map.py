@@ -18,9 +18,10 @@ from scipy.spatial import cKDTree
 
 from matching._types import Array, Bools, Floats
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import find_nearest_others
+from matching.correspondences.distances import do_agree, find_nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
+from matching.grouping.graph import GraphConfig
 
 LEAST_NEIGHBORS = 4  # an affine map and one more
 
@@ -42,19 +43,27 @@ class SmoothMapConfig:
         that objects have. Amid many matches, where only the point itself is uncertain, 2.4 pixels.
     reach : float
         Pixels of a joining match from the object's nearest one, in both images.
+    agreeing : float
+        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
+        places alone let outliers join.
     """
 
     n_neighbors: int = 12
     smoothing: float = 100.0
     tolerance: float = 0.24
     reach: float = 45.0
+    agreeing: float = 0.25
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, reach=0)
+        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, reach=0, agreeing=0)
 
 
 def refine_objects(
-    correspondences: Correspondences, objects: list[Array], free: Array, config: SmoothMapConfig
+    correspondences: Correspondences,
+    objects: list[Array],
+    free: Array,
+    config: SmoothMapConfig,
+    graph: GraphConfig,
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
@@ -70,6 +79,8 @@ def refine_objects(
         Rows that may join.
     config : SmoothMapConfig
         What a smooth map explains.
+    graph : GraphConfig
+        When two matches agree.
 
     Returns
     -------
@@ -88,7 +99,7 @@ def refine_objects(
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _find_joining(correspondences, members, np.flatnonzero(available & ~joined), config)
+            new = _find_joining(correspondences, members, np.flatnonzero(available & ~joined), config, graph)
             if len(new) == 0:
                 break
             available[new], joined[new] = False, True
@@ -107,23 +118,33 @@ def _measure_members(correspondences: Correspondences, members: Array, config: S
 
 
 def _find_joining(
-    correspondences: Correspondences, members: Array, others: Array, config: SmoothMapConfig
+    correspondences: Correspondences,
+    members: Array,
+    others: Array,
+    config: SmoothMapConfig,
+    graph: GraphConfig,
 ) -> Array:
-    """Those of `others` that are in reach of an object, where its smooth map has them, in both images."""
+    """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
+    matches around, in both images.
+    """
     if len(members) < LEAST_NEIGHBORS:
         return others[:0]
     scale = magnification(correspondences[members])
-    points = _scale_points(correspondences, members, scale)
+    points, near = _scale_points(correspondences, members, scale), np.empty((len(others), 0), np.int64)
     for own, there in ((0, 1), (1, 0)):
         at = _scale_points(correspondences, others, scale)
         rows = np.flatnonzero(_is_in_box(at[own], points[own], config.reach))
-        gap, near = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
+        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
         within = gap[:, 0] < config.reach
-        rows, near = rows[within], near[within]
+        rows, nearest = rows[within], nearest[within]
         ends = at[own][rows], at[there][rows]
-        residual, deviation = spline_residuals(points[own], points[there], near, config.smoothing, ends)
-        others = others[rows[residual < config.tolerance * deviation]]
-    return others
+        residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
+        explained = residual < config.tolerance * deviation
+        rows, nearest = rows[explained], nearest[explained]
+        others, near = others[rows], np.hstack([near[rows], members[nearest]])
+    coarse = graph.scale * graph.coarseness, graph.slope * graph.coarseness
+    agreed = do_agree(correspondences, np.repeat(others, near.shape[1]), near.ravel(), *coarse)
+    return others[agreed.reshape(near.shape).mean(axis=1) >= config.agreeing] if len(others) else others
 
 
 def _scale_points(

@@ -211,11 +211,11 @@ def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
     at_fold = np.isin(triangles, triangles[turned]).any(axis=1)
     try:
         flat = shapely.coverage_union_all(shapes[~at_fold])
+        if flat.is_valid and np.isclose(flat.area, np.abs(area[~at_fold]).sum(), rtol=1e-9):
+            return shapely.union_all([flat, *shapes[at_fold]])
     except shapely.GEOSException:  # a side lies across another one
-        return shapely.union_all(shapes)
-    if not np.isclose(flat.area, np.abs(area[~at_fold]).sum(), rtol=1e-9):  # folded over itself
-        return shapely.union_all(shapes)
-    return shapely.union_all([flat, *shapes[at_fold]])
+        pass
+    return shapely.union_all(shapes)  # the mesh is folded over itself
 
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:

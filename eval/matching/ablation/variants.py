@@ -55,6 +55,7 @@ def settings() -> dict[str, MatchConfig]:
         "first graph as fine as the second": changed("graph", coarseness=1.0),
         "no nearness": changed("graph", nearness=0.0),
         "no smooth map": changed("smooth_map", tolerance=math.inf, reach=0.0),
+        "joining without agreement": changed("smooth_map", agreeing=0.0),
         "no suppression": changed("suppression", share=2.0),
         "one round": changed("objects", rounds=1),
         "no reach of objects": changed("objects", reach=0.0),

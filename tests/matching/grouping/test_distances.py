@@ -9,6 +9,7 @@ from planting import candidates, geometry, moving, random_frames, similarity, st
 from matching.correspondences import distances
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
+    do_agree,
     find_nearest_among,
     find_nearest_in_both,
     find_nearest_others,
@@ -193,6 +194,19 @@ def test_neighbours_of_other_parts_only():
     d = acc_distances(c)
     d[parts[:, None] == parts] = np.inf
     assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :k], rtol=1e-4, atol=5e-3)
+
+
+@pytest.mark.parametrize("magnification", [1.0, 4.0, 1 / 4])
+def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
+    # both maps are right but for the second point, which is 3 pixels off in the smaller image, 40 apart there
+    linear, size = similarity(0.0, magnification), 40 / min(magnification, 1.0)
+    xy0 = np.array([[0.0, 0.0], [size, 0.0]])
+    xy1 = xy0 @ linear.T + [[0.0, 0.0], [0.0, 3.0 * max(magnification, 1.0)]]
+    c = geometry(candidates(xy0, xy1, [np.eye(2)] * 2, [linear] * 2))
+    i, j = np.array([0]), np.array([1])
+    assert not do_agree(c, i, j, 2.9, 0.0)
+    assert do_agree(c, i, j, 3.1, 0.0)
+    assert do_agree(c, i, j, 2.9, 0.05)  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
 
 
 def test_nearest_others_leave_the_point_itself_out():

@@ -5,13 +5,14 @@ from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
 from matching.errors import InputError
+from matching.grouping.graph import GraphConfig
 from matching.grouping.smooth_map import SmoothMapConfig, refine_objects, spline_residuals
 
 SIMILAR = similarity(0.3, 1.1)
 
 
 def refined(c, objects, free, config=SmoothMapConfig()):
-    return refine_objects(geometry(c), objects, free, config)
+    return refine_objects(geometry(c), objects, free, config, GraphConfig())
 
 
 def neighbors(x, at, k):
@@ -132,6 +133,19 @@ def test_a_part_grows_over_the_rest_of_its_object_only():
     assert share(grown, none) < 0.05
 
 
+def test_strangers_in_place_do_not_join():
+    # their places fit the map, and what they show is turned and of another size
+    rng = np.random.default_rng(5)
+    own = moving(rng, 100, SIMILAR, size=300.0, noise=0.3)
+    amid = moving(rng, 60, SIMILAR, size=300.0, noise=0.3)
+    turned = candidates(amid.xy0, amid.xy1, amid.frames0, similarity(2.0, 3.0) @ amid.frames0)
+    c, (members, rest) = together(own, turned)
+    (grown,) = refined(c, [members], rest)
+    assert share(grown, rest) < 0.1
+    (grown,) = refined(c, [members], rest, SmoothMapConfig(agreeing=0.0))
+    assert share(grown, rest) > 0.9
+
+
 def test_strangers_do_not_run_away():
     # a few strangers that bend into each other must not take in ever more of them
     rng = np.random.default_rng(6)
@@ -192,7 +206,7 @@ def test_a_few_members_are_no_trouble(n):
     assert len(part) >= n if n > 4 else np.array_equal(part, np.arange(n))
 
 
-@pytest.mark.parametrize("name", ["smoothing", "tolerance", "reach"])
+@pytest.mark.parametrize("name", ["smoothing", "tolerance", "reach", "agreeing"])
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         SmoothMapConfig(**{name: -1})

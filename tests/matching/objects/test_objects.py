@@ -226,6 +226,19 @@ def test_the_union_of_a_mesh_is_that_of_its_triangles(noise):
     assert shapely.symmetric_difference(_union(moved, triangles), whole).area < 1e-6
 
 
+@pytest.mark.parametrize("seed", [298, 526, 530])
+def test_the_union_of_a_mesh_with_holes_that_is_folded_over_itself(seed):
+    """Whose triangles, merged along their sides alone, make a polygon that is not valid."""
+    rng = np.random.default_rng(seed)
+    n, noise = int(rng.integers(5, 120)), rng.choice([2, 5, 10, 25, 80])
+    xy = rng.uniform(0, 300, (n, 2))
+    moved = xy + rng.normal(0, noise, xy.shape)
+    triangles = Delaunay(xy).simplices
+    triangles = triangles[rng.random(len(triangles)) < 0.7]
+    whole = shapely.union_all(shapely.polygons(moved[triangles]))
+    assert shapely.symmetric_difference(_union(moved, triangles), whole).area < 1e-6
+
+
 def test_an_object_keeps_its_matches():
     xy0 = points(20)
     found = describe_object(0, xy0, xy0 + SHIFT, score=1)
