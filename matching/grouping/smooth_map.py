@@ -67,7 +67,7 @@ def refine_objects(
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
-    That is repeated until no match joins; each joins once at most, so that there is an end.
+    That is repeated until no match joins, or an object is what it was before.
 
     Parameters
     ----------
@@ -93,16 +93,17 @@ def refine_objects(
         available[members] = False
     refined = []
     for members in objects:
-        joined = np.zeros(len(correspondences), bool)
-        while len(members) > LEAST_NEIGHBORS:
+        before: set[bytes] = set()
+        while len(members) > LEAST_NEIGHBORS and members.tobytes() not in before:
+            before.add(members.tobytes())
             residual, deviation = _measure_members(correspondences, members, config)
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _find_joining(correspondences, members, np.flatnonzero(available & ~joined), config, graph)
+            new = _find_joining(correspondences, members, np.flatnonzero(available), config, graph)
             if len(new) == 0:
                 break
-            available[new], joined[new] = False, True
+            available[new] = False
             members = np.sort(np.concatenate([members, new]))
         refined.append(members)
     return refined
