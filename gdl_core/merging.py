@@ -85,10 +85,10 @@ def agdl(
         Clusters to start from, 0, 1, ... without gaps.
     n_clusters : int
         n_T, as in `gdl_u`.
-    min_affinity : float
-        As in `gdl_u`.
     n_neighbor_clusters : int
         K^c.
+    min_affinity : float
+        As in `gdl_u`.
     n_jobs : int, optional
         Threads, as in `gdl_u`.
     verbose : int

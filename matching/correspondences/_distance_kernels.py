@@ -7,8 +7,6 @@ import numpy as np
 from gdl_core._jit import inner, njit
 from matching._types import Array, Scalar
 
-WIDTH = 64  # distances that are looked at together
-
 
 @njit
 def acc_nearest(
@@ -87,8 +85,9 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     bound = _bound(row, k, index, value)
     value[:k] = np.inf
     index[:k] = -1
-    for start in range(0, len(row), WIDTH):
-        run = row[start : start + WIDTH]
+    width = 2 * k  # values that are looked at together
+    for start in range(0, len(row), width):
+        run = row[start : start + width]
         n_small = np.int32(0)
         for j in range(len(run)):  # vector instructions; most runs hold none
             n_small += np.int32(run[j] <= bound)
@@ -100,18 +99,19 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def _bound(row: Array, k: Scalar, index: Array, value: Array) -> Scalar:
-    """What k values of `row` or more don't exceed: the k-th smallest of WIDTH minima, each of every WIDTH-th
+    """What k values of `row` or more don't exceed: the k-th smallest of 2 k minima, each of every 2 k-th
     value. Overwrites index, value (k,).
     """
-    if not k <= WIDTH <= len(row):
+    width = 2 * k
+    if width > len(row):
         return np.float32(np.inf)
-    least = row[:WIDTH].copy()
-    for start in range(WIDTH, len(row), WIDTH):
-        run = row[start : start + WIDTH]
+    least = row[:width].copy()
+    for start in range(width, len(row), width):
+        run = row[start : start + width]
         for j in range(len(run)):
             least[j] = run[j] if run[j] < least[j] else least[j]
     value[:k] = np.inf
-    for j in range(WIDTH):
+    for j in range(width):
         if least[j] < value[k - 1]:
             _insert(j, least[j], k, index, value)
     return value[k - 1]

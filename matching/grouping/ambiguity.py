@@ -1,8 +1,8 @@
 """Whether the matches of an object are confusable: a fine periodic texture looks the same a period further.
 
-A match is confusable where another feature of the same object has nearly as near a descriptor, a few
-descriptor windows away. Copies of a product on a shelf are farther apart than that; a mesh or a weave holds
-the same in every cell.
+A match is confusable where another feature of the same object, beside it and no farther than a few descriptor
+windows, has nearly as near a descriptor. Copies of a product on a shelf are farther apart than that; a mesh
+or a weave holds the same in every cell.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_fea
 from matching.grouping.suppression import is_amid
 
 SAMPLE = 300  # matches of an object that are looked at
-APART = 8.0  # pixels from which another feature is at another place
 REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
 
@@ -68,7 +67,8 @@ def _confusable_share(
     gap = cdist(matched.xy, inside.xy)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
-    close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))
+    radii = _window(matched)[:, None] + _window(inside)
+    close = (gap > radii) & (gap < REACH * radii)
     return float((close & (inside.kind == source.kind[:, None]) & as_near).any(axis=1).mean())
 
 

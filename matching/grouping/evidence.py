@@ -14,9 +14,7 @@ import numpy as np
 from matching._types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
-from matching.grouping.graph import GraphConfig, edge_weights
-
-N_SUPPORTED = 4  # correspondences that need support: an affine map, and one more that confirms it
+from matching.grouping.graph import CONFIRMED, GraphConfig, edge_weights
 
 
 def has_evidence(
@@ -44,15 +42,15 @@ def has_evidence(
     Returns
     -------
     bool
-        Whether N_SUPPORTED of them have that degree.
+        Whether CONFIRMED of them have that degree.
     """
     mutual = correspondences[find_mutual(correspondences)]
     k = min(n_neighbors, len(mutual) - 1)
-    if k < N_SUPPORTED:
+    if k < CONFIRMED:
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
-    return bool(np.count_nonzero(degree >= min_degree * k) >= N_SUPPORTED)
+    return bool(np.count_nonzero(degree >= min_degree * k) >= CONFIRMED)
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:

@@ -6,8 +6,8 @@ likelihood of d_ij for two matches of one object, a normal density over its valu
     w_ij = (s / sigma_ij) exp(-d_ij^2 / sigma_ij^2),    sigma_ij^2 = s^2 + (slope gap_ij)^2,
 
 where gap_ij is how far apart the two are: on a bent object neighbours differ by more the farther apart they
-are, and agreeing over a wide gap is weaker evidence. All lengths count pixels of the image in which the
-object is smaller.
+are, and agreeing over a wide gap is weaker evidence. A mirrored match and one that is not are never of one
+object: w_ij = 0. All lengths count pixels of the image in which the object is smaller.
 
 The affine maps that single features predict are coarse. They give a first graph; a map fitted to the
 neighbours of each correspondence in it is far better, and gives the second graph, which is clustered.
@@ -29,6 +29,8 @@ from matching.correspondences.distances import (
 )
 from matching.errors import check_at_least
 from matching.grouping import _kernels
+
+CONFIRMED = 4  # matches, at least, that an affine map is fitted to and confirmed by
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,9 @@ def edge_weights(
     """
     c, weights = correspondences, np.empty(knn.indices.shape)
     _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
+    mirrored = np.linalg.det(c.maps) < 0
+    if mirrored.any():
+        weights[mirrored[:, None] != mirrored[knn.indices]] = 0.0
     return weights
 
 

@@ -21,9 +21,7 @@ from matching.correspondences.correspondences import Correspondences, magnificat
 from matching.correspondences.distances import do_agree, find_nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
-from matching.grouping.graph import GraphConfig
-
-LEAST_NEIGHBORS = 4  # an affine map and one more
+from matching.grouping.graph import CONFIRMED, GraphConfig
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class SmoothMapConfig:
     agreeing: float = 0.25
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=LEAST_NEIGHBORS, smoothing=1e-3, tolerance=0, reach=0, agreeing=0)
+        check_at_least(self, n_neighbors=CONFIRMED, smoothing=1e-3, tolerance=0, reach=0, agreeing=0)
 
 
 def refine_objects(
@@ -94,7 +92,7 @@ def refine_objects(
     refined = []
     for members in objects:
         before: set[bytes] = set()
-        while len(members) > LEAST_NEIGHBORS and members.tobytes() not in before:
+        while len(members) > CONFIRMED and members.tobytes() not in before:
             before.add(members.tobytes())
             residual, deviation = _measure_members(correspondences, members, config)
             explained = residual < config.tolerance * deviation
@@ -128,7 +126,7 @@ def _find_joining(
     """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
     matches around, in both images.
     """
-    if len(members) < LEAST_NEIGHBORS:
+    if len(members) < CONFIRMED:
         return others[:0]
     scale = magnification(correspondences[members])
     points, near = _scale_points(correspondences, members, scale), np.empty((len(others), 0), np.int64)

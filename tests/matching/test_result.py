@@ -47,7 +47,7 @@ def test_progress_is_told_stage_by_stage(found, told):
     ("settings", "error", "message"),
     [
         ({"max_match": 5}, TypeError, r"there is no setting 'max_match' \(did you mean 'max_matches'\?\)"),
-        ({"rounds": 2}, TypeError, "graph__rounds or smooth_map__rounds or objects__rounds"),
+        ({"rounds": 2}, TypeError, "graph__rounds or objects__rounds"),
         ({"graph__bandwidth": 2}, TypeError, "there is no setting 'graph__bandwidth'"),
         ({"max_matches": 0}, InputError, "max_matches must be at least 1, got 0"),
         ({"max_pixels": 0}, InputError, "max_pixels must be at least 1, got 0"),

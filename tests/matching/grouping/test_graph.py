@@ -43,6 +43,20 @@ def test_beyond_the_reach_edges_have_no_weight():
     assert np.array_equal(near[near > 0], edge_weights(c, knn, 6.0, 0.15)[near > 0])
 
 
+def test_mirrored_matches_and_others_have_no_edges():
+    """Near the axis of a reflection both move alike."""
+    rng = np.random.default_rng(9)
+    xy = rng.uniform(0, 40, (30, 2))
+    plain = moving(rng, 30, np.eye(2), size=40)
+    c, _ = together(plain, candidates(xy, xy * [-1, 1], plain.frames0, np.diag([-1.0, 1.0]) @ plain.frames0))
+    knn = acc_neighbors(geometry(c), 40)
+    weights = edge_weights(geometry(c), knn, 30.0, 0.15)
+    across = (knn.indices >= 30) != (np.arange(60) >= 30)[:, None]
+    assert across.any()
+    assert (weights[across] == 0).all()
+    assert (weights[~across] > 0).mean() > 0.9
+
+
 def test_fitted_maps_solve_the_robust_normal_equations():
     """Iteratively reweighted least squares with a ridge, written with NumPy's solver."""
     rng = np.random.default_rng(2)
