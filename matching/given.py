@@ -32,7 +32,6 @@ from matching.result import MatchResult
 from matching.threads import default_threads
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
-SAMPLE = 1000  # matches, at most, among which voters are found: denser ones are as near as they are accurate
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
 REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
@@ -162,9 +161,11 @@ def label_matches(
 
 
 def _local_maps(matches: _Matches, slope: float) -> LocalMaps:
-    """The maps of the matches that the nearest of all, or of a sample of many, choose."""
+    """The maps of the matches that the nearest choose, of all or of a sample as large as the program's own
+    list: denser ones are as near as they are accurate.
+    """
     places = np.hstack([matches.xy0, matches.xy1])
-    sample = np.random.default_rng(0).permutation(len(places))[:SAMPLE]
+    sample = np.random.default_rng(0).permutation(len(places))[: CandidateConfig.max_matches]
     n_voters = min(VOTERS, len(sample) - 1)
     near = find_nearest_among(places, np.sort(sample), n_voters, default_threads())
     return vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)

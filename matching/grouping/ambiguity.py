@@ -18,6 +18,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_fea
 from matching.grouping.suppression import is_amid
 
 SAMPLE = 300  # matches of an object that are looked at
+APART = 8.0  # pixels from which another feature is at another place
 REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
 
@@ -67,8 +68,7 @@ def _confusable_share(
     gap = cdist(matched.xy, inside.xy)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
-    radii = _window(matched)[:, None] + _window(inside)
-    close = (gap > radii) & (gap < REACH * radii)
+    close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))
     return float((close & (inside.kind == source.kind[:, None]) & as_near).any(axis=1).mean())
 
 
