@@ -65,7 +65,8 @@ def refine_objects(
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
-    That is repeated until no match joins, or an object is what it was before.
+    That is repeated until no match joins, or an object is what it was before. What joins is mirrored if most of
+    the object is, and only then.
 
     Parameters
     ----------
@@ -89,8 +90,9 @@ def refine_objects(
     available[free] = True
     for members in objects:
         available[members] = False
-    refined = []
+    refined, mirrored = [], np.linalg.det(correspondences.maps) < 0
     for members in objects:
+        alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         before: set[bytes] = set()
         while len(members) > CONFIRMED and members.tobytes() not in before:
             before.add(members.tobytes())
@@ -98,7 +100,7 @@ def refine_objects(
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _find_joining(correspondences, members, np.flatnonzero(available), config, graph)
+            new = _find_joining(correspondences, members, np.flatnonzero(available & alike), config, graph)
             if len(new) == 0:
                 break
             available[new] = False

@@ -146,6 +146,17 @@ def test_strangers_in_place_do_not_join():
     assert share(grown, rest) > 0.9
 
 
+def test_mirrored_matches_in_place_do_not_join():
+    rng = np.random.default_rng(5)
+    own, amid = (moving(rng, n, SIMILAR, size=300.0, noise=0.3) for n in (100, 60))
+    turned = candidates(amid.xy0, amid.xy1, amid.frames0, amid.frames1 @ np.diag([-1.0, 1.0]))
+    c, (members, rest) = together(own, turned)
+    (grown,) = refined(c, [members], rest, SmoothMapConfig(agreeing=0.0))
+    assert share(grown, rest) == 0
+    (grown,) = refined(c, [rest], members, SmoothMapConfig(agreeing=0.0))
+    assert share(grown, members) == 0
+
+
 def test_strangers_do_not_run_away():
     # a few strangers that bend into each other must not take in ever more of them
     rng = np.random.default_rng(6)
