@@ -65,8 +65,8 @@ def refine_objects(
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
-    That is repeated until no match joins, or an object is what it was before. What joins is mirrored if most of
-    the object is, and only then.
+    That is repeated until no match joins, or an object is what it was before. What joins is mirrored if most
+    of the object is, and only then.
 
     Parameters
     ----------
