@@ -210,66 +210,6 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
     return find_nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
 
 
-def find_nearest_in_other_parts(correspondences: Correspondences, parts: Array, k: int, reach: float) -> Ints:
-    """Find the correspondences of other parts that are nearest to each in both images.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The m correspondences.
-    parts : (m,) array of int
-        The part of each.
-    k : int
-        Neighbours of each; fewer where a part has not as many others.
-    reach : float
-        Largest distance in either image, pixels.
-
-    Returns
-    -------
-    (m, k) int64
-        The neighbours, the nearest first; where there are fewer in reach, any others after them.
-    """
-    places = np.hstack([correspondences.xy0, correspondences.xy1])
-    rows = [np.flatnonzero(parts == p) for p in range(parts.max() + 1)]
-    k = min(k, len(parts) - max(map(len, rows)))
-    low, high = (np.array([of(places[r], axis=0) for r in rows]) for of in (np.min, np.max))
-    nearest = np.empty((len(places), k), np.int64)
-    for p, own in enumerate(rows):
-        touching = ((low < high[p] + reach) & (high > low[p] - reach)).all(axis=1)
-        touching[p] = False
-        pairs = [(own[:0], own[:0], np.empty(0))]
-        for other in np.flatnonzero(touching):
-            inside = own[
-                ((places[own] > low[other] - reach) & (places[own] < high[other] + reach)).all(axis=1)
-            ]
-            gap, near = cKDTree(places[rows[other]]).query(
-                places[inside], [*range(1, min(k, len(rows[other])) + 1)], distance_upper_bound=2 * reach
-            )
-            found = np.isfinite(gap)
-            i = np.broadcast_to(inside[:, None], gap.shape)[found]
-            pairs.append((i, rows[other][near[found]], gap[found]))
-        i, j, gap = (np.concatenate(column) for column in zip(*pairs, strict=True))
-        order = np.lexsort((j, gap, i))
-        nearest[own] = _fill_up(np.searchsorted(own, i[order]), j[order], len(own), k, parts != p)
-    return nearest
-
-
-def _fill_up(i: Array, j: Array, n: int, k: int, is_other: Array) -> Ints:
-    """(n, k) the first k of the j of each i, rising numbers below n, and others, as many as are missing."""
-    others = np.flatnonzero(is_other)[: 2 * k]  # k of them are left, or all, without k that are there already
-    rank = np.arange(len(i)) - np.searchsorted(i, i)
-    i, j, rank = i[rank < k], j[rank < k], rank[rank < k]
-    there = np.zeros((n, len(others)), bool)
-    at = np.searchsorted(others[:-1], j)
-    there[i, at] = others[at] == j
-    missing = np.arange(k) >= np.bincount(i, minlength=n)[:, None]
-    filled = np.empty((n, k), np.int64)
-    filled[i, rank] = j
-    chosen = ~there & (np.cumsum(~there, axis=1) <= missing.sum(axis=1)[:, None])
-    filled[missing] = np.broadcast_to(others, there.shape)[chosen]
-    return filled
-
-
 def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
     """Find the nearest other points of each point among some of them.
 

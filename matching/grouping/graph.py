@@ -25,7 +25,6 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
     acc_neighbors,
     find_nearest_in_both,
-    find_nearest_in_other_parts,
 )
 from matching.errors import check_at_least
 from matching.grouping import _kernels
@@ -92,7 +91,7 @@ def build_graph(
     n_threads : int
         Threads; the result is the same for any number.
     parts : (m,) array of int, optional
-        Edges lead to correspondences of another part only.
+        Edges lead to correspondences of another part only, the nearest of all.
     reach : float
         Edges over a wider gap have no weight, pixels.
 
@@ -114,19 +113,9 @@ def build_graph(
         return knn, _make_affinity_graph(knn, weights)
     fitted = fit_local_maps(correspondences, knn, weights, config)
     if parts is not None:
-        k = min(k, len(parts) - int(np.bincount(parts).max()))
-        if config.n_candidates is not None:
-            among = find_nearest_in_other_parts(
-                fitted, parts, max(config.n_candidates, k), _radius(fitted, parts, reach)
-            )
+        k, among = min(k, len(parts) - int(np.bincount(parts).max())), None
     knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts, among)
     return knn, _make_affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
-
-
-def _radius(correspondences: Correspondences, parts: Array, reach: float) -> float:
-    """The farthest in either image that is within reach in pixels of the image where an object is smaller."""
-    growth = [np.median(correspondences.growth[parts == p]) for p in range(parts.max() + 1)]
-    return reach * float(np.max(np.maximum(growth, np.reciprocal(growth))))
 
 
 def edge_weights(

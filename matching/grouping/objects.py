@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from matching._types import Floats, Ints
+from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import is_within_reach
 from matching.errors import check_at_least
@@ -180,15 +181,25 @@ def _merge(
 ) -> Ints:
     """(n_parts,) int: the object of each part, merged further by their affinity in the graph of their matches
     alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
-    match in a dense part are all of this part, and none reaches over the gap to the next.
+    match in a dense part are all of this part, and none reaches over the gap to the next. Of very
+    many matches every n-th is enough, so that all can be compared.
     """
     if len(parts) < 2:
         return np.zeros(len(parts), int)
+    parts = _thin(parts, CandidateConfig.max_matches, config.objects.min_matches)
     rows, initial = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     k, gap = config.clustering.n_neighbors, config.objects.gap
     knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=gap)
     labels = cluster(correspondences[rows], knn, graph, initial, config.clustering)
     return labels[np.unique(initial, return_index=True)[1]]
+
+
+def _thin(parts: list[Ints], most: int, least: int) -> list[Ints]:
+    """Every n-th of the rows of each part, so that there are fewer than two times `most`, but no fewer than
+    `least` of a part that has as many.
+    """
+    step = max(sum(map(len, parts)) // most, 1)
+    return [part[:: max(min(step, len(part) // least), 1)] for part in parts]
 
 
 def _choose(

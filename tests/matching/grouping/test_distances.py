@@ -230,23 +230,6 @@ def test_neighbours_among_chosen_ones_only():
         assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
 
 
-@pytest.mark.parametrize("reach", [0.0, 60.0, 1e4])
-def test_the_nearest_of_other_parts(reach):
-    """Those in reach of the part, the nearest first, then others; none twice."""
-    rng = np.random.default_rng(9)
-    c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
-    parts = rng.permutation(np.repeat([0, 1, 2], [40, 30, 10]))
-    near = distances.find_nearest_in_other_parts(geometry(c), parts, 100, reach)
-    assert near.shape == (80, 40)
-    places = np.hstack([c.xy0, c.xy1])
-    gap = np.linalg.norm(places[:, None] - places, axis=2)
-    for i, row in enumerate(near):
-        assert len(set(row)) == 40 and (parts[row] != parts[i]).all()
-        far = np.abs(places - places[i]).reshape(80, 2, 2).max(axis=(1, 2))
-        within = np.flatnonzero((parts != parts[i]) & (far < reach))
-        assert set(within[np.argsort(gap[i, within])][:40]) <= set(row)
-
-
 def test_points_within_reach_of_others():
     others = np.array([[0.0, 0], [100, 0]])
     points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
