@@ -19,7 +19,9 @@ from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.errors import InputError
 from matching.grouping import Groups
-from matching.objects.description import MatchedObject
+from matching.objects.description import MatchedObject, add_things
+from matching.objects.frames import describe_motion, fit_frame
+from matching.objects.things import find_things_of_pair
 from matching.output.files import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.pictures.images import read_picture
@@ -136,6 +138,10 @@ def _pair_data(
     )
     xy0, xy1, score = columns[:, 2:4], columns[:, 4:6], columns[:, 6]
     cluster = columns[:, 1].astype(int)
+    boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
+    matches = [(xy0[cluster == k], xy1[cluster == k]) for k in np.unique(cluster)]
+    objects = list(_objects(store, number, boxes, matches))
+    things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     others = np.empty((0, 5))
     if settings is not None:
         with suppress(InputError):  # the file is gone, or another one: the kept matches alone are shown
@@ -148,7 +154,7 @@ def _pair_data(
     return {
         "pair": number,
         "images": [image0, image1],
-        "objects": objects_data(_objects(store, number), cluster[rows], xy0[rows]),
+        "objects": objects_data(add_things(objects, things), cluster[rows], xy0[rows]),
         "candidates": candidates,
         "n_rejected": len(others),
     }
@@ -172,12 +178,20 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
     return others[np.argsort(others[:, 4], kind="stable")][: n_candidates - len(kept)]
 
 
-def _objects(store: Store, number: int) -> Iterator[MatchedObject]:
+def _objects(
+    store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
+) -> Iterator[MatchedObject]:
+    """The objects of a pair, of which the database has no motion and no frame.
+
+    boxes : least and greatest x and y of both pictures
+    matches : points of each object in either picture
+    """
     query = (
         "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
         " FROM objects WHERE pair = ? ORDER BY object"
     )
-    for k, n, score, *shapes, kind, error in store.rows(query, (number,)):
+    rows = store.rows(query, (number,))
+    for (k, n, score, *shapes, kind, error), points in zip(rows, matches, strict=True):
         outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
         yield MatchedObject(
             id=k,
@@ -188,4 +202,6 @@ def _objects(store: Store, number: int) -> Iterator[MatchedObject]:
             transform=transform,
             transform_kind=kind,
             transform_error=error,
+            frame1=fit_frame(*points, boxes[0], transform),
+            motion=describe_motion(transform, outline0, outline1, *boxes),
         )

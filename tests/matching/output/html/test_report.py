@@ -23,7 +23,7 @@ from matching.collection import FeatureCache, match_collection, plan_folder
 from matching.collection.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
-from matching.output.html.page import _json, candidates_data, embed_picture
+from matching.output.html.page import _json, candidates_data, embed_picture, objects_data
 from matching.pictures.images import make_picture_of_array
 from matching.pipeline import match_pictures
 
@@ -247,8 +247,8 @@ def test_the_gallery(page_of_collection):
         assert page.complaints == []
 
 
-def test_a_collection_shows_the_candidates_of_the_single_match(tmp_path):
-    """Also where objects took in some from beyond the best."""
+def test_a_collection_shows_what_the_single_match_shows(tmp_path):
+    """Objects, and candidates also where objects took in some from beyond the best."""
     for k, array in enumerate(object_pair()):
         Image.fromarray(array).save(tmp_path / f"{k}.png")
     config = MatchConfig(candidates=CandidateConfig(max_matches=400))
@@ -260,8 +260,14 @@ def test_a_collection_shows_the_candidates_of_the_single_match(tmp_path):
     result = match(tmp_path / "0.png", tmp_path / "1.png", config=config)
     kept = result.cluster >= 0
     assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
-    expected, _ = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
+    expected, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
     assert pair["candidates"] == expected
+    objects = objects_data(result.objects, result.cluster[rows], result.xy0[rows])
+    for told_of, item in zip(pair["objects"], objects, strict=True):
+        assert {key: told_of[key] for key in ("cells", "words", "frame", "kind")} == {
+            key: item[key] for key in ("cells", "words", "frame", "kind")
+        }
+        assert item["words"]
     assert pair["n_rejected"] == np.count_nonzero(~kept)
 
 
