@@ -19,7 +19,7 @@ from eval.common.options import exit_status
 from matching import MatchConfig
 from matching.pictures.images import make_picture
 from matching.pipeline import describe_picture, find_candidates, find_objects, match_described
-from matching.threads import limited_threads
+from matching.threads import limit_threads
 from synth.photographs import read_picture
 
 N_SMALL = 30  # products on photographs, of each size
@@ -91,7 +91,7 @@ def compare(pairs):
     plain, described = MatchConfig().with_settings(evidence=0.0), {}
     n_found = n_quick = n_other = 0
     used = np.zeros(2)
-    with limited_threads(1):
+    with limit_threads(1):
         for pair in pairs:
             both = [described_once(described, picture) for picture in pair]
             results = []

@@ -1,6 +1,7 @@
 """What holds for the project as a whole: its layout, who imports whom, checks and documentation."""
 
 import ast
+import importlib
 import importlib.util
 import re
 import subprocess
@@ -246,3 +247,13 @@ def test_public_names_have_docstrings(package):
             if public and ast.get_docstring(node) is None:
                 bare.append(f"{path.relative_to(ROOT)}: {node.name}")
     assert not bare
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "scripts").glob("*.py")), ids=lambda path: path.name)
+def test_what_scripts_import_is_there(script):
+    for node in ast.walk(ast.parse(script.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in MAY_IMPORT:
+            module = importlib.import_module(node.module)
+            for name in node.names:
+                place = f"{node.module}.{name.name}"
+                assert hasattr(module, name.name) or importlib.util.find_spec(place), place
