@@ -51,11 +51,11 @@ def enter_nearest(
             if nearer > 0:
                 for j in range(len(run)):
                     if run[j] < value[-1]:
-                        _insert(members[start + j], run[j], index, value)
+                        insert(members[start + j], run[j], index, value)
 
 
 @inner
-def _insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
+def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
     """Put j at its place by value, behind its equals; the last drops out."""
     k = len(value) - 1
     while k > 0 and value[k - 1] > d:

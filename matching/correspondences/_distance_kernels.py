@@ -6,6 +6,7 @@ import numpy as np
 
 from gdl_core._jit import inner, njit
 from matching._types import Array, Scalar
+from matching.correspondences._candidate_kernels import insert
 
 
 @njit
@@ -94,7 +95,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
         if n_small > 0:
             for j in range(len(run)):
                 if run[j] <= bound and run[j] < value[k - 1]:
-                    _insert(start + j, run[j], k, index, value)
+                    insert(start + j, run[j], index, value)
 
 
 @inner
@@ -113,18 +114,8 @@ def _bound(row: Array, k: Scalar, index: Array, value: Array) -> Scalar:
     value[:k] = np.inf
     for j in range(width):
         if least[j] < value[k - 1]:
-            _insert(j, least[j], k, index, value)
+            insert(j, least[j], index, value)
     return value[k - 1]
-
-
-@inner
-def _insert(j: Scalar, d: Scalar, k: Scalar, index: Array, value: Array) -> None:
-    """Put j at its place by value among k, behind its equals; the last drops out."""
-    t = k - 1
-    while t > 0 and value[t - 1] > d:
-        value[t], index[t] = value[t - 1], index[t - 1]
-        t -= 1
-    value[t], index[t] = d, j
 
 
 @njit

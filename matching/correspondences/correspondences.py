@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Floats
+from matching._types import Array, Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +42,11 @@ class Correspondences:
     def growth(self) -> Floats:
         """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the maps' determinant."""
         return np.asarray(np.sqrt(np.abs(np.linalg.det(self.maps))))
+
+    @cached_property
+    def mirrored(self) -> Bools:
+        """(m,) bool: whether the maps turn the image over."""
+        return np.asarray(np.linalg.det(self.maps) < 0)
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:

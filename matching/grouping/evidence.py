@@ -67,8 +67,7 @@ def find_mutual(correspondences: Correspondences) -> Ints:
         Their rows, rising.
     """
     is_mutual = np.zeros(len(correspondences), bool)
-    mirrored = np.linalg.det(correspondences.maps) < 0
-    for rows in (np.flatnonzero(~mirrored), np.flatnonzero(mirrored)):
+    for rows in (np.flatnonzero(~correspondences.mirrored), np.flatnonzero(correspondences.mirrored)):
         is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])
     return np.flatnonzero(is_mutual)
 

@@ -141,9 +141,8 @@ def edge_weights(
     """
     c, weights = correspondences, np.empty(knn.indices.shape)
     _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
-    mirrored = np.linalg.det(c.maps) < 0
-    if mirrored.any():
-        weights[mirrored[:, None] != mirrored[knn.indices]] = 0.0
+    if c.mirrored.any():
+        weights[c.mirrored[:, None] != c.mirrored[knn.indices]] = 0.0
     return weights
 
 

@@ -90,7 +90,7 @@ def refine_objects(
     available[free] = True
     for members in objects:
         available[members] = False
-    refined, mirrored = [], np.linalg.det(correspondences.maps) < 0
+    refined, mirrored = [], correspondences.mirrored
     for members in objects:
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         before: set[bytes] = set()
