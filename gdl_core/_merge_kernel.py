@@ -35,7 +35,7 @@ from ._pairs import (
 from ._types import Array, Scalar
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "a5fb113c8678"
+PARTS = "302aef71ab0a"
 
 cluster_type = np.dtype(
     [
@@ -134,20 +134,21 @@ def _merge(
     near = sets, union, found
     touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
     t = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled again
+    is_new = False  # whether no merge has come since all neighbour sets were built
     while n_initial - t > n_target and progress[1] == 0:
-        if counts[HEAPED] == 0 and k_nearest:
+        top = np.int64(heap[0]) if counts[HEAPED] else -1
+        if top < 0 or not pairs[top].key > 0 or pairs[top].key < min_affinity:
+            if k_nearest == 0 or is_new:
+                break
             all_nearest(clusters, pairs, heap, counts, sets, chosen, found)
-        if counts[HEAPED] == 0:
-            break
-        top = np.int64(heap[0])
+            is_new = True
+            continue
         a, b = np.int64(pairs[top].end[0]), np.int64(pairs[top].end[1])
         low, high = min(clusters[a].node, clusters[b].node), max(clusters[a].node, clusters[b].node)
         if pairs[top].rank[0] != low or pairs[top].rank[1] != high:  # a key from before a or b last grew
             set_key(clusters, pairs, top)
             sift(pairs, heap, counts, top)
             continue
-        if not pairs[top].key > 0 or pairs[top].key < min_affinity:
-            break
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:
             a, b = b, a
@@ -165,6 +166,7 @@ def _merge(
                 set_key(clusters, pairs, q)
                 put_in_heap(pairs, heap, counts, q)
         t += 1
+        is_new = False
         progress[0] += 1
     return t
 

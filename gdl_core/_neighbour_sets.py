@@ -8,7 +8,7 @@ in chosen.
 import numpy as np
 
 from ._jit import inner
-from ._pairs import before, find_side, put_in_heap, set_key, take_from_heap
+from ._pairs import HEAPED, before, find_side, put_in_heap, set_key, take_from_heap
 from ._types import Array, Scalar
 
 
@@ -17,6 +17,12 @@ def all_nearest(
     clusters: Array, pairs: Array, heap: Array, counts: Array, sets: Array, chosen: Array, found: Array
 ) -> None:
     """N_c of every cluster from all its pairs: the initial sets, and again when the sets have run out."""
+    for k in range(counts[HEAPED]):
+        pairs[heap[k]].place = -1
+    counts[HEAPED] = 0
+    for c in range(len(clusters)):
+        for k in range(clusters[c].near):
+            pairs[sets[c, k]].flags = 0
     for c in range(len(clusters)):
         found[1] = 0
         p = np.int64(clusters[c].pair)

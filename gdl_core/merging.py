@@ -73,9 +73,9 @@ def agdl(
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
     Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
-    When the neighbour sets of a part of the graph that no edge joins to the rest hold no pair any more,
-    those of this part are built anew in the same way, so that merging ends only where no positive affinity
-    is left.
+    When the neighbour sets of a part of the graph that no edge joins to the rest hold no pair any more of a
+    positive affinity of at least ``min_affinity``, those of this part are built anew in the same way, so that
+    merging ends only where no such affinity is left.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def agdl(
     n_neighbor_clusters : int
         K^c.
     min_affinity : float
-        As in `gdl_u`.
+        Merging ends where no two clusters have an affinity of at least this. It may go on after a ``cut`` of
+        the whole tree with this ``min_affinity`` would end, when sets that were built anew hold larger ones.
     n_jobs : int, optional
         Threads, as in `gdl_u`.
     verbose : int

@@ -5,7 +5,7 @@ import numpy as np
 from gdl_core.reference import affinity
 
 
-def plain_agdl(weights, labels, k_nearest):
+def plain_agdl(weights, labels, k_nearest, least=0.0):
     """children and affinities, on a dense array of weights."""
     members = {c: np.flatnonzero(labels == c) for c in range(labels.max() + 1)}
     values = {}
@@ -19,12 +19,17 @@ def plain_agdl(weights, labels, k_nearest):
     def nearest(a, among):
         return {c for _, c in sorted((-of(a, c), c) for c in among if c != a and of(a, c) > 0)[:k_nearest]}
 
+    def good_pairs(near):
+        pairs = {(min(a, c), max(a, c)) for a in near for c in near[a]}
+        return {pair for pair in pairs if of(*pair) >= least}
+
     near = {c: nearest(c, members) for c in members}
     children, affinities = [], []
     while len(members) > 1:
-        if not any(near.values()):
+        pairs = good_pairs(near)
+        if not pairs:
             near = {c: nearest(c, members) for c in members}
-        pairs = {(min(a, c), max(a, c)) for a in near for c in near[a]}
+            pairs = good_pairs(near)
         if not pairs:
             break
         a, b = min(pairs, key=lambda pair: (-of(*pair), pair))

@@ -33,14 +33,24 @@ def test_gdl_u_equals_gdl(problem):
 @given(problems, st.floats(0, 1), st.integers(1, 4))
 @settings(max_examples=100, deadline=None)
 def test_merging_that_stops_early_has_the_same_cut(problem, share, n_clusters):
-    for merge in (gdl_u, agdl):
-        whole = merge(*problem)
-        least = share * whole.affinities.max(initial=0.0)
-        tree = merge(*problem, n_clusters, min_affinity=least)
-        assert (tree.affinities >= least).all()
-        np.testing.assert_array_equal(
-            tree.cut(n_clusters, min_affinity=least), whole.cut(n_clusters, min_affinity=least)
-        )
+    whole = gdl_u(*problem)
+    least = share * whole.affinities.max(initial=0.0)
+    tree = gdl_u(*problem, n_clusters, min_affinity=least)
+    assert (tree.affinities >= least).all()
+    np.testing.assert_array_equal(
+        tree.cut(n_clusters, min_affinity=least), whole.cut(n_clusters, min_affinity=least)
+    )
+
+
+@given(any_problems(max_vertices=12), st.floats(0.01, 1), st.integers(1, 3))
+@settings(max_examples=100, deadline=None)
+def test_agdl_ends_where_no_affinity_is_large_enough(problem, share, k_nearest):
+    w, least = problem[0].to_csr().toarray(), share * gdl_u(*problem).affinities.max(initial=0.0)
+    tree = agdl(*problem, n_neighbor_clusters=k_nearest, min_affinity=least)
+    assert (tree.affinities >= least).all()
+    found = tree.cut(1, min_affinity=least)
+    left = [np.flatnonzero(found == c) for c in range(found.max() + 1)]
+    assert not any(affinity(w, p, q) > least * (1 + 1e-12) for i, p in enumerate(left) for q in left[:i])
 
 
 @given(any_problems(max_vertices=12))
@@ -57,15 +67,16 @@ def test_gdl_merges_what_the_definition_says(problem):
     assert all(affinity(w, clusters[i], clusters[j]) == 0 for i in clusters for j in clusters if i < j)
 
 
-@given(problems, st.integers(1, 12), st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
-def test_agdl_equals_algorithm_3(problem, k_nearest, seed):
+@given(problems, st.integers(1, 12), st.integers(0, 2**32 - 1), st.floats(0, 0.5))
+@settings(max_examples=150, deadline=None)
+def test_agdl_equals_algorithm_3(problem, k_nearest, seed, share):
     graph, labels = problem
     assume(connected_components(graph.to_csr(), connection="weak")[0] == 1)
     weights = np.random.default_rng(seed).random(len(graph.weights))  # no two affinities tie
     graph = AffinityGraph(graph.indptr, graph.indices, weights)
-    children, affinities = plain_agdl(graph.to_csr().toarray(), labels, k_nearest)
-    tree = agdl(graph, labels, n_neighbor_clusters=k_nearest)
+    least = share * gdl_u(graph, labels).affinities.max(initial=0.0)
+    children, affinities = plain_agdl(graph.to_csr().toarray(), labels, k_nearest, least)
+    tree = agdl(graph, labels, n_neighbor_clusters=k_nearest, min_affinity=least)
     np.testing.assert_array_equal(children, tree.children)
     np.testing.assert_allclose(affinities, tree.affinities, rtol=1e-12)
 
