@@ -39,12 +39,12 @@ PARAMS: dict[str, type] = {
 }
 
 PARAMS_WITH_STAGES: dict[str, object] = {
-    "acc": AccParams(threshold=8.57, cap=39, min_size=39, min_area=650.0),
-    "graph-shift": GraphShiftParams(sigma_s=0.755, min_density=0.781, min_affinity=0.308, min_size=27),
+    "acc": AccParams(threshold=7.13, cap=11, min_size=22, min_area=329.0),
+    "graph-shift": GraphShiftParams(sigma_s=0.333, min_density=0.475, min_affinity=0.899, min_size=9),
     "spectral-matching": SpectralParams(
-        beta=21.0, min_confidence=0.00535, min_eigenvalue=2.3, same_point=0.106
+        beta=58.3, min_confidence=0.001, min_eigenvalue=36.6, same_point=0.237
     ),
-    "ransac": RansacParams(threshold=9.05, min_inliers=65, sampler="uniform", max_models=23),
-    "hdbscan": HdbscanParams(min_cluster_size=13, min_samples=10, max_core_distance=7.05),
-    "average-linkage": LinkageParams(threshold=59.4, min_size=100),
+    "ransac": RansacParams(threshold=14.3, min_inliers=21, sampler="napsac", max_models=7),
+    "hdbscan": HdbscanParams(min_cluster_size=42, min_samples=14, max_core_distance=15.3),
+    "average-linkage": LinkageParams(threshold=118.0, min_size=76),
 }

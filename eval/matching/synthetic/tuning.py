@@ -67,7 +67,7 @@ RANGES: dict[str, dict[str, tuple]] = {
         "cluster_selection_method": ("eom", "leaf"),
         "max_core_distance": (0.5, 40.0),
     },
-    "average-linkage": {"threshold": (2.0, 80.0), "min_size": (4, 100)},
+    "average-linkage": {"threshold": (2.0, 300.0), "min_size": (4, 100)},
 }
 
 
