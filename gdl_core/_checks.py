@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ._types import Array, Ints
-
-if TYPE_CHECKING:
-    from .graph import AffinityGraph
 
 
 def check_integer(name: str, value: Any) -> int:
@@ -52,9 +49,9 @@ def check_integers(name: str, values: ArrayLike) -> Array:
     return values
 
 
-def check_sample_labels(graph: "AffinityGraph", labels: ArrayLike, name: str = "labels") -> Ints:
-    """Labels of the samples of a graph as (n,) int64, or ValueError."""
+def check_sample_labels(n_samples: int, labels: ArrayLike, name: str = "labels") -> Ints:
+    """Labels of n samples as (n,) int64, or ValueError."""
     labels = check_integers(name, labels)
-    if labels.shape != (graph.n_samples,):
-        raise ValueError(f"{name} must have shape ({graph.n_samples},), got {labels.shape}")
+    if labels.shape != (n_samples,):
+        raise ValueError(f"{name} must have shape ({n_samples},), got {labels.shape}")
     return labels.astype(np.int64)

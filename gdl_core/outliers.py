@@ -25,7 +25,7 @@ def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:
     (n_clusters,) float64
         By Definition 2 each is 2 / |C| times the sum of all edge weights inside C.
     """
-    labels = check_sample_labels(graph, labels)
+    labels = check_sample_labels(graph.n_samples, labels)
     n_clusters = int(labels.max(initial=-1)) + 1
     source = np.repeat(labels, np.diff(graph.indptr))
     inside = (source == labels[graph.indices]) & (source >= 0)

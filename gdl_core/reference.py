@@ -181,7 +181,7 @@ def check_labels(graph: AffinityGraph, initial_labels: ArrayLike, n_clusters: in
     ValueError
         One of them can't be used.
     """
-    labels = check_sample_labels(graph, initial_labels, "initial_labels")
+    labels = check_sample_labels(graph.n_samples, initial_labels, "initial_labels")
     if check_integer("n_clusters", n_clusters) < 1:
         raise ValueError(f"n_clusters must be at least 1, got {n_clusters}")
     n_initial = int(labels.max()) + 1 if len(labels) else 0

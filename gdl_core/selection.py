@@ -128,7 +128,7 @@ def give_to_neighbours(graph: AffinityGraph, labels: ArrayLike) -> Ints:
     (n,) int64
         -1 is left for samples that no path of edges leads to a cluster from.
     """
-    labels = check_sample_labels(graph, labels)
+    labels = check_sample_labels(graph.n_samples, labels)
     unplaced = labels < 0
     if not unplaced.any():
         return labels

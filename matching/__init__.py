@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matching.interchange.arrays import matches_from
     from matching.interchange.files import read_matches
     from matching.interchange.records import PairMatches
-    from matching.objects.deformation import object_deformation
+    from matching.matches import object_deformation
     from matching.objects.description import MatchedObject
     from matching.objects.things import Thing
     from matching.pipeline import match
@@ -48,7 +48,7 @@ _MODULES = {
     "group_matches": "matching.given",
     "match": "matching.pipeline",
     "matches_from": "matching.interchange.arrays",
-    "object_deformation": "matching.objects.deformation",
+    "object_deformation": "matching.matches",
     "read_matches": "matching.interchange.files",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

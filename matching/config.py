@@ -12,7 +12,7 @@ from matching.errors import InputError, check_at_least
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
-from matching.grouping.objects import ObjectsConfig
+from matching.grouping.groups import ObjectsConfig
 from matching.grouping.planes import PlanesConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig

@@ -1,101 +1,24 @@
-"""What is found in a pair of pictures: the matches, the objects, and ways to look at them."""
+"""The result of a match: what two pictures have in common, and ways to look at it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from matching._types import Bytes, Floats, Ints
-from matching.config import MatchConfig
+from matching._types import Bytes
 from matching.errors import InputError
-from matching.objects.confidence import WORDS
-from matching.objects.description import MatchedObject
-from matching.objects.things import Thing
-from matching.pictures.images import Picture, add_mask, make_picture
+from matching.matches import Inputs, Matches
+from matching.pictures.images import Picture
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """The inputs of a match, from which the pictures can be read again: no pixels are copied.
+class MatchResult(Matches):
+    """What two pictures have in common, to be drawn and saved.
 
-    Parameters
-    ----------
-    images, masks : tuple
-        Two each: files, Pillow images, arrays or Pictures; a mask may be None.
-    sizes : tuple
-        Width and height of both pictures.
+    Its parameters are those of `matching.matches.Matches`.
     """
-
-    images: tuple[Any, Any]
-    masks: tuple[Any, Any]
-    sizes: tuple[tuple[int, int], tuple[int, int]]
-
-    def pictures(self) -> list[Picture]:
-        """Read both pictures again.
-
-        Returns
-        -------
-        list of Picture
-            The two pictures with their masks.
-
-        Raises
-        ------
-        InputError
-            A file is gone, or shows a picture of another size by now.
-        """
-        pictures = []
-        for k, (image, mask, size) in enumerate(zip(self.images, self.masks, self.sizes, strict=True)):
-            picture = make_picture(image, f"image{k}")
-            if (picture.width, picture.height) != size:
-                now = f"{picture.width} x {picture.height}"
-                raise InputError(f"{image}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
-            pictures.append(add_mask(picture, mask, f"mask{k}"))
-        return pictures
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MatchResult:
-    """What two pictures have in common.
-
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
-        right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
-        further ones that joined an object take the places of the worst outliers.
-    cluster : (m,) int64
-        The object of each candidate, numbered by falling score; -1 for an outlier.
-    score : (m,) float64
-        Descriptor distance, smaller is better.
-    objects : tuple of MatchedObject
-        One for each cluster.
-    timings : dict
-        Seconds of each stage.
-    config : MatchConfig, optional
-        The settings; None if they are not known.
-    inputs : Inputs, optional
-        What was matched, for `draw` and `save`; None if it is not known.
-    things : tuple of Thing
-        One for each number that objects have as their `thing`.
-    """
-
-    xy0: Floats
-    xy1: Floats
-    cluster: Ints
-    score: Floats
-    objects: tuple[MatchedObject, ...]
-    timings: dict[str, float] = field(default_factory=dict)
-    config: MatchConfig | None = None
-    inputs: Inputs | None = None
-    things: tuple[Thing, ...] = ()
-
-    @property
-    def confidence(self) -> str | None:
-        """How sure the surest object is: "sure", "likely" or "look at it"; None without objects."""
-        return min((found.confidence for found in self.objects), key=WORDS.index, default=None)
 
     def draw(self) -> Bytes:
         """Draw both pictures side by side, each object in its own colour.

@@ -74,7 +74,9 @@ def find_in_views(
         )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads)
-        planes = find_planes(correspondences, groups, config)
+        planes = find_planes(
+            correspondences, groups, config.planes, config.graph.scale, config.suppression.share
+        )
         if len(planes.scores):
             found = candidates, planes
         kept = correspondences[planes.labels >= 0]

@@ -36,7 +36,7 @@ def main(argv=None):
 
 def measure(arguments):
     with open_store(arguments.db) as store:
-        settings = Settings(read_config(store), FeatureCache(arguments.cache, 10**12))
+        settings = Settings(read_config(store.settings()), FeatureCache(arguments.cache, 10**12))
         rows = store.rows("SELECT image0, image1, n_objects, score FROM pairs WHERE status = 'matched'")
         images = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     if not any(row[2] for row in rows):

@@ -140,6 +140,8 @@ def test_docstring(name):
 
 
 def has_inherited_constructor(name):
-    """Whether a class takes the parameters of another one, which are documented there."""
+    """Whether a class takes the parameters of another one, which are documented there, or is a protocol."""
     found = pkgutil.resolve_name(name)
-    return inspect.isclass(found) and not {"__init__", "__new__"} & set(vars(found))
+    return inspect.isclass(found) and (
+        getattr(found, "_is_protocol", False) or not {"__init__", "__new__"} & set(vars(found))
+    )

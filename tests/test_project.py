@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ LAYERS = {  # a folder or module imports from those before it
         "grouping",
         "objects",
         "config",
+        "matches",
         "view_synthesis",
         "output",
         "result",
@@ -64,26 +66,31 @@ def imported(path):
     return names
 
 
-def running(tree):
-    """The nodes of a tree that run: not what stands under `if TYPE_CHECKING:`."""
-    for node in ast.iter_child_nodes(tree):
-        is_for_types = isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING"
-        if not is_for_types:
-            yield node
-            yield from running(node)
-
-
 def imported_modules(path):
-    """Full names of what a module imports absolutely; of `from a import b` it is a.b. Imports for annotations
-    alone don't count.
-    """
+    """Full names of what a module imports, for annotations alone too; of `from a import b` it is a.b."""
     names = set()
-    for node in running(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = path.relative_to(ROOT).parent.parts
+            start = ".".join(above[: len(above) + 1 - node.level]) if node.level else ""
+            module = ".".join(filter(None, (start, node.module)))
+            names |= {f"{module}.{alias.name}" for alias in node.names}
     return names
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_no_modules_import_each_other_in_a_circle(package):
+    """Imports for annotations and inside functions included; what a package hands on is no circle."""
+    paths = [path for path in modules(package) if path.name != "__init__.py"]
+    own = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    graph = {
+        name: {m for found in imported_modules(path) for m in (found, found.rpartition(".")[0]) if m in own}
+        for name, path in own.items()
+    }
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 def test_top_level_holds_only_what_belongs_there():

@@ -305,7 +305,7 @@ def _write(arguments: argparse.Namespace) -> None:
             export_for_sfm(arguments.db, folder, kind, arguments.static)
     if arguments.groups and arguments.csv is not None:
         from matching.collection.groups import format_groups_csv, read_groups
-        from matching.output.files import write_whole
+        from matching.output.folders import write_whole
 
         write_whole(arguments.csv / "groups.csv", format_groups_csv(read_groups(arguments.db)))
     if arguments.groups and arguments.html is not None:

@@ -13,11 +13,13 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from matching.errors import InputError
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
+
+Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
 
 
 def exit_status(

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_clustering, make_clustering
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt, exit_status
+from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
 
 if TYPE_CHECKING:
     from matching._types import Floats, Ints
-    from matching.cli.match import Guard
     from matching.config import MatchConfig
     from matching.interchange.files import MatchFile
     from matching.interchange.records import PairMatches
@@ -224,7 +223,7 @@ def _group_many(job: Job) -> int:
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
-    from matching.cli.match import print_short_warnings
+    from matching.cli.console import print_short_warnings
     from matching.interchange.orientation import turn_to_displayed
 
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
@@ -252,7 +251,7 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
 
 
 def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
-    from matching.cli.match import silence_decoders
+    from matching.cli.console import silence_decoders
     from matching.pictures.images import read_picture
 
     with silence_decoders():

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config
 from matching.cli.compiling import report_compiling
-from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND
-from matching.cli.match import (
-    Guard,
-    check_not_over,
-    make_teller,
-    name_pair_folder,
-    open_report,
-    output_options,
-    print_short_warnings,
-    silence_decoders,
-)
+from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
 from matching.output.folders import MANIFEST, check_folder, choose_folder
 from matching.output.words import NOTHING, UNKNOWN, format_place
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 if TYPE_CHECKING:
-    from matching.cli.match import Rivals
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
+    from matching.pipeline import FindClusters
     from matching.result import MatchResult
 
 HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "seen")
@@ -60,7 +52,7 @@ class Outcome:
     error: str | None = None
 
 
-def match_many(arguments: argparse.Namespace, rivals: Rivals, guard: Guard) -> int:
+def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
     """Match the first picture with each of the others.
 
     Features of the first are computed once. A line is printed for each picture as soon as it is done; a
@@ -137,7 +129,12 @@ class _Search:
     """One thing, described once, that is matched with picture after picture."""
 
     def __init__(
-        self, arguments: argparse.Namespace, rivals: Rivals, thing: Path, base: Path, guard: Guard
+        self,
+        arguments: argparse.Namespace,
+        rivals: Mapping[str, FindClusters],
+        thing: Path,
+        base: Path,
+        guard: Guard,
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
         self.find_clusters = rivals.get(arguments.method)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config, make_parser
 from matching.cli.compiling import report_compiling
-from matching.cli.exits import FOUND, NONE_FOUND, end_on_interrupt
+from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
 from matching.output.words import format_repeats, format_table, may_look_harder
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from matching.pipeline import FindClusters
     from matching.result import MatchResult
 
-    Rivals = Mapping[str, FindClusters]
 
-Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
-
-
-def match_pair(argv: Sequence[str], rivals: Rivals, *, owns_process: bool = False) -> int:
+def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
     """Match the pictures that the arguments name, and write the results.
 
     Parameters
@@ -97,7 +93,9 @@ class Inputs:
     others: dict[str, bytes] = field(default_factory=dict)
 
 
-def _match(arguments: argparse.Namespace, rivals: Rivals) -> tuple[Inputs, MatchConfig, MatchResult]:
+def _match(
+    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
+) -> tuple[Inputs, MatchConfig, MatchResult]:
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
@@ -158,60 +156,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     return FOUND if result.objects else NONE_FOUND
 
 
-def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The files to write.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Returns
-    -------
-    dict of str to object
-        Options of `matching.output.files.write_results`.
-    """
-    return {
-        "figure": not arguments.no_figure,
-        "warp": arguments.warp,
-        "crops": arguments.crops,
-        "html": arguments.html or arguments.open,
-        "exports": tuple(dict.fromkeys(arguments.export)),
-    }
-
-
-def open_report(folder: Path) -> None:
-    """Open the report of a folder in the browser; if there is no browser, print where it is.
-
-    Parameters
-    ----------
-    folder : Path
-        With a matches.html.
-    """
-    import webbrowser
-
-    report = folder / "matches.html"
-    if not webbrowser.open(report.resolve().as_uri()):
-        print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
-
-
-def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Make a function that prints progress on standard error, or nothing with ``--quiet``.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Returns
-    -------
-    callable
-        Takes a text.
-    """
-    return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
-
-
-def _check_usage(arguments: argparse.Namespace, rivals: Rivals) -> None:
+def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:
     if arguments.demo:
         if arguments.images:
             raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
@@ -264,22 +209,6 @@ def _stem(arguments: argparse.Namespace) -> str:
     return arguments.images[0].stem if arguments.images else "picture0"
 
 
-def name_pair_folder(image0: Path, image1: Path) -> str:
-    """Name the folder for the results of two pictures.
-
-    Parameters
-    ----------
-    image0, image1 : Path
-        The pictures.
-
-    Returns
-    -------
-    str
-        The name.
-    """
-    return f"{image0.stem}-{image1.stem}-match"
-
-
 def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
     from matching.output.folders import choose_folder
 
@@ -290,43 +219,6 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
 
 def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
     check_not_over(folder, arguments, arguments.images, inputs.others)
-
-
-def check_not_over(
-    folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
-) -> None:
-    """Check that the results can be written, and that they replace neither a picture nor a foreign file.
-
-    Parameters
-    ----------
-    folder : Path
-        For the results.
-    arguments : Namespace
-        Parsed.
-    images : sequence of Path
-        The pictures that are matched.
-    others : iterable of str
-        Names of further files that are written.
-
-    Raises
-    ------
-    InputError
-        They can't be written, or a file is in the way.
-    """
-    from matching.output.files import list_file_names
-    from matching.output.folders import check_folder, check_replaceable, find_own_files
-    from matching.output.warping import FILES
-
-    check_folder(folder)
-    options = output_options(arguments)
-    of_objects = options.pop("warp") | options.pop("crops")
-    names = list_file_names(**options) | set(others)
-    replaced = names | (find_own_files(folder) if folder.exists() else set())
-    for path in (*images, arguments.mask0, arguments.mask1):
-        is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
-        if is_replaced and folder.exists() and path.parent.samefile(folder):
-            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-    check_replaceable(folder, names, FILES if of_objects else None)
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
@@ -341,41 +233,3 @@ def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Pictur
 
         check_formats(arguments.export, pictures)
     return pictures
-
-
-@contextmanager
-def print_short_warnings() -> Iterator[None]:
-    """Print warnings as errors are printed, in one line without the place in the sources.
-
-    Yields
-    ------
-    None
-        Warnings inside are printed so.
-    """
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
-        yield
-
-
-@contextmanager
-def silence_decoders() -> Iterator[None]:
-    """Suppress what libtiff itself writes to standard error about damage, several lines.
-
-    Yields
-    ------
-    None
-        Nothing inside is written to standard error.
-    """
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is none
-        yield
-        return
-    sys.stderr.flush()
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)

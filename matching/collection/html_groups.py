@@ -10,7 +10,7 @@ import numpy as np
 from matching.collection.groups import Member, find_groups
 from matching.collection.store import open_store
 from matching.errors import InputError
-from matching.output.files import write_whole
+from matching.output.folders import write_whole
 from matching.output.html.page import embed_picture, render
 from matching.pictures.images import read_picture
 from matching.pictures.names import make_relative

@@ -22,7 +22,7 @@ from matching.grouping import Groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import describe_motion, fit_frame
 from matching.objects.things import find_things_of_pair
-from matching.output.files import write_whole
+from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.pictures.images import read_picture
 from matching.pictures.names import make_relative
@@ -58,7 +58,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
         The database can't be read or the file can't be written.
     """
     with open_store(db) as store:
-        settings = Settings(read_config(store), cache)
+        settings = Settings(read_config(store.settings()), cache)
         rows = store.rows(
             "SELECT id, image0, image1, score, n_objects, n_matches, n_candidates FROM pairs"
             " WHERE n_objects > 0 ORDER BY rank DESC, id LIMIT ?",
@@ -70,7 +70,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
-        source = settings if has_same_programs(store) else None
+        source = settings if has_same_programs(store.settings()) else None
         pairs = [_pair_data(store, row, images, source) for row in rows]
         page = render(
             "collection.html",

@@ -12,6 +12,7 @@ from typing import Any
 
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.kept_merging import merge_small_segments
 from matching.collection.kept_store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
@@ -127,6 +128,7 @@ def add_pictures(
         done = progress(run(index_file, tasks), total=n, desc="pictures")
         for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
+            merge_small_segments(index)
             n_indexed += sum(record.error is None for record in records)
             errors += [record.error for record in records if record.error is not None]
         return Added(n_indexed, len(errors), len(gone), mended, tuple(errors), index.counts())

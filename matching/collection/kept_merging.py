@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching.collection.cache import compute_digest
+from matching.collection.kept_store import KeptIndex
 from matching.collection.retrieval.segments import merge_segments, open_segment
-
-if TYPE_CHECKING:
-    from matching.collection.kept_store import KeptIndex
 
 FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
 SMALL = 256  # pictures: smaller segments count as of one size

@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import matching
+from matching._version import __version__
 from matching.collection.cache import compute_digest
 from matching.collection.database import connect, transaction
-from matching.collection.kept_merging import merge_small_segments
 from matching.collection.retrieval.codes import Codes, load_codebook
 from matching.collection.retrieval.segments import make_segment, open_segment, write_segment
 from matching.collection.shards import Shard
@@ -145,7 +144,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
     """
     return {
         "format": FORMAT,
-        "version": matching.__version__,
+        "version": __version__,
         "codebook": load_codebook().digest,
         "features": json.dumps([config.max_pixels, asdict(config.features)], sort_keys=True),
     }
@@ -308,7 +307,6 @@ class KeptIndex:
                 )
                 if record.error is None and not ended.rowcount:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
-        merge_small_segments(self)
 
     def shards(self) -> list[Shard]:
         """The segments with their dead pictures, for a search.

@@ -12,7 +12,7 @@ from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin
 
 if TYPE_CHECKING:
-    from matching.result import MatchResult
+    from matching.matches import Matches
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class PairRecord:
     origin: Origin | None = None
 
 
-def make_pair_record(number: int, contents: tuple[str | None, str | None], result: MatchResult) -> PairRecord:
+def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
     """Keep the objects of a result and the matches in them.
 
     Parameters
@@ -97,7 +97,7 @@ def make_pair_record(number: int, contents: tuple[str | None, str | None], resul
         Number of the pair in the database.
     contents : pair of str
         SHA-256 of the two files.
-    result : MatchResult
+    result : Matches
         The result.
 
     Returns

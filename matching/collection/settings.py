@@ -6,15 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import matching
+from matching._version import __version__
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
-
-if TYPE_CHECKING:
-    from matching.collection.store import Store
 
 SCHEMA = "2"
 REMEDY = "give another --db, or --restart to begin it anew"
@@ -35,7 +32,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
     """
     return {
         "schema": SCHEMA,
-        "version": matching.__version__,
+        "version": __version__,
         "config": json.dumps(asdict(config), sort_keys=True),
         "programs": as_text(programs()),
     }
@@ -79,21 +76,20 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
         raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
-def read_config(store: Store) -> MatchConfig:
+def read_config(made_with: Mapping[str, str]) -> MatchConfig:
     """Read the settings that a database was made with.
 
     Parameters
     ----------
-    store : Store
-        The database.
+    made_with : mapping of str to str
+        The settings of the database.
 
     Returns
     -------
     MatchConfig
         The settings.
     """
-    made_with = json.loads(store.value("SELECT value FROM settings WHERE name = 'config'"))
-    config: MatchConfig = _replace_values(MatchConfig(), made_with)
+    config: MatchConfig = _replace_values(MatchConfig(), json.loads(made_with["config"]))
     return config
 
 
@@ -123,18 +119,17 @@ def _first_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix
     return "equal"
 
 
-def has_same_programs(store: Store) -> bool:
+def has_same_programs(made_with: Mapping[str, str]) -> bool:
     """Whether a database was made with the programs of this process.
 
     Parameters
     ----------
-    store : Store
-        The database.
+    made_with : mapping of str to str
+        The settings of the database.
 
     Returns
     -------
     bool
         Whether it was.
     """
-    made_with = store.rows("SELECT value FROM settings WHERE name = 'programs'")
-    return bool(made_with == [(as_text(programs()),)])
+    return made_with.get("programs") == as_text(programs())

@@ -134,6 +134,16 @@ class Store:
         """
         return self._db.execute(query, parameters).fetchone()[0]
 
+    def settings(self) -> dict[str, str]:
+        """Read what the database was made with.
+
+        Returns
+        -------
+        dict of str to str
+            As of `matching.collection.settings.make_settings`.
+        """
+        return dict(self.rows("SELECT name, value FROM settings"))
+
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Make a cursor over a query: columns in `description`, rows one by one.
 

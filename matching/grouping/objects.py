@@ -14,8 +14,6 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,71 +21,19 @@ from matching._types import Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import is_within_reach
-from matching.errors import check_at_least
 from matching.grouping import clustering, smooth_map, suppression
 from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_graph
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
+from matching.grouping.groups import Groups, is_object
+from matching.grouping.settings import GroupingSettings
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
-
-
-@dataclass(frozen=True)
-class ObjectsConfig:
-    """What an object is.
-
-    Parameters
-    ----------
-    min_matches : int
-        As many as the smooth map predicts a match from. Unrelated pictures have groups of 8 to 11 that agree.
-    min_width : float
-        Least standard deviation of the points across the direction in which they spread most, over that
-        along it: points on a line fix no map.
-    rounds : int
-        How often what is left over is grouped again, at most.
-    reach : float
-        Pixels: what is so near to an object's matches in both images is not grouped again.
-    gap : float
-        Pixels between two parts of one object, at most, of the image where it is smaller.
-    evidence : float
-        Share of `min_degree` that mutual candidates must reach before any are clustered (see
-        `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
-        those of views, of one picture or given ones.
-    """
-
-    min_matches: int = 12
-    min_width: float = 0.15
-    rounds: int = 2
-    reach: float = 25.0
-    gap: float = 300.0
-    evidence: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0, evidence=0)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Objects found among m correspondences.
-
-    Parameters
-    ----------
-    labels : (m,) int64
-        The object of each, 0, 1, ... by falling score; -1 for outliers.
-    scores : (n_objects,) float64
-        In [0, 1]: see `clustering.cluster_scores`.
-    """
-
-    labels: Ints
-    scores: Floats
 
 
 def group(
     correspondences: Correspondences,
     n_listed: int,
-    config: MatchConfig,
+    config: GroupingSettings,
     n_threads: int = 1,
     cluster: Cluster = clustering.cluster_graph,
 ) -> Groups:
@@ -100,7 +46,7 @@ def group(
         objects, and which is clustered with what these leave over.
     n_listed : int
         How many come before the pool.
-    config : MatchConfig
+    config : GroupingSettings
         Settings of all stages.
     n_threads : int
         Threads; the result is the same for any number.
@@ -132,7 +78,7 @@ def _find_objects(
     correspondences: Correspondences,
     rows: Ints,
     known: list[Ints],
-    config: MatchConfig,
+    config: GroupingSettings,
     n_threads: int,
     cluster: Cluster,
 ) -> tuple[list[Ints], Floats]:
@@ -157,7 +103,7 @@ def _find_objects(
     return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
 
 
-def _is_worth_clustering(correspondences: Correspondences, config: MatchConfig, n_threads: int) -> bool:
+def _is_worth_clustering(correspondences: Correspondences, config: GroupingSettings, n_threads: int) -> bool:
     how, share = config.clustering, config.objects.evidence
     return share == 0 or has_evidence(
         correspondences, how.n_neighbors, share * how.min_degree, config.graph, n_threads
@@ -165,7 +111,11 @@ def _is_worth_clustering(correspondences: Correspondences, config: MatchConfig, 
 
 
 def _polish(
-    correspondences: Correspondences, objects: list[Ints], free: Ints, known: list[Ints], config: MatchConfig
+    correspondences: Correspondences,
+    objects: list[Ints],
+    free: Ints,
+    known: list[Ints],
+    config: GroupingSettings,
 ) -> list[Ints]:
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
     objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
@@ -177,7 +127,11 @@ def _polish(
 
 
 def _merge(
-    correspondences: Correspondences, parts: list[Ints], config: MatchConfig, n_threads: int, cluster: Cluster
+    correspondences: Correspondences,
+    parts: list[Ints],
+    config: GroupingSettings,
+    n_threads: int,
+    cluster: Cluster,
 ) -> Ints:
     """(n_parts,) int: the object of each part, merged further by their affinity in the graph of their matches
     alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
@@ -238,33 +192,6 @@ def _list_members(labels: Ints, least: int) -> list[Ints]:
 
 def _sort_by_size(parts: list[Ints]) -> list[Ints]:
     return sorted(parts, key=lambda part: (-len(part), part[0]))
-
-
-def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Test whether matches are enough, and spread out in both pictures.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    members : (k,) array of int
-        Rows of the matches.
-    config : ObjectsConfig
-        What an object is.
-
-    Returns
-    -------
-    bool
-        Whether they are an object.
-    """
-    return len(members) >= config.min_matches and all(
-        _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
-    )
-
-
-def _is_wide(xy: Floats, least: float) -> bool:
-    low, high = np.linalg.eigvalsh(np.cov(xy.T))
-    return bool(low > 0 and low >= least**2 * high)
 
 
 def _find_left_over(

@@ -13,7 +13,6 @@ an edge inside it is no object.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,16 +21,14 @@ from matching._types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.objects import Groups
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
+from matching.grouping.groups import Groups
+from matching.grouping.settings import GroupingSettings
 
 
 def group_by_paper(
     correspondences: Correspondences,
     n_listed: int,
-    config: MatchConfig,
+    config: GroupingSettings,
     n_threads: int = 1,
     cluster: Callable[..., Ints] = cluster_graph,
 ) -> Groups:
@@ -43,7 +40,7 @@ def group_by_paper(
         The first n_listed are clustered; the text has no use for the rest, which are outliers.
     n_listed : int
         How many are clustered.
-    config : MatchConfig
+    config : GroupingSettings
         Of which only `clustering` counts.
     n_threads : int
         Threads; the result is the same for any number.
@@ -92,5 +89,5 @@ def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> I
     (m,) int64
         Labels of the initial clusters.
     """
-    assert config.n_clusters is not None  # as MatchConfig demands
+    assert config.n_clusters is not None  # as GroupingSettings demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)

@@ -8,7 +8,6 @@ poster: a plane, which hundreds of such matches determine well.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -17,10 +16,7 @@ from matching import _opencv
 from matching._types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.errors import check_at_least
-from matching.grouping.objects import Groups
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
+from matching.grouping.groups import Groups
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,9 @@ class PlanesConfig:
         check_at_least(self, min_places=4)
 
 
-def find_planes(correspondences: Correspondences, groups: Groups, config: MatchConfig) -> Groups:
+def find_planes(
+    correspondences: Correspondences, groups: Groups, config: PlanesConfig, tolerance: float, overlap: float
+) -> Groups:
     """Find the plane of each group, with all the matches that it explains.
 
     Planes choose by falling number of places: a match is of the first that explains it. One that overlaps
@@ -52,17 +50,19 @@ def find_planes(correspondences: Correspondences, groups: Groups, config: MatchC
         The candidates.
     groups : Groups
         Groups of them.
-    config : MatchConfig
-        Of which `planes` counts, `graph.scale`, how far a match may be from where the plane has it, and which
-        matches are at one place, pixels of the image in which that is more, and `suppression.share`, the
-        overlap in either image from which on a plane is dropped.
+    config : PlanesConfig
+        What a plane must have.
+    tolerance : float
+        How far a match may be from where the plane has it, and which matches are at one place, pixels of the
+        image in which that is more.
+    overlap : float
+        Share of a plane under larger ones, in either image, from which on it is dropped.
 
     Returns
     -------
     Groups
         The planes, with the scores of their groups.
     """
-    tolerance = config.graph.scale
     members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
     places = [count_places(correspondences[rows], tolerance) for rows in planes]
@@ -70,8 +70,8 @@ def find_planes(correspondences: Correspondences, groups: Groups, config: MatchC
     for k in sorted(range(len(planes)), key=lambda k: (-places[k], k)):
         rows = planes[k][labels[planes[k]] < 0]
         larger = [planes[other] for other in chosen]
-        if count_places(correspondences[rows], tolerance) >= config.planes.min_places and not any(
-            _overlap(correspondences, rows, other) >= config.suppression.share for other in larger
+        if count_places(correspondences[rows], tolerance) >= config.min_places and not any(
+            _overlap(correspondences, rows, other) >= overlap for other in larger
         ):
             labels[rows] = k
             chosen.append(k)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -24,11 +23,9 @@ from scipy.spatial import Delaunay, cKDTree
 
 from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.grouping.objects import Groups, ObjectsConfig, is_object
+from matching.grouping.groups import Groups, ObjectsConfig, is_object
+from matching.grouping.settings import GroupingSettings
 from matching.grouping.suppression import is_amid
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +74,7 @@ def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
 def find_repeats_in_groups(
     correspondences: Correspondences,
     groups: Groups,
-    config: MatchConfig,
+    config: GroupingSettings,
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
 ) -> Repeats:
@@ -89,7 +86,7 @@ def find_repeats_in_groups(
         2 n, see `direct_both_ways`.
     groups : Groups
         Of all 2 n.
-    config : MatchConfig
+    config : GroupingSettings
         Of which `objects` and `suppression` count.
     is_texture : callable
         Tells of rows of correspondences, an object, whether they are confusable.
@@ -167,7 +164,7 @@ def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
 def _separate(
     correspondences: Correspondences,
     folded: Iterable[_Joined],
-    config: MatchConfig,
+    config: GroupingSettings,
     is_texture: Callable[[Ints], bool],
     row_score: float,
 ) -> Iterator[_Joined]:
@@ -253,7 +250,7 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
 
 
 def _split_copies(
-    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: MatchConfig
+    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: GroupingSettings
 ) -> list[_Joined]:
     """An object, or its parts, one a copy, where its places are rows of copies that others of those found
     join: of two pairs of a thing, side by side, the matches are four things'.

@@ -14,8 +14,8 @@ from matching.output.folders import Content, write_files
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
+    from matching.matches import Matches
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
 STORED = (
@@ -27,7 +27,7 @@ STORED = (
 def write_pair(
     folder: Path,
     pair: PairMatches,
-    result: MatchResult,
+    result: Matches,
     config: MatchConfig,
     pictures: Sequence[Picture] | None = None,
     *,
@@ -47,7 +47,7 @@ def write_pair(
         Where the files are written.
     pair : PairMatches
         The matches that were given.
-    result : MatchResult
+    result : Matches
         Their objects.
     config : MatchConfig
         The settings they were found with.
@@ -97,7 +97,7 @@ def _name_and_size(pair: PairMatches, k: int) -> tuple[str | None, int | None, i
     return None if pair.names is None else pair.names[k], width, height
 
 
-def summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[str, Any]:
+def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:
     """Summarise one pair of a file of many, for matches.json.
 
     Parameters
@@ -106,7 +106,7 @@ def summarise_pair(folder: str, pair: PairMatches, result: MatchResult) -> dict[
         Where its results are.
     pair : PairMatches
         The matches that were given.
-    result : MatchResult
+    result : Matches
         Their objects.
 
     Returns

@@ -12,16 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matching._types import Array, Bools, Floats, Ints
-from matching.errors import InputError
 from matching.objects.transforms import apply_transform, fit_transform
-
-if TYPE_CHECKING:
-    from matching.result import MatchResult
 
 Spline = Callable[[Array], Floats]  # of a bend: pixels (n, 2) -> (n, 2)
 
@@ -82,40 +78,28 @@ class Deformation:
     backward: SmoothMap
 
 
-def object_deformation(result: MatchResult, object_id: int, smoothing: float | None = None) -> Deformation:
-    """Fit the deformation of one object of a result.
+def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
+    """Fit the smooth maps of an object in both directions.
 
     Parameters
     ----------
-    result : MatchResult
-        The matches and objects of a pair.
-    object_id : int
-        Number of the object.
+    xy0, xy1 : (n, 2) array
+        Its matches, pixels of image 0 and of image 1.
+    transform : (3, 3) array
+        Its homography or affine map from image 0 to image 1.
     smoothing : float, optional
-        Length in pixels, see SmoothMap; by default, in each direction, the longest that comes near the least
-        hold-out error.
+        As of `fit_smooth_map`.
 
     Returns
     -------
     Deformation
-        The maps in both directions.
-
-    Raises
-    ------
-    InputError
-        A ValueError: there is no such object or the length is not positive.
+        The maps.
     """
-    found = [thing for thing in result.objects if thing.id == object_id]
-    if not found:
-        raise InputError(f"object_id must be below {len(result.objects)}, got {object_id!r}")
-    if smoothing is not None and not smoothing > 0:
-        raise InputError(f"smoothing must be above 0 px, got {smoothing}")
-    own = result.cluster == object_id
-    xy0, xy1 = result.xy0[own], result.xy1[own]
-    there = found[0].transform
     # many matches of one place make a map that has no inverse
-    back = np.linalg.inv(there) if np.linalg.cond(there) < 1e12 else fit_transform(xy1, xy0)[0]
-    return Deformation(fit_smooth_map(xy0, xy1, there, smoothing), fit_smooth_map(xy1, xy0, back, smoothing))
+    back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
+    return Deformation(
+        fit_smooth_map(xy0, xy1, transform, smoothing), fit_smooth_map(xy1, xy0, back, smoothing)
+    )
 
 
 def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:

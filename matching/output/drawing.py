@@ -16,9 +16,9 @@ from matching.output.labels import place_labels
 from matching.output.words import NOTHING, describe_things, name_picture
 
 if TYPE_CHECKING:
+    from matching.matches import Matches
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 Colour = tuple[int, int, int]
 
@@ -47,7 +47,7 @@ FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: t
 DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
 
 
-def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> Bytes:
+def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
     """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
 
     The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
@@ -61,7 +61,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: MatchResult) -> B
     ----------
     picture0, picture1 : Picture
         The pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
 
     Returns
@@ -256,7 +256,7 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
     return _opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
-def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats], thickness: int) -> None:
+def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
     """Draw half-transparent lines across, in place, strip by strip: a copy of a large canvas needs memory."""
     xy0, xy1 = drawn
     lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
@@ -268,7 +268,7 @@ def _draw_lines(canvas: Bytes, result: MatchResult, drawn: tuple[Floats, Floats]
         strip[:] = _opencv.blend(strip, lined, LINE_STRENGTH)
 
 
-def _outline(result: MatchResult, found: MatchedObject) -> Ints:
+def _outline(result: Matches, found: MatchedObject) -> Ints:
     own = np.flatnonzero(result.cluster == found.id)
     return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 

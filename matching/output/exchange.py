@@ -31,8 +31,8 @@ from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.names import make_relative
 
 if TYPE_CHECKING:
+    from matching.matches import Matches
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 FILES = {
     "colmap": ("database.db",),
@@ -142,7 +142,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
         )
 
 
-def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) -> dict[str, bytes]:
+def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> dict[str, bytes]:
     """Write the matches that are in an object in one format.
 
     Equal results give equal bytes.
@@ -153,7 +153,7 @@ def export_matches(name: str, pictures: Sequence[Picture], result: MatchResult) 
         One of FORMATS.
     pictures : sequence of Picture
         The two pictures of the pair.
-    result : MatchResult
+    result : Matches
         Their matches and objects.
 
     Returns
@@ -199,7 +199,7 @@ def list_image_names(paths: Sequence[Path | None]) -> list[str]:
     return make_relative(known)
 
 
-def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints) -> list[StoredImage]:
+def _stored_images(pictures: Sequence[Picture], result: Matches, kept: Ints) -> list[StoredImage]:
     names = list_image_names([picture.path for picture in pictures])
     images = []
     for name, picture, xy in zip(names, pictures, (result.xy0, result.xy1), strict=True):
@@ -209,7 +209,7 @@ def _stored_images(pictures: Sequence[Picture], result: MatchResult, kept: Ints)
     return images
 
 
-def _csv(result: MatchResult, kept: Ints) -> bytes:
+def _csv(result: Matches, kept: Ints) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["object", "x0", "y0", "x1", "y1", "score"])
@@ -219,7 +219,7 @@ def _csv(result: MatchResult, kept: Ints) -> bytes:
     return text.getvalue().encode()
 
 
-def _database(images: list[StoredImage], result: MatchResult) -> bytes:
+def _database(images: list[StoredImage], result: Matches) -> bytes:
     matches = np.repeat(np.arange(len(images[0].keypoints), dtype=np.uint32)[:, None], 2, axis=1)
     pair = MAX_IMAGES * IMAGE_IDS[0] + IMAGE_IDS[1], *matches.shape, matches.tobytes()
     config, fundamental, homography = _two_view_geometry(images, result)
@@ -256,9 +256,7 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(
-    images: list[StoredImage], result: MatchResult
-) -> tuple[int, bytes | None, bytes | None]:
+def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int, bytes | None, bytes | None]:
     """`two_view_geometry` of a result; several objects are multiple geometries."""
     if len(result.objects) != 1:
         return (MULTIPLE if result.objects else DEGENERATE), None, None

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
-from uuid import uuid4
 
 import numpy as np
 
@@ -26,10 +25,10 @@ from matching.output.provenance import machine, programs
 if TYPE_CHECKING:
     from matching._types import Bytes
     from matching.config import MatchConfig
+    from matching.matches import Matches
     from matching.objects.deformation import Deformation
     from matching.objects.frames import Motion
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
@@ -109,7 +108,7 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
 def write_results(
     folder: Path,
     pictures: Sequence[Picture],
-    result: MatchResult,
+    result: Matches,
     config: MatchConfig | None,
     *,
     figure: bool = True,
@@ -130,7 +129,7 @@ def write_results(
         The folder.
     pictures : sequence of Picture
         The two pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     config : MatchConfig or None
         The settings, None if they are not known.
@@ -210,7 +209,7 @@ def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> byte
 
 
 def _draw_warps(
-    picture0: Picture, picture1: Picture, result: MatchResult, deformations: Mapping[int, Deformation]
+    picture0: Picture, picture1: Picture, result: Matches, deformations: Mapping[int, Deformation]
 ) -> Iterator[tuple[int, dict[str, Bytes]]]:
     """Number and drawings of one object after another: all together need much memory."""
     for number, deformation in deformations.items():
@@ -221,7 +220,7 @@ def _draw_warps(
 
 
 def _export(
-    pictures: Sequence[Picture], result: MatchResult, exports: tuple[str, ...]
+    pictures: Sequence[Picture], result: Matches, exports: tuple[str, ...]
 ) -> Iterator[tuple[str, bytes]]:
     for name in exports:
         from matching.output.exchange import export_matches
@@ -229,46 +228,18 @@ def _export(
         yield from export_matches(name, pictures, result).items()
 
 
-def _deformations(result: MatchResult) -> dict[int, Deformation]:
-    from matching.objects.deformation import object_deformation
+def _deformations(result: Matches) -> dict[int, Deformation]:
+    from matching.matches import object_deformation
 
     return {found.id: object_deformation(result, found.id) for found in result.objects}
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it never holds a part of the content.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    data : bytes
-        Its content.
-
-    Raises
-    ------
-    InputError
-        It can't be written.
-    """
-    part = path.with_name(f".{path.name}.{uuid4().hex}")
-    try:
-        try:
-            with part.open("xb") as file:  # tempfile's would be for this user alone
-                file.write(data)
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror})") from None
-
-
-def encode_npz(result: MatchResult) -> bytes:
+def encode_npz(result: Matches) -> bytes:
     """The content of matches.npz; equal results give equal bytes (no time stamps).
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         The matches.
 
     Returns
@@ -297,7 +268,7 @@ def encode_npz(result: MatchResult) -> bytes:
 
 def summarise(
     pictures: Sequence[_NamedImage],
-    result: MatchResult,
+    result: Matches,
     config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
@@ -307,7 +278,7 @@ def summarise(
     ----------
     pictures : sequence of Picture, or of their names and sizes
         The two pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     config : MatchConfig or None
         The settings, None if they are not known.

@@ -151,6 +151,34 @@ def check_folder(path: Path) -> Path:
     return path
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it never holds a part of the content.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    InputError
+        It can't be written.
+    """
+    part = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        try:
+            with part.open("xb") as file:  # tempfile's would be for this user alone
+                file.write(data)
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{path}: can't be written ({error.strerror})") from None
+
+
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:

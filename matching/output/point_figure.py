@@ -13,7 +13,7 @@ from matching.output.drawing import colour
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from matching.result import MatchResult
+    from matching.matches import Matches
 
 MARKERS = "osD^vP*Xp"  # one after another, so that neighbours in number differ in shape, too
 OUTLIER = "#a0a0a0"
@@ -24,7 +24,7 @@ MARGIN = 0.04  # of the range of the points, around them where the size of the i
 
 
 def draw_points(
-    result: MatchResult,
+    result: Matches,
     names: tuple[str, str] = ("image 0", "image 1"),
     sizes: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> bytes:
@@ -32,7 +32,7 @@ def draw_points(
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         The matches.
     names : tuple of str
         Titles of the two panels.
@@ -78,7 +78,7 @@ def draw_points(
     return buffer.getvalue()
 
 
-def _draw_panel(axes: Axes, xy: Floats, result: MatchResult) -> None:
+def _draw_panel(axes: Axes, xy: Floats, result: Matches) -> None:
     outliers = result.cluster < 0
     area = float(np.clip(12_000 / max(len(xy), 1), 3, 30))  # of a marker, in points squared
     if outliers.any():

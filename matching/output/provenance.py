@@ -16,7 +16,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import gdl_core
-import matching
 from matching import _opencv
 from matching._version import __version__
 
@@ -42,11 +41,10 @@ class Origin:
 def _sources_digest() -> str:
     """SHA-256 over the names and texts of all modules of this program."""
     digest = hashlib.sha256()
-    for package in (gdl_core, matching):
-        folder = Path(package.__file__ or "").parent
+    for folder in (Path(gdl_core.__file__).parent, Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):
             text = path.read_bytes().replace(b"\r\n", b"\n")
-            name = f"{package.__name__}/{path.relative_to(folder).as_posix()}"
+            name = f"{folder.name}/{path.relative_to(folder).as_posix()}"
             digest.update(repr((name, len(text))).encode() + text)
     return digest.hexdigest()
 

@@ -15,10 +15,10 @@ from matching._types import Array, Bools, Bytes, Floats, Ints
 from matching.output.drawing import CANVAS_PIXELS, CANVAS_SIDE, Colour, colour, fade, fade_outside, spread
 
 if TYPE_CHECKING:
+    from matching.matches import Matches
     from matching.objects.deformation import Deformation, SmoothMap
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time
@@ -31,7 +31,7 @@ SQUARES = 6  # of the checkerboard along the longer side of an object
 
 
 def draw_object(
-    picture0: Picture, picture1: Picture, result: MatchResult, found: MatchedObject, deformation: Deformation
+    picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
     """Draw one object: its matches, and the object warped from either picture onto the other.
 
@@ -39,7 +39,7 @@ def draw_object(
     ----------
     picture0, picture1 : Picture
         The pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     found : MatchedObject
         The object.
@@ -86,14 +86,14 @@ def draw_warps(
     }
 
 
-def draw_picks(rgb0: Bytes, rgb1: Bytes, result: MatchResult, found: MatchedObject) -> Bytes:
+def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
     """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
 
     Parameters
     ----------
     rgb0, rgb1 : (h, w, 3) uint8
         The pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     found : MatchedObject
         The object.

@@ -7,10 +7,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matching.matches import Matches
     from matching.objects.description import MatchedObject
     from matching.objects.frames import Motion
     from matching.objects.things import Thing
-    from matching.result import MatchResult
 
 HEADER = (
     *("object", "matches", "score", "how sure", "place", "size", "turn", "scale", "seen"),
@@ -20,12 +20,12 @@ UNKNOWN = "-"
 NOTHING = "no common object"
 
 
-def format_table(result: MatchResult, name: str = "picture 0") -> str:
+def format_table(result: Matches, name: str = "picture 0") -> str:
     """Format the objects as a table, one line each, and the things found in several places.
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         The objects.
     name : str
         Of picture 0, without its extension.
@@ -85,12 +85,12 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     return place, size, format_turn(motion), f"{motion.scale:.2f}", format_percent(motion.share)
 
 
-def format_repeats(result: MatchResult) -> str:
+def format_repeats(result: Matches) -> str:
     """Format what one picture shows more than once as a table, one line a thing.
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         Of a picture matched with itself.
 
     Returns
@@ -194,12 +194,12 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
     return lines
 
 
-def describe_result(result: MatchResult) -> str:
+def describe_result(result: Matches) -> str:
     """Describe in a few words what was found.
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         What was found.
 
     Returns
@@ -214,12 +214,12 @@ def describe_result(result: MatchResult) -> str:
     return f"{n} object{'s' if n > 1 else ''} in both, {kept} matches of {len(result.cluster)} candidates"
 
 
-def may_look_harder(result: MatchResult) -> bool:
+def may_look_harder(result: Matches) -> bool:
     """Test whether simulated views may find what the result has not.
 
     Parameters
     ----------
-    result : MatchResult
+    result : Matches
         Of two pictures.
 
     Returns

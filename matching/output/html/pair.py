@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._types import Bytes
-from matching.output.files import write_whole
+from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.output.words import describe_result, describe_things, may_look_harder, name_picture
 
 if TYPE_CHECKING:
+    from matching.matches import Matches
     from matching.pictures.images import Picture
-    from matching.result import MatchResult
 
 Warps = Mapping[int, Sequence[str]]
 
@@ -22,7 +22,7 @@ LONGEST_WARP = 1800  # of a drawing of three panels
 
 
 def write_pair_report(
-    path: str | Path, pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None
+    path: str | Path, pictures: Sequence[Picture], result: Matches, warps: Warps | None = None
 ) -> None:
     """Write `pair_report` to a file, which is complete or not there at all.
 
@@ -32,7 +32,7 @@ def write_pair_report(
         The file.
     pictures : sequence of Picture
         The two pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     warps : dict, optional
         As of `pair_report`.
@@ -40,14 +40,14 @@ def write_pair_report(
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
-def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) -> dict[int, list[str]]:
+def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> dict[int, list[str]]:
     """Draw objects of one picture warped onto the other, for `pair_report`.
 
     Parameters
     ----------
     pictures : sequence of Picture
         The two pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     most : int
         Objects to draw at most.
@@ -57,7 +57,7 @@ def draw_all_warps(pictures: Sequence[Picture], result: MatchResult, most: int) 
     dict of int to list of str
         Data URIs of the drawings of each object, by its id.
     """
-    from matching.objects.deformation import object_deformation
+    from matching.matches import object_deformation
     from matching.output.warping import draw_warps
 
     picture0, picture1 = pictures
@@ -83,14 +83,14 @@ def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
-def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps | None = None) -> str:
+def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | None = None) -> str:
     """Make the report of a pair: both pictures with objects, outlines and candidates.
 
     Parameters
     ----------
     pictures : sequence of Picture
         The two pictures.
-    result : MatchResult
+    result : Matches
         What they have in common.
     warps : dict of int to list of str, optional
         Data URIs of objects warped onto the other picture, by the object's id, see `draw_all_warps`.
@@ -124,7 +124,7 @@ def pair_report(pictures: Sequence[Picture], result: MatchResult, warps: Warps |
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
-def _facts(result: MatchResult) -> list[tuple[str, str]]:
+def _facts(result: Matches) -> list[tuple[str, str]]:
     stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
     return [("Time", ", ".join(stages))] if result.timings else []
 

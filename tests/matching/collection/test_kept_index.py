@@ -172,6 +172,7 @@ def test_segments_are_merged_and_dead_entries_go(tmp_path):
             index.update(paths)
             numbers = [number for number, _ in index.pending()]
             index.add(records_of(rng, numbers))
+            kept_merging.merge_small_segments(index)
             index.update([], gone=paths[1:])
         assert len(index.shards()) < kept_merging.FANOUT
         assert index.counts().indexed == 20

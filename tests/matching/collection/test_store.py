@@ -143,7 +143,7 @@ def test_other_settings_and_versions_are_told_by_name(db):
     config = MatchConfig()
     other = replace(config, clustering=replace(config.clustering, n_clusters=7))
     with open_store(db, config) as store:
-        assert read_config(store) == config
+        assert read_config(store.settings()) == config
     with pytest.raises(InputError, match=r"clustering.n_clusters is None, not 7"), open_store(db, other):
         pass
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
@@ -165,14 +165,14 @@ def test_other_programs_are_told_by_name(db):
     with pytest.raises(InputError, match=told), open_store(db, config):
         pass
     with open_store(db) as store:  # to look at it is fine
-        assert not has_same_programs(store)
+        assert not has_same_programs(store.settings())
         assert store.value("SELECT count(*) FROM pairs") == 3
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
         raw.execute("DELETE FROM settings WHERE name = 'programs'")
     with pytest.raises(InputError, match="it does not say which"), open_store(db, config):
         pass
     with open_store(db, config, restart=True) as store:
-        assert has_same_programs(store)
+        assert has_same_programs(store.settings())
         assert store.value("SELECT count(*) FROM images") == 0
         fill(store)
     with open_store(db, config) as store:
@@ -207,7 +207,7 @@ def test_settings_come_back_from_the_database(tmp_path, config):
     other = replace(config, features=replace(config.features, sift_contrast=0.05))
     for k, settings in enumerate((config, other)):
         with open_store(tmp_path / f"{k}.db", settings) as store:
-            assert read_config(store) == settings
+            assert read_config(store.settings()) == settings
 
 
 def test_files_that_are_no_such_database(tmp_path):

@@ -1,0 +1,80 @@
+"""What commands that match say on standard error and in the browser, and what they silence there."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
+    """Make a function that prints progress on standard error, or nothing with ``--quiet``.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Returns
+    -------
+    callable
+        Takes a text.
+    """
+    return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
+
+
+def open_report(folder: Path) -> None:
+    """Open the report of a folder in the browser; if there is no browser, print where it is.
+
+    Parameters
+    ----------
+    folder : Path
+        With a matches.html.
+    """
+    import webbrowser
+
+    report = folder / "matches.html"
+    if not webbrowser.open(report.resolve().as_uri()):
+        print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
+
+
+@contextmanager
+def print_short_warnings() -> Iterator[None]:
+    """Print warnings as errors are printed, in one line without the place in the sources.
+
+    Yields
+    ------
+    None
+        Warnings inside are printed so.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
+        yield
+
+
+@contextmanager
+def silence_decoders() -> Iterator[None]:
+    """Suppress what libtiff itself writes to standard error about damage, several lines.
+
+    Yields
+    ------
+    None
+        Nothing inside is written to standard error.
+    """
+    try:
+        kept = os.dup(2)
+    except OSError:  # there is none
+        yield
+        return
+    sys.stderr.flush()
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

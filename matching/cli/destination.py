@@ -1,0 +1,85 @@
+"""Where commands that match write their results, which files, and what may not be in the way."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matching.errors import InputError
+
+
+def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The files to write.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Returns
+    -------
+    dict of str to object
+        Options of `matching.output.files.write_results`.
+    """
+    return {
+        "figure": not arguments.no_figure,
+        "warp": arguments.warp,
+        "crops": arguments.crops,
+        "html": arguments.html or arguments.open,
+        "exports": tuple(dict.fromkeys(arguments.export)),
+    }
+
+
+def name_pair_folder(image0: Path, image1: Path) -> str:
+    """Name the folder for the results of two pictures.
+
+    Parameters
+    ----------
+    image0, image1 : Path
+        The pictures.
+
+    Returns
+    -------
+    str
+        The name.
+    """
+    return f"{image0.stem}-{image1.stem}-match"
+
+
+def check_not_over(
+    folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
+) -> None:
+    """Check that the results can be written, and that they replace neither a picture nor a foreign file.
+
+    Parameters
+    ----------
+    folder : Path
+        For the results.
+    arguments : Namespace
+        Parsed.
+    images : sequence of Path
+        The pictures that are matched.
+    others : iterable of str
+        Names of further files that are written.
+
+    Raises
+    ------
+    InputError
+        They can't be written, or a file is in the way.
+    """
+    from matching.output.files import list_file_names
+    from matching.output.folders import check_folder, check_replaceable, find_own_files
+    from matching.output.warping import FILES
+
+    check_folder(folder)
+    options = output_options(arguments)
+    of_objects = options.pop("warp") | options.pop("crops")
+    names = list_file_names(**options) | set(others)
+    replaced = names | (find_own_files(folder) if folder.exists() else set())
+    for path in (*images, arguments.mask0, arguments.mask1):
+        is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
+        if is_replaced and folder.exists() and path.parent.samefile(folder):
+            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
+    check_replaceable(folder, names, FILES if of_objects else None)

@@ -1,0 +1,88 @@
+"""Groups of correspondences: the record of them, and what a group must have to be an object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching._types import Floats, Ints
+from matching.correspondences.correspondences import Correspondences
+from matching.errors import check_at_least
+
+
+@dataclass(frozen=True)
+class ObjectsConfig:
+    """What an object is.
+
+    Parameters
+    ----------
+    min_matches : int
+        As many as the smooth map predicts a match from. Unrelated pictures have groups of 8 to 11 that agree.
+    min_width : float
+        Least standard deviation of the points across the direction in which they spread most, over that
+        along it: points on a line fix no map.
+    rounds : int
+        How often what is left over is grouped again, at most.
+    reach : float
+        Pixels: what is so near to an object's matches in both images is not grouped again.
+    gap : float
+        Pixels between two parts of one object, at most, of the image where it is smaller.
+    evidence : float
+        Share of `min_degree` that mutual candidates must reach before any are clustered (see
+        `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
+        those of views, of one picture or given ones.
+    """
+
+    min_matches: int = 12
+    min_width: float = 0.15
+    rounds: int = 2
+    reach: float = 25.0
+    gap: float = 300.0
+    evidence: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0, evidence=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Objects found among m correspondences.
+
+    Parameters
+    ----------
+    labels : (m,) int64
+        The object of each, 0, 1, ... by falling score; -1 for outliers.
+    scores : (n_objects,) float64
+        In [0, 1]: see `clustering.cluster_scores`.
+    """
+
+    labels: Ints
+    scores: Floats
+
+
+def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
+    """Test whether matches are enough, and spread out in both pictures.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    members : (k,) array of int
+        Rows of the matches.
+    config : ObjectsConfig
+        What an object is.
+
+    Returns
+    -------
+    bool
+        Whether they are an object.
+    """
+    return len(members) >= config.min_matches and all(
+        _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
+    )
+
+
+def _is_wide(xy: Floats, least: float) -> bool:
+    low, high = np.linalg.eigvalsh(np.cov(xy.T))
+    return bool(low > 0 and low >= least**2 * high)

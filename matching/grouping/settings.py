@@ -1,0 +1,35 @@
+"""What grouping reads of the settings: a part for each of its stages."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from matching.grouping.clustering import ClusteringConfig
+from matching.grouping.graph import GraphConfig
+from matching.grouping.groups import ObjectsConfig
+from matching.grouping.smooth_map import SmoothMapConfig
+from matching.grouping.suppression import SuppressionConfig
+
+
+class GroupingSettings(Protocol):
+    """Settings of all stages of grouping, as `matching.config.MatchConfig` has them."""
+
+    @property
+    def graph(self) -> GraphConfig:
+        """Of the graph of correspondences."""
+
+    @property
+    def clustering(self) -> ClusteringConfig:
+        """Of graph degree linkage."""
+
+    @property
+    def smooth_map(self) -> SmoothMapConfig:
+        """Of the smooth map that the matches of an object follow."""
+
+    @property
+    def suppression(self) -> SuppressionConfig:
+        """When an object is contained in others."""
+
+    @property
+    def objects(self) -> ObjectsConfig:
+        """From clusters to objects."""

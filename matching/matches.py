@@ -1,0 +1,128 @@
+"""What is found in a pair of pictures: the matches, the objects, and what they were made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from matching._types import Floats, Ints
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.objects.confidence import WORDS
+from matching.objects.deformation import Deformation, fit_deformation
+from matching.objects.description import MatchedObject
+from matching.objects.things import Thing
+from matching.pictures.images import Picture, add_mask, make_picture
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """The inputs of a match, from which the pictures can be read again: no pixels are copied.
+
+    Parameters
+    ----------
+    images, masks : tuple
+        Two each: files, Pillow images, arrays or Pictures; a mask may be None.
+    sizes : tuple
+        Width and height of both pictures.
+    """
+
+    images: tuple[Any, Any]
+    masks: tuple[Any, Any]
+    sizes: tuple[tuple[int, int], tuple[int, int]]
+
+    def pictures(self) -> list[Picture]:
+        """Read both pictures again.
+
+        Returns
+        -------
+        list of Picture
+            The two pictures with their masks.
+
+        Raises
+        ------
+        InputError
+            A file is gone, or shows a picture of another size by now.
+        """
+        pictures = []
+        for k, (image, mask, size) in enumerate(zip(self.images, self.masks, self.sizes, strict=True)):
+            picture = make_picture(image, f"image{k}")
+            if (picture.width, picture.height) != size:
+                now = f"{picture.width} x {picture.height}"
+                raise InputError(f"{image}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
+            pictures.append(add_mask(picture, mask, f"mask{k}"))
+        return pictures
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """What two pictures have in common.
+
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        One row for every candidate correspondence, pixels of the original pictures as displayed, x to the
+        right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
+        further ones that joined an object take the places of the worst outliers.
+    cluster : (m,) int64
+        The object of each candidate, numbered by falling score; -1 for an outlier.
+    score : (m,) float64
+        Descriptor distance, smaller is better.
+    objects : tuple of MatchedObject
+        One for each cluster.
+    timings : dict
+        Seconds of each stage.
+    config : MatchConfig, optional
+        The settings; None if they are not known.
+    inputs : Inputs, optional
+        What was matched; None if it is not known.
+    things : tuple of Thing
+        One for each number that objects have as their `thing`.
+    """
+
+    xy0: Floats
+    xy1: Floats
+    cluster: Ints
+    score: Floats
+    objects: tuple[MatchedObject, ...]
+    timings: dict[str, float] = field(default_factory=dict)
+    config: MatchConfig | None = None
+    inputs: Inputs | None = None
+    things: tuple[Thing, ...] = ()
+
+    @property
+    def confidence(self) -> str | None:
+        """How sure the surest object is: "sure", "likely" or "look at it"; None without objects."""
+        return min((found.confidence for found in self.objects), key=WORDS.index, default=None)
+
+
+def object_deformation(result: Matches, object_id: int, smoothing: float | None = None) -> Deformation:
+    """Fit the deformation of one object of a result.
+
+    Parameters
+    ----------
+    result : Matches
+        The matches and objects of a pair.
+    object_id : int
+        Number of the object.
+    smoothing : float, optional
+        Length in pixels, see SmoothMap; by default, in each direction, the longest that comes near the least
+        hold-out error.
+
+    Returns
+    -------
+    Deformation
+        The maps in both directions.
+
+    Raises
+    ------
+    InputError
+        A ValueError: there is no such object or the length is not positive.
+    """
+    found = [thing for thing in result.objects if thing.id == object_id]
+    if not found:
+        raise InputError(f"object_id must be below {len(result.objects)}, got {object_id!r}")
+    if smoothing is not None and not smoothing > 0:
+        raise InputError(f"smoothing must be above 0 px, got {smoothing}")
+    own = result.cluster == object_id
+    return fit_deformation(result.xy0[own], result.xy1[own], found[0].transform, smoothing)
