@@ -54,6 +54,40 @@ def enter_nearest(
                         insert(members[start + j], run[j], index, value)
 
 
+@njit
+def enter_within(
+    products: Array,
+    least: Array,
+    halves: Array,
+    rows: Array,
+    members: Array,
+    norms: Array,
+    first: Scalar,
+    found: Array,
+    score: Array,
+) -> None:
+    """Enter members (c, d) int16, numbers `first` and on, into the lists of the nearest of rows (b, d) int16,
+    found and score (b, width), by norm - 2 similarity, where their projections' product less the member's
+    half is at least the row's `least`.
+    """
+    for b in range(products.shape[0]):
+        index, value, product, own = found[b], score[b], products[b], rows[b]
+        for start in range(0, len(product), RUN):
+            run, half = product[start : start + RUN], halves[start : start + RUN]
+            near = np.int32(0)
+            for j in range(len(run)):  # vector instructions; most runs hold none
+                near += np.int32(run[j] - half[j] >= least[b])
+            if near > 0:
+                for j in range(len(run)):
+                    if run[j] - half[j] >= least[b]:
+                        other, similarity = members[start + j], np.int32(0)
+                        for d in range(len(own)):
+                            similarity += np.int32(own[d]) * np.int32(other[d])
+                        distance = norms[start + j] - np.float32(2) * np.float32(similarity)
+                        if distance < value[-1]:
+                            insert(first + start + j, distance, index, value)
+
+
 @inner
 def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
     """Put j at its place by value, behind its equals; the last drops out."""

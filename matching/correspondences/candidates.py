@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Float32s, Floats, Ints
+from matching._types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
+from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
 from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
-from matching.threads import run_in_ranges, single_blas_thread
-
-Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 
 
 @dataclass(frozen=True)
@@ -91,66 +89,6 @@ class Candidates:
 
     def __getitem__(self, index: Any) -> Candidates:
         return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
-
-
-def nearest_descriptors(
-    descriptors0: Array,
-    descriptors1: Array,
-    width: int,
-    n_threads: int = 1,
-    block: int = 512,
-    apart: Apart | None = None,
-) -> tuple[Ints, Float32s]:
-    """Find the nearest rows of one set of descriptors for each row of another.
-
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
-    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
-
-    Parameters
-    ----------
-    descriptors0 : (n0, d) float32
-        The descriptors to find neighbours for.
-    descriptors1 : (n1, d) float32
-        The descriptors to search.
-    width : int
-        Neighbours of each.
-    n_threads : int
-        Threads; the result is the same for any number.
-    block : int
-        Rows of each set that are compared at a time.
-    apart : pair of ((n, 2) float64, (n,) float64), optional
-        Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
-        over.
-
-    Returns
-    -------
-    indices : (n0, width) int64
-        Rows of `descriptors1`, the nearest first, -1 where there are fewer.
-    squared : (n0, width) float32
-        Their squared distances.
-    """
-    n0, n1 = len(descriptors0), len(descriptors1)
-    found = np.full((n0, width), -1, np.int64)
-    score = np.full((n0, width), np.inf, np.float32)
-    norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
-    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
-    numbers = np.arange(max(n0, n1))
-
-    def search(start: int, stop: int) -> None:
-        rows = slice(start, stop)
-        for first in range(0, n1, block):  # so that the products stay in the processor's cache
-            columns = slice(first, first + block)
-            similarity = descriptors0[rows] @ descriptors1[columns].T
-            if apart is not None:
-                (xy0, clearance0), (xy1, clearance1) = apart
-                near = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
-                _candidate_kernels.pass_over_near(similarity, *near)
-            names = numbers[rows], numbers[:n1][columns]
-            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
-
-    with single_blas_thread():
-        run_in_ranges(search, n0, n_threads, block)
-    return found, score + norm0[:, None]
 
 
 def match_features(
@@ -292,12 +230,19 @@ def _equal_shares(available: Sequence[int], total: int) -> Ints:
 def _find_best(
     features0: Features, features1: Features, kind: int, most: int, config: CandidateConfig, n_threads: int
 ) -> Candidates:
-    pairs = [
-        _near_pairs(features0, features1, *rows, config, n_threads)
-        for rows in find_comparable_rows(features0, features1, kind, config.per_polarity)
-    ]
-    i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-    return _choose(features0, features1, i, j, squared, most, config)
+    rows = find_comparable_rows(features0, features1, kind, config.per_polarity)
+    sets = [(features0.descriptors[rows0], features1.descriptors[rows1]) for rows0, rows1 in rows]
+    bound = estimate_bound(sets, config.per_feature, most, n_threads)
+    while True:
+        pairs = [
+            _near_pairs(*own, *near, config, n_threads, bound=bound)
+            for own, near in zip(rows, sets, strict=True)
+        ]
+        i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
+        chosen = _choose(features0, features1, i, j, squared, most, config)
+        if len(chosen) == most or np.isinf(bound):
+            return chosen
+        bound = np.inf  # too many were near duplicates
 
 
 def _find_best_within(
@@ -310,10 +255,13 @@ def _find_best_within(
     n_threads: int,
 ) -> Candidates:
     """The candidates of one kind; `others` are the features themselves, or mirrored."""
-    pairs = [
-        _near_pairs(features, others, *rows, config, n_threads, clearance)
-        for rows in find_comparable_rows(features, others, kind, config.per_polarity)
-    ]
+
+    def pairs_of(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
+        apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
+        near = features.descriptors[rows0], others.descriptors[rows1]
+        return _near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
+
+    pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
     place = np.empty(len(features), np.int64)
@@ -396,24 +344,19 @@ def find_comparable_rows(
 
 
 def _near_pairs(
-    features0: Features,
-    features1: Features,
     rows0: Ints,
     rows1: Ints,
+    descriptors0: Array,
+    descriptors1: Array,
     config: CandidateConfig,
     n_threads: int,
-    clearance: Floats | None = None,
+    **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
     """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
 
-    clearance : (n,) of features0 = features1, which are then farther apart than that of either
+    limits : `apart` or `bound` of `nearest_descriptors`
     """
-    apart = None
-    if clearance is not None:
-        apart = (features0.xy[rows0], clearance[rows0]), (features1.xy[rows1], clearance[rows1])
-    found, squared = nearest_descriptors(
-        features0.descriptors[rows0], features1.descriptors[rows1], config.per_feature, n_threads, apart=apart
-    )
+    found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)
     return rows0[row], rows1[found[row, rank]], squared[row, rank]

@@ -1,26 +1,179 @@
-"""Nearest descriptors among very many: only those in the cells around a descriptor are compared.
+"""Nearest descriptors: among all, within a bound, and among very many.
 
-The descriptors of one picture are divided into cells by k-means, and each of the other picture's is compared
-with those in the cells whose centres are nearest to it (an inverted file: Jegou, Douze and Schmid, PAMI
-2011). Centres are rounded to whole numbers and all sums are exact, so that the result does not depend on
-threads, nor on the BLAS.
+A projection never lengthens a difference: where the first principal components of two descriptors are farther
+apart than a bound, so are the descriptors. A quarter of the components is enough to pass over nearly all
+pairs beyond the distance of the best few thousand, exactly.
+
+Among very many, only those in the cells around a descriptor are compared: the descriptors of one picture are
+divided into cells by k-means, and each of the other picture's is compared with those in the cells whose
+centres are nearest to it (an inverted file: Jegou, Douze and Schmid, PAMI 2011). Centres are rounded to whole
+numbers and all sums are exact, so that the result does not depend on threads, nor on the BLAS.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from matching._types import Array, Float32s, Ints
+from matching._types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
-from matching.correspondences.candidates import nearest_descriptors
 from matching.threads import run_in_ranges, single_blas_thread
 
+Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
+
+COMPONENTS = 48  # of 128
+STEP = 32  # of a sample: every 32nd descriptor
+SURPLUS = 3  # times the pairs wanted are within a bound, since some are near duplicates of others
+WORTH = 0.002  # share of all pairs: where as many are within the bound, too few are passed over
+SLACK = 256.0  # squared distance: far more than projections are rounded by
 PER_CELL = 256  # descriptors, on average
 PROBES = 8  # cells that a descriptor is compared with
 LEAST_CELLS = 24  # with fewer, there is not much to be gained
 SAMPLE = 64  # descriptors a cell that its centre is found from
 ROUNDS = 6  # of k-means
 BLOCK = 4096  # descriptors looked up at a time
+
+
+def nearest_descriptors(
+    descriptors0: Array,
+    descriptors1: Array,
+    width: int,
+    n_threads: int = 1,
+    block: int = 512,
+    apart: Apart | None = None,
+    bound: float = np.inf,
+) -> tuple[Ints, Float32s]:
+    """Find the nearest rows of one set of descriptors for each row of another.
+
+    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
+    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
+
+    Parameters
+    ----------
+    descriptors0 : (n0, d) float32
+        The descriptors to find neighbours for.
+    descriptors1 : (n1, d) float32
+        The descriptors to search.
+    width : int
+        Neighbours of each.
+    n_threads : int
+        Threads; the result is the same for any number.
+    block : int
+        Rows of each set that are compared at a time.
+    apart : pair of ((n, 2) float64, (n,) float64), optional
+        Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
+        over.
+
+    bound : float
+        Squared distance, a whole number and a half: rows farther away are passed over, most of them by their
+        principal components alone. Not with `apart`.
+
+    Returns
+    -------
+    indices : (n0, width) int64
+        Rows of `descriptors1`, the nearest first, -1 where there are fewer.
+    squared : (n0, width) float32
+        Their squared distances.
+    """
+    n0, n1 = len(descriptors0), len(descriptors1)
+    norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
+    found = np.full((n0, width), -1, np.int64)
+    score = np.repeat((bound - norm0)[:, None].astype(np.float32), width, axis=1)
+    if np.isfinite(bound):
+        with single_blas_thread():
+            _search_within(descriptors0, descriptors1, bound, n_threads, block, found, score)
+        return found, score + norm0[:, None]
+    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
+    numbers = np.arange(max(n0, n1))
+
+    def search(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        for first in range(0, n1, block):  # so that the products stay in the processor's cache
+            columns = slice(first, first + block)
+            similarity = descriptors0[rows] @ descriptors1[columns].T
+            if apart is not None:
+                (xy0, clearance0), (xy1, clearance1) = apart
+                near = xy0[rows], clearance0[rows], xy1[columns], clearance1[columns]
+                _candidate_kernels.pass_over_near(similarity, *near)
+            names = numbers[rows], numbers[:n1][columns]
+            _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
+
+    with single_blas_thread():
+        run_in_ranges(search, n0, n_threads, block)
+    return found, score + norm0[:, None]
+
+
+def _search_within(
+    descriptors0: Array,
+    descriptors1: Array,
+    bound: float,
+    n_threads: int,
+    block: int,
+    found: Ints,
+    score: Float32s,
+) -> None:
+    """Enter what is within the bound into found and score (n0, width), as `nearest_descriptors` has them."""
+    basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
+    projected = descriptors0 @ basis, descriptors1 @ basis
+    half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
+    least = half0 - np.float32((bound + SLACK) / 2)  # of a product less the other's half
+    whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
+    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
+
+    def search(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        for first in range(0, len(descriptors1), block):
+            columns = slice(first, first + block)
+            products = projected[0][rows] @ projected[1][columns].T
+            _candidate_kernels.enter_within(
+                products,
+                least[rows],
+                half1[columns],
+                whole[0][rows],
+                whole[1][columns],
+                norm1[columns],
+                first,
+                found[rows],
+                score[rows],
+            )
+
+    run_in_ranges(search, len(descriptors0), n_threads, block)
+
+
+def _principal_axes(descriptors: Array) -> Array:
+    """(d, COMPONENTS) float32: the directions in which most of the descriptors' length lies."""
+    _, axes = np.linalg.eigh(descriptors.T.astype(np.float64) @ descriptors)
+    return np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
+
+
+def estimate_bound(
+    parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
+) -> float:
+    """Estimate a squared distance within which there are more pairs than are wanted, from a sample.
+
+    Parameters
+    ----------
+    parts : sequence of ((n0, d), (n1, d) float32)
+        Sets of descriptors, each with the one that it is compared with.
+    width : int
+        Neighbours of each descriptor that are its pairs.
+    wanted : int
+        Pairs.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    float
+        A whole number and a half; infinite where there are so few pairs in all that a bound is of no use.
+    """
+    within = SURPLUS * wanted
+    if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
+        return np.inf
+    squared = [nearest_descriptors(a[::STEP], b, width, n_threads)[1].ravel() for a, b in parts]
+    sample, place = np.concatenate(squared), within // STEP
+    return float(np.partition(sample, place)[place]) + 0.5 if place < len(sample) else np.inf
 
 
 def search_by_cells(

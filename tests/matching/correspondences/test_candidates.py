@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planting import record
 
-from matching.correspondences import _candidate_kernels
+from matching.correspondences import _candidate_kernels, candidates
 from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
@@ -14,8 +14,8 @@ from matching.correspondences.candidates import (
     match_features,
     match_with_reserve,
     match_within,
-    nearest_descriptors,
 )
+from matching.correspondences.descriptor_search import nearest_descriptors
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
 
 
@@ -244,3 +244,55 @@ def test_shares_are_equal_and_what_one_lacks_goes_to_the_others(available, total
 def test_settings_of_candidates_are_checked(wrong):
     with pytest.raises(ValueError, match=wrong):
         CandidateConfig(**{wrong: -1})
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n0=st.integers(1, 80), n1=st.integers(2, 80), share=st.floats(0, 1))
+def test_a_bound_leaves_out_what_is_beyond_it_alone(seed, n0, n1, share):
+    rng = np.random.default_rng(seed)
+    d0, d1 = whole_descriptors(rng, n0), whole_descriptors(rng, n1)
+    d1[n1 // 2 :] = d1[: n1 - n1 // 2]
+    found, squared = nearest_descriptors(d0, d1, 5)
+    bound = np.floor(np.quantile(squared[found >= 0], share)) + 0.5
+    within, near = nearest_descriptors(d0, d1, 5, block=32, bound=bound)
+    inside = squared < bound
+    assert np.array_equal(within, np.where(inside, found, -1))
+    assert np.array_equal(near[inside], squared[inside])
+
+
+def pictures_with_copies(n, n_copied, seed=0):
+    """Features of two pictures, of which the first n_copied show the same, with a little noise."""
+    rng = np.random.default_rng(seed)
+    descriptors = [whole_descriptors(rng, n) for _ in range(2)]
+    noise = rng.integers(-9, 10, (n_copied, 128))
+    descriptors[1][:n_copied] = np.clip(descriptors[0][:n_copied] + noise, 0, None)
+    return [
+        Features(
+            rng.uniform(0, 5000, (n, 2)),
+            np.broadcast_to(np.eye(2), (n, 2, 2)).copy(),
+            own,
+            np.ones(n, np.int8),
+            np.arange(n) % 2 == 0,
+        )
+        for own in descriptors
+    ]
+
+
+@pytest.mark.parametrize("crowd", [1.0, 0.002], ids=["all apart", "near duplicates"])
+def test_candidates_are_the_same_without_a_bound(monkeypatch, crowd):
+    features = pictures_with_copies(3000, 800)
+    features = [replace(own, xy=own.xy * crowd) for own in features]
+    config = CandidateConfig(max_matches=100)
+    bounds, estimate = [], candidates.estimate_bound
+
+    def noted(*arguments):
+        bounds.append(estimate(*arguments))
+        return bounds[-1]
+
+    monkeypatch.setattr(candidates, "estimate_bound", noted)
+    bounded = candidates.match_with_reserve(*features, config)
+    assert any(map(np.isfinite, bounds))
+    monkeypatch.setattr(candidates, "estimate_bound", lambda *_: np.inf)
+    for p, q in zip(bounded, candidates.match_with_reserve(*features, config), strict=True):
+        for field in fields(p):
+            np.testing.assert_array_equal(getattr(p, field.name), getattr(q, field.name))

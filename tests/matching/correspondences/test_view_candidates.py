@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from matching.correspondences import descriptor_search
-from matching.correspondences.candidates import CandidateConfig, nearest_descriptors
-from matching.correspondences.descriptor_search import search_by_cells
+from matching.correspondences.candidates import CandidateConfig
+from matching.correspondences.descriptor_search import nearest_descriptors, search_by_cells
 from matching.correspondences.view_candidates import ViewCandidatesConfig, match_views
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
