@@ -96,9 +96,9 @@ def _find_objects(
     labels = clustering.drop_outliers(graph, labels, least)
     objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
-    polished = _polish(correspondences, objects, free, known, config)
+    polished = _polish(correspondences, objects, free, known, config, n_threads)
     if len(polished) < len(objects):  # what is free now may join the others
-        polished = _polish(correspondences, polished, free, known, config)
+        polished = _polish(correspondences, polished, free, known, config, n_threads)
     inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
     return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
 
@@ -116,9 +116,12 @@ def _polish(
     free: Ints,
     known: list[Ints],
     config: GroupingSettings,
+    n_threads: int,
 ) -> list[Ints]:
     """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
-    objects = smooth_map.refine_objects(correspondences, objects, free, config.smooth_map, config.graph)
+    objects = smooth_map.refine_objects(
+        correspondences, objects, free, config.smooth_map, config.graph, n_threads
+    )
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_sort_by_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression

@@ -22,6 +22,7 @@ from matching.correspondences.distances import do_agree, find_nearest_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.threads import run_in_ranges
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def refine_objects(
     free: Array,
     config: SmoothMapConfig,
     graph: GraphConfig,
+    n_threads: int = 1,
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
@@ -80,6 +82,8 @@ def refine_objects(
         What a smooth map explains.
     graph : GraphConfig
         When two matches agree.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -96,11 +100,12 @@ def refine_objects(
         before: set[bytes] = set()
         while len(members) > CONFIRMED and members.tobytes() not in before:
             before.add(members.tobytes())
-            residual, deviation = _measure_members(correspondences, members, config)
+            residual, deviation = _measure_members(correspondences, members, config, n_threads)
             explained = residual < config.tolerance * deviation
             available[members[~explained]] = True
             members = members[explained]
-            new = _find_joining(correspondences, members, np.flatnonzero(available & alike), config, graph)
+            others = np.flatnonzero(available & alike)
+            new = _find_joining(correspondences, members, others, config, graph, n_threads)
             if len(new) == 0:
                 break
             available[new] = False
@@ -109,12 +114,18 @@ def refine_objects(
     return refined
 
 
-def _measure_members(correspondences: Correspondences, members: Array, config: SmoothMapConfig) -> Floats:
+def _measure_members(
+    correspondences: Correspondences, members: Array, config: SmoothMapConfig, n_threads: int
+) -> Floats:
     """Residuals and deviations (n,) of the members, the larger of both directions."""
     x, y = _scale_points(correspondences, members, magnification(correspondences[members]))
     k = min(config.n_neighbors, len(members) - 1)
-    there = spline_residuals(x, y, find_nearest_others(x, k), config.smoothing)
-    back = spline_residuals(y, x, find_nearest_others(y, k), config.smoothing)
+    there = spline_residuals(
+        x, y, find_nearest_others(x, k, n_threads=n_threads), config.smoothing, n_threads=n_threads
+    )
+    back = spline_residuals(
+        y, x, find_nearest_others(y, k, n_threads=n_threads), config.smoothing, n_threads=n_threads
+    )
     return np.maximum(there, back)
 
 
@@ -124,6 +135,7 @@ def _find_joining(
     others: Array,
     config: SmoothMapConfig,
     graph: GraphConfig,
+    n_threads: int,
 ) -> Array:
     """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
     matches around, in both images.
@@ -135,11 +147,15 @@ def _find_joining(
     for own, there in ((0, 1), (1, 0)):
         at = _scale_points(correspondences, others, scale)
         rows = np.flatnonzero(_is_in_box(at[own], points[own], config.reach))
-        gap, nearest = cKDTree(points[own]).query(at[own][rows], min(config.n_neighbors, len(members)))
+        gap, nearest = cKDTree(points[own]).query(
+            at[own][rows], min(config.n_neighbors, len(members)), workers=n_threads
+        )
         within = gap[:, 0] < config.reach
         rows, nearest = rows[within], nearest[within]
         ends = at[own][rows], at[there][rows]
-        residual, deviation = spline_residuals(points[own], points[there], nearest, config.smoothing, ends)
+        residual, deviation = spline_residuals(
+            points[own], points[there], nearest, config.smoothing, ends, n_threads
+        )
         explained = residual < config.tolerance * deviation
         rows, nearest = rows[explained], nearest[explained]
         others, near = others[rows], np.hstack([near[rows], members[nearest]])
@@ -162,7 +178,12 @@ def _is_in_box(points: Array, others: Array, reach: float) -> Bools:
 
 
 def spline_residuals(
-    x: Array, y: Array, near: Array, smoothing: float, at: tuple[Array, Array] | None = None
+    x: Array,
+    y: Array,
+    near: Array,
+    smoothing: float,
+    at: tuple[Array, Array] | None = None,
+    n_threads: int = 1,
 ) -> tuple[Floats, Floats]:
     """How far correspondences are from where the smooth map of their neighbours takes them.
 
@@ -179,6 +200,8 @@ def spline_residuals(
         Square pixels: variance of the points over that of the bends.
     at : pair of (q, 2) float64, optional
         The correspondences' own points, by default x and y themselves.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -190,5 +213,11 @@ def spline_residuals(
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))
-    _kernels.spline_residuals(x, y, near, from_, to, float(smoothing), residual, deviation)
+
+    def measure(start: int, stop: int) -> None:
+        rows = slice(start, stop)
+        own = near[rows], from_[rows], to[rows], float(smoothing), residual[rows], deviation[rows]
+        _kernels.spline_residuals(x, y, *own)
+
+    run_in_ranges(measure, len(near), n_threads, 512)
     return residual, deviation
