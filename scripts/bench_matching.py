@@ -12,7 +12,6 @@ from eval.common import uncaught  # noqa: F401
 # isort: split
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -107,13 +106,37 @@ def _print_row(name, values):
     print(f"| {name} | {values[0]:.3f} | {values[1]:.3f} |")
 
 
+# The least script that reads, matches, fits and draws: what a user would write.
+OPENCV_SCRIPT = """
+import sys
+import cv2
+import numpy as np
+first, second = (cv2.imread(path) for path in sys.argv[1:3])
+sift = cv2.SIFT_create()
+(points0, near0), (points1, near1) = (
+    sift.detectAndCompute(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), None) for image in (first, second)
+)
+found = cv2.BFMatcher(cv2.NORM_L2).knnMatch(near0, near1, k=2)
+good = [m for m, n in found if m.distance < 0.8 * n.distance]
+ends = [np.float32([points[i].pt for i in rows]) for points, rows in (
+    (points0, [m.queryIdx for m in good]), (points1, [m.trainIdx for m in good])
+)]
+_, mask = cv2.findHomography(*ends, cv2.USAC_MAGSAC, 5.0)
+drawn = cv2.drawMatches(first, points0, second, points1, good, None, matchesMask=mask.ravel().tolist())
+cv2.imwrite(sys.argv[3], drawn)
+"""
+
+
 def print_command(paths, repeats):
-    """The whole command from the shell, after a first run that fills the caches of compiled code."""
+    """The whole command beside an OpenCV script, in turn, after a first run of each that fills caches."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, Path(__file__).with_name("match.py"), *paths, "--out", folder, "--quiet"]
-        runs = [_run(command) for _ in range(repeats + 1)][1:]
-    seconds, memory = (statistics.median(values) for values in zip(*runs, strict=True))
+        here = Path(__file__).with_name("match.py")
+        ours = [sys.executable, here, *paths, "--out", folder, "--quiet"]
+        theirs = [sys.executable, "-c", OPENCV_SCRIPT, *paths, Path(folder, "opencv.png")]
+        runs = [(_run(ours), _run(theirs)) for _ in range(repeats + 1)][1:]
+    (seconds, memory), (peer, peer_memory) = np.median(runs, axis=0)
     print(f"\nThe command, figure included: {seconds:.2f} s, {memory:.0f} MB at most")
+    print(f"A script with OpenCV alone: {peer:.2f} s, {peer_memory:.0f} MB; ratio {seconds / peer:.1f}")
 
 
 def _run(command):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import RectBivariateSpline
 
 from matching import _opencv
 from matching._types import Array, Bools, Bytes, Floats, Ints
@@ -228,6 +227,8 @@ def _places(
     """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
     values on a grid.
     """
+    from scipy.interpolate import RectBivariateSpline  # takes a fifth of a second that most runs don't need
+
     height, width = shape
     step = max(max(shape) / NODES, 1.0)
     x, y = (np.arange(-1, n / step + 2) * step for n in (width, height))
