@@ -29,9 +29,10 @@ from matching.threads import default_threads
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones
+ASIDE = 0.25  # sizes of a product by which neighbours may stand otherwise in the other scene
 COVERED = 0.5  # share of an instance inside an outline that makes it covered
 SCENE_COLUMNS = (
-    *("pair", "objects", "spanning", "labelled", "same_product", "other_product"),
+    *("pair", "objects", "spanning", "side_by_side", "labelled", "same_product", "other_product"),
     *("instance_pairs", "found", "over_unmatched", "seconds"),
 )
 
@@ -222,6 +223,8 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     dict
         objects : found in all
         spanning : with `LEAST` matches in each of several instances, in either scene
+        side_by_side : of these, those whose instances stand in the same way beside each other in both scenes,
+            so that they move as one (`stand_alike`)
         labelled : with matches that lie in an instance in both scenes
         same_product, other_product : of these, those most of whose such matches join the same product, or not
         instance_pairs : pairs of instances of the same print, one in each scene
@@ -233,9 +236,13 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     found: set = set()
     for k, item in enumerate(result.objects):
         ends = [a[result.cluster == k] for a in at]
-        counts["spanning"] += any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
+        spans = any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
         joined = Counter(zip(*(end.tolist() for end in ends), strict=True))
         joined = {pair: n for pair, n in joined.items() if min(pair) >= 0}
+        counts["spanning"] += spans
+        counts["side_by_side"] += spans and stand_alike(
+            {p: n for p, n in joined.items() if n >= LEAST}, scenes
+        )
         found |= {pair for pair, n in joined.items() if n >= LEAST}
         if joined:
             same = sum(n for (i, j), n in joined.items() if scenes[0][i].model == scenes[1][j].model)
@@ -251,11 +258,40 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     }
     return {
         "objects": len(result.objects),
-        **{name: counts[name] for name in ("spanning", "same_product", "other_product", "over_unmatched")},
+        **{
+            name: counts[name]
+            for name in (*("spanning", "side_by_side", "same_product", "other_product", "over_unmatched"),)
+        },
         "labelled": counts["same_product"] + counts["other_product"],
         "instance_pairs": len(alike),
         "found": len(found & alike),
     }
+
+
+def stand_alike(joined: dict[tuple[int, int], int], scenes: tuple[list[Instance], list[Instance]]) -> bool:
+    """Whether several instances stand beside each other in one scene as their partners stand in the other.
+
+    joined : pairs of an instance of either scene, and the matches that join them, at least `LEAST` of them
+    Those are partners that have most of their matches with each other. Ways from each to the nearest one, in
+    sizes of an instance, must differ by at most `ASIDE`.
+    """
+    best = [
+        {
+            max((p for p in joined if p[k] == end), key=lambda p: (joined[p], p))
+            for end in {p[k] for p in joined}
+        }
+        for k in (0, 1)
+    ]
+    partners = sorted(best[0] & best[1])
+    if len(partners) < 2:
+        return False
+    corners = [np.array([own[p[k]].quads[0] for p in partners]) for k, own in enumerate(scenes)]
+    centres = [quads.mean(axis=1) for quads in corners]
+    between = np.linalg.norm(centres[0][:, None] - centres[0], axis=2) + np.diag([np.inf] * len(partners))
+    nearest = between.argmin(axis=1)
+    sizes = [np.linalg.norm(np.ptp(quads, axis=1), axis=1)[:, None] for quads in corners]
+    ways = [(c[nearest] - c) / size for c, size in zip(centres, sizes, strict=True)]
+    return bool(np.abs(ways[0] - ways[1]).max() <= ASIDE)
 
 
 def covers_unmatched(outline: NDArray, at: NDArray[np.int64], instances: list[Instance]) -> bool:
@@ -297,7 +333,8 @@ def scenes_summary(rows: Iterable[dict]) -> str:
     rows = list(rows)
     total = {name: sum(row[name] for row in rows) for name in SCENE_COLUMNS[1:-1]}
     return (
-        "{objects} objects in {pairs} pairs, {spanning} span several products, {over_unmatched} lie over a "
-        "product without a match in it;\nof {labelled} with labelled matches {same_product} join the same "
-        "product, {other_product} different ones;\n{found} of {instance_pairs} pairs of instances found"
+        "{objects} objects in {pairs} pairs, {spanning} span several products, {side_by_side} of these "
+        "such as stand alike in both;\n{over_unmatched} lie over a product without a match in it;\n"
+        "of {labelled} with labelled matches {same_product} join the same product, {other_product} different "
+        "ones;\n{found} of {instance_pairs} pairs of instances found"
     ).format(pairs=len(rows), **total)

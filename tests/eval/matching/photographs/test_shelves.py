@@ -20,6 +20,7 @@ from eval.matching.photographs.shelves import (
     read_scenes,
     read_shelves,
     scenes_summary,
+    stand_alike,
 )
 from matching import MatchConfig
 
@@ -126,6 +127,7 @@ def test_scenes_compared():
     assert row == {
         "objects": 4,
         "spanning": 1,
+        "side_by_side": 0,  # a is left of b in one, right of it in the other
         "labelled": 3,
         "same_product": 2,
         "other_product": 1,
@@ -134,8 +136,19 @@ def test_scenes_compared():
         "over_unmatched": 2,  # the outline of the third over a, that of the fourth over a and a
     }
     twice = scenes_summary([{"pair": "x y", "seconds": 1.0, **row}] * 2)
-    assert twice.startswith("8 objects in 2 pairs, 2 span several products, 4 lie over")
+    assert twice.startswith("8 objects in 2 pairs, 2 span several products, 0 of these")
     assert set(row) | {"pair", "seconds"} == set(SCENE_COLUMNS)
+
+
+def test_products_that_stand_alike_in_both_scenes():
+    first = [product("a", 0), product("b", 150), product("c", 1000)]
+    same = [product("c", 50), product("a", 500), product("b", 660)]
+    joined = {(0, 1): 9, (1, 2): 8, (1, 1): 4}  # a few stray ones from b to a
+    assert stand_alike(joined, (first, same))
+    assert not stand_alike({(0, 1): 9}, (first, same))  # one is beside no other
+    assert not stand_alike({**joined, (2, 0): 5}, (first, same))  # c was far away
+    swapped = [product("c", 50), product("a", 660), product("b", 500)]
+    assert not stand_alike(joined, (first, swapped))
 
 
 def test_covered_is_half_of_an_instance():
