@@ -13,7 +13,7 @@ from pathlib import Path
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache, match_collection, plan_folder
-from matching.collection.export_sfm import export_for_sfm
+from matching.collection.reports.export_sfm import export_for_sfm
 
 
 def main(argv=None):

@@ -23,8 +23,8 @@ from PIL import Image
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache, match_collection, plan_list
-from matching.collection.groups import find_links
-from matching.collection.store import open_store
+from matching.collection.database.store import open_store
+from matching.collection.reports.groups import find_links
 
 KINDS = {"copy": "copy", "thumbnail": "thumbnail", "crop": "crop", "turned": "turned", "part": "same thing"}
 SIDE = 640  # pixels, the longer side of a photograph

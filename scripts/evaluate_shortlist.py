@@ -15,12 +15,12 @@ from pathlib import Path
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
+from matching.collection.database.settings import read_config
+from matching.collection.database.store import open_store
 from matching.collection.retrieval.codes import encode, make_query
 from matching.collection.retrieval.search import PROBES, find_neighbours, rank
 from matching.collection.retrieval.segments import make_segment
-from matching.collection.settings import read_config
-from matching.collection.shards import PER_PICTURE
-from matching.collection.store import open_store
+from matching.collection.retrieval.shards import PER_PICTURE
 from matching.collection.work import Settings, Source, get_described
 
 LENGTHS = (1, 2, 3, 5, 10, 20)

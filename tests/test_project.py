@@ -45,6 +45,16 @@ LAYERS = {  # a folder or module imports from those before it
         "collection serve",
         "cli",
     ),
+    "matching/collection": (
+        "addresses plan records room",
+        "cache database",
+        "work",
+        "backends",
+        "retrieval",
+        "run",
+        "kept_index",
+        "reports",
+    ),
     "eval": ("common", "images matching"),
     "eval/matching": ("metrics", "baselines", "synthetic", "photographs", "ablation", "given", "command"),
 }

@@ -198,7 +198,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check at the start, not after hours, that the results can be written."""
-    from matching.collection.export import check_tables_replaceable, require_parquet
+    from matching.collection.reports.export import check_tables_replaceable, require_parquet
     from matching.output.folders import check_folder
 
     if arguments.parquet is not None:
@@ -208,11 +208,11 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             check_tables_replaceable(check_folder(folder), kind)
     for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
         if folder is not None:
-            from matching.collection.export_sfm import check_sfm_replaceable
+            from matching.collection.reports.export_sfm import check_sfm_replaceable
 
             check_sfm_replaceable(check_folder(folder), kind)
     if arguments.groups and arguments.csv is not None:
-        from matching.collection.groups import check_groups_replaceable
+        from matching.collection.reports.groups import check_groups_replaceable
 
         check_groups_replaceable(arguments.csv)
     if arguments.html is not None:
@@ -293,29 +293,29 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    from matching.collection.export import export
+    from matching.collection.reports.export import export
 
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             export(arguments.db, folder, kind)
     for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
         if folder is not None:
-            from matching.collection.export_sfm import export_for_sfm
+            from matching.collection.reports.export_sfm import export_for_sfm
 
             export_for_sfm(arguments.db, folder, kind, arguments.static)
     if arguments.groups and arguments.csv is not None:
-        from matching.collection.groups import format_groups_csv, read_groups
+        from matching.collection.reports.groups import format_groups_csv, read_groups
         from matching.output.folders import write_whole
 
         write_whole(arguments.csv / "groups.csv", format_groups_csv(read_groups(arguments.db)))
     if arguments.groups and arguments.html is not None:
-        from matching.collection.html_groups import write_groups_report
+        from matching.collection.reports.html_groups import write_groups_report
         from matching.output.files import make_folder
 
         make_folder(arguments.html.parent)
         write_groups_report(arguments.db, arguments.html)
     elif arguments.html is not None:
-        from matching.collection.html_report import write_collection_report
+        from matching.collection.reports.html_report import write_collection_report
         from matching.output.files import make_folder
 
         make_folder(arguments.html.parent)
@@ -324,7 +324,7 @@ def _write(arguments: argparse.Namespace) -> None:
 
 def _read_failures(db: Path) -> Iterator[str]:
     """A line for each picture that failed, and for each pair that failed though its pictures did not."""
-    from matching.collection.store import open_store
+    from matching.collection.database.store import open_store
 
     with open_store(db) as store:
         pictures = store.rows("SELECT path, error FROM images WHERE status = 'failed' ORDER BY id")
@@ -375,8 +375,8 @@ def describe_summary(summary: Summary) -> str:
 
 
 def _show_groups(db: Path) -> int:
-    from matching.collection.groups import read_groups
-    from matching.collection.html_groups import format_groups
+    from matching.collection.reports.groups import read_groups
+    from matching.collection.reports.html_groups import format_groups
 
     groups = read_groups(db)
     print("\n".join(make_printable(line) for line in format_groups(groups).splitlines()))
@@ -384,7 +384,7 @@ def _show_groups(db: Path) -> int:
 
 
 def _show(db: Path) -> int:
-    from matching.collection.store import open_store
+    from matching.collection.database.store import open_store
 
     with open_store(db) as store:
         rows = store.rows(

@@ -10,11 +10,11 @@ from typing import Any
 
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.shortlist import fingerprint
-from matching.collection.shortlist import make_shortlist as choose_pairs
-from matching.collection.store import Store, open_store
+from matching.collection.retrieval.shortlist import fingerprint
+from matching.collection.retrieval.shortlist import make_shortlist as choose_pairs
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError

@@ -106,7 +106,7 @@ def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
 
 def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):
     from matching import MatchConfig
-    from matching.collection.store import open_store
+    from matching.collection.database.store import open_store
 
     with open_store(tmp_path / "all.db", MatchConfig()):
         pass

@@ -62,6 +62,7 @@ def settings() -> dict[str, MatchConfig]:
         "parts up to 90 px apart": changed("objects", gap=90.0),
         "parts at any distance": changed("objects", gap=math.inf),
         "no least width": changed("objects", min_width=0.0),
+        "no test of the evidence": changed("objects", evidence=0.0),
         "no pool": changed("candidates", reserve=0.0),
         "MSER only": changed("features", regions=("mser",)),
         "SIFT only": changed("features", regions=("sift",)),

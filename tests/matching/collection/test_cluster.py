@@ -17,10 +17,9 @@ from matching.collection import (
     match_collection,
     plan_folder,
     plan_list,
-    shards,
-    shortlist,
 )
-from matching.collection.kept_index import add_pictures, find_candidates
+from matching.collection.kept_index.index import add_pictures, find_candidates
+from matching.collection.retrieval import shards, shortlist
 
 pytest.importorskip("distributed", reason="the cluster's tests need dask.distributed")
 

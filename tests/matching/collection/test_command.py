@@ -16,7 +16,7 @@ import pytest
 from database import rows
 
 from matching.cli import collection as command
-from matching.collection import export
+from matching.collection.reports import export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
 

@@ -11,8 +11,8 @@ from planting import crops
 from matching import InputError
 from matching.cli.collection import main
 from matching.collection import match_collection, plan_folder
-from matching.collection.export_sfm import export_for_sfm, static_matches
-from matching.collection.store import open_store
+from matching.collection.database.store import open_store
+from matching.collection.reports.export_sfm import export_for_sfm, static_matches
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from planting import crops
 
 from matching.cli.collection import main
 from matching.collection import match_collection, plan_folder
-from matching.collection.groups import COLUMNS, read_groups
+from matching.collection.reports.groups import COLUMNS, read_groups
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,11 @@ from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
 from matching.cli.index import main
-from matching.collection import kept_index, kept_merging, kept_store
-from matching.collection.kept_index import add_pictures, find_candidates
-from matching.collection.kept_store import Indexed, open_index
+from matching.collection.kept_index import index as kept_index
+from matching.collection.kept_index import merging as kept_merging
+from matching.collection.kept_index import store as kept_store
+from matching.collection.kept_index.index import add_pictures, find_candidates
+from matching.collection.kept_index.store import Indexed, open_index
 from matching.collection.plan import list_pictures
 from matching.collection.retrieval.codes import encode
 
@@ -240,7 +242,9 @@ def test_a_full_disk_leaves_the_index_as_it_was(pictures, cache, tmp_path, monke
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from matching.collection import FeatureCache, kept_index, kept_store
+from matching.collection import FeatureCache
+from matching.collection.kept_index import index as kept_index
+from matching.collection.kept_index import store as kept_store
 from matching.collection.plan import list_pictures
 
 index, pictures, cache, moment = sys.argv[1:]

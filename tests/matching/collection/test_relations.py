@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from matching.collection.relations import find_relation, find_relation_of_matches, fit_similarity, map_frame
+from matching.collection.reports.relations import (
+    find_relation,
+    find_relation_of_matches,
+    fit_similarity,
+    map_frame,
+)
 
 SIZE = 640, 480
 

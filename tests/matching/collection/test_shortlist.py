@@ -10,10 +10,9 @@ from matching.collection import (
     plan_folder,
     plan_gallery,
     run,
-    shards,
-    shortlist,
     work,
 )
+from matching.collection.retrieval import shards, shortlist
 
 
 def test_only_the_shortlist_is_matched(folder, cache, tmp_path):

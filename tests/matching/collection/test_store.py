@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from matching import InputError, MatchConfig
+from matching.collection.database.settings import has_same_programs, read_config
+from matching.collection.database.store import open_store
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
-from matching.collection.settings import has_same_programs, read_config
-from matching.collection.store import open_store
 from matching.objects.description import describe_object
 from matching.output.provenance import Origin, programs
 from matching.result import MatchResult

@@ -20,7 +20,7 @@ from planting import object_pair
 from matching import MatchConfig, match
 from matching.cli import main as cli
 from matching.collection import FeatureCache, match_collection, plan_folder
-from matching.collection.html_report import write_collection_report
+from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
 from matching.output.html.page import _json, candidates_data, embed_picture, objects_data

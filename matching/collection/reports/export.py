@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from matching.collection.store import open_store
+from matching.collection.database.store import open_store
 from matching.errors import InputError
 from matching.output.folders import make_temporary_folder, uninterrupted
 
@@ -108,7 +108,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
 
 def _columns() -> dict[str, list[str]]:
     """The names of the columns of each table."""
-    schema = files(__package__).joinpath("schema.sql").read_text("utf-8")
+    schema = files("matching.collection.database").joinpath("schema.sql").read_text("utf-8")
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(schema)
         return {

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from matching._types import Floats
-from matching.collection.database import connect, transaction
+from matching.collection.database.connection import connect, transaction
+from matching.collection.database.settings import check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.settings import check_settings, make_settings
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import Origin
@@ -140,7 +140,7 @@ class Store:
         Returns
         -------
         dict of str to str
-            As of `matching.collection.settings.make_settings`.
+            As of `matching.collection.database.settings.make_settings`.
         """
         return dict(self.rows("SELECT name, value FROM settings"))
 

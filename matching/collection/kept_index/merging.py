@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from matching.collection.cache import compute_digest
-from matching.collection.kept_store import KeptIndex
+from matching.collection.kept_index.store import KeptIndex
 from matching.collection.retrieval.segments import merge_segments, open_segment
 
 FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one

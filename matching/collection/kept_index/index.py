@@ -12,12 +12,12 @@ from typing import Any
 
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
-from matching.collection.kept_merging import merge_small_segments
-from matching.collection.kept_store import Counts, Indexed, open_index
+from matching.collection.kept_index.merging import merge_small_segments
+from matching.collection.kept_index.store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
+from matching.collection.retrieval.shards import forget_segments, rank_pictures, split_in_batches
 from matching.collection.run import check_origin, match_collection
-from matching.collection.shards import forget_segments, rank_pictures, split_in_batches
 from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError

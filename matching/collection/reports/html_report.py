@@ -12,8 +12,8 @@ import numpy as np
 
 from matching._types import Floats
 from matching.collection.cache import FeatureCache
-from matching.collection.settings import has_same_programs, read_config
-from matching.collection.store import Store, open_store
+from matching.collection.database.settings import has_same_programs, read_config
+from matching.collection.database.store import Store, open_store
 from matching.collection.work import Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates

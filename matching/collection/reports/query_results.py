@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from matching.collection.kept_index import Candidate
-from matching.collection.relations import map_frame
-from matching.collection.store import Store, open_store
+from matching.collection.database.store import Store, open_store
+from matching.collection.kept_index.index import Candidate
+from matching.collection.reports.relations import map_frame
 
 
 def collect_results(

@@ -22,10 +22,10 @@ from uuid import uuid4
 
 from matching._version import __version__
 from matching.collection.cache import compute_digest
-from matching.collection.database import connect, transaction
+from matching.collection.database.connection import connect, transaction
 from matching.collection.retrieval.codes import Codes, load_codebook
 from matching.collection.retrieval.segments import make_segment, open_segment, write_segment
-from matching.collection.shards import Shard
+from matching.collection.retrieval.shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import Origin
@@ -153,7 +153,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
     with transaction(connection, writes=create):
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] and create:
-            for statement in files(__package__).joinpath("kept_store.sql").read_text("utf-8").split(";\n"):
+            for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
                 connection.execute(statement)
             connection.executemany("INSERT INTO settings VALUES (?, ?)", make_settings(config).items())
         made_with = dict(connection.execute("SELECT name, value FROM settings"))

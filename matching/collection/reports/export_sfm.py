@@ -18,7 +18,7 @@ import numpy as np
 
 from matching import _opencv
 from matching._types import Array, Bools, Floats, Ints
-from matching.collection.store import Store, open_store
+from matching.collection.database.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange

@@ -17,7 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from matching.collection.backends import Progress, Run
-from matching.collection.shards import (
+from matching.collection.retrieval.shards import (
     Check,
     Shard,
     check_found,

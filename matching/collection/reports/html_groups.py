@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from matching.collection.groups import Member, find_groups
-from matching.collection.store import open_store
+from matching.collection.database.store import open_store
+from matching.collection.reports.groups import Member, find_groups
 from matching.errors import InputError
 from matching.output.folders import write_whole
 from matching.output.html.page import embed_picture, render

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from matching.collection.relations import Relation, find_relation_of_matches
-from matching.collection.store import Store, open_store, read_transform
+from matching.collection.database.store import Store, open_store, read_transform
+from matching.collection.reports.relations import Relation, find_relation_of_matches
 from matching.errors import InputError
 
 COLUMNS = (
