@@ -52,6 +52,14 @@ def mean(rows: list[dict], method: str, column: str = "f") -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
+def share_found(rows: list[dict], method: str) -> float:
+    """Objects found over all objects."""
+    return mean(rows, method, "objects_found") / mean(rows, method, "objects")
+
+
+MEASURES: dict[str, Callable[[list[dict], str], float]] = {"F": mean, "objects found": share_found}
+
+
 def win_share(rows: list[dict], rivals: tuple[str, ...] = ("acc", "graph-shift")) -> tuple[float, int]:
     """Share of the trials in which AGDL's F is higher than that of all `rivals`, and how many trials."""
     f = _group_by_trial(rows)
@@ -80,8 +88,9 @@ def summary(rows: list[dict]) -> str:
     parts = [
         f"Seeds {seeds[0]} to {seeds[-1]}{won}.{own}",
         "## Over all trials\n\n" + format_overall(rows),
-        "## Mean F a panel\n\n" + format_panel(rows),
-        "## Where a rival is ahead\n\n" + ahead_text(rows),
+        "## Mean F a panel\n\n" + format_panel(rows, "F"),
+        "## Objects found a panel\n\n" + format_panel(rows, "objects found"),
+        "## Where a rival is ahead\n\n" + format_ahead(rows),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -104,7 +113,7 @@ def format_overall(rows: list[dict]) -> str:
         "precision": lambda m: f"{mean(rows, m, 'precision'):.3f}",
         "recall": lambda m: f"{mean(rows, m, 'recall'):.3f}",
         "true matches": lambda m: f"{mean(rows, m, 'true_matches'):.0f}",
-        "objects found": lambda m: f"{mean(rows, m, 'objects_found') / mean(rows, m, 'objects'):.1%}",
+        "objects found": lambda m: f"{share_found(rows, m):.1%}",
         "clusters an object": lambda m: (
             f"{mean(rows, m, 'clusters') / max(mean(rows, m, 'objects_found'), 1e-9):.2f}"
         ),
@@ -114,15 +123,18 @@ def format_overall(rows: list[dict]) -> str:
     return format_markdown(head, [[m, *(columns[c](m) for c in head[1:])] for m in find_methods(rows)])
 
 
-def format_panel(rows: list[dict]) -> str:
-    """A line a panel, a column a method."""
+def format_panel(rows: list[dict], measure: str) -> str:
+    """A line a panel, a column a method; the best on the same candidates in bold."""
     names = find_methods(rows)
     lines = []
     for panel, inside in panels(rows).items():
-        best = max((mean(inside, m) for m in names if m != SIFT_RANSAC), default=np.nan)
-        cells = [(m, mean(inside, m)) for m in names]
-        bold = [f"**{v:.3f}**" if v == best and m != SIFT_RANSAC else f"{v:.3f}" for m, v in cells]
-        lines.append([panel_title(panel), *bold])
+        values = {m: MEASURES[measure](inside, m) for m in names}
+        best = max((round(v, 3) for m, v in values.items() if m != SIFT_RANSAC), default=np.nan)
+        cells = [
+            f"**{v:.3f}**" if round(v, 3) == best and m != SIFT_RANSAC else f"{v:.3f}"
+            for m, v in values.items()
+        ]
+        lines.append([panel_title(panel), *cells])
     return format_markdown(["panel", *names], lines)
 
 
@@ -136,19 +148,23 @@ def panel_title(panel: Panel) -> str:
     return f"{short[sweep]} ({fixed})"
 
 
-def ahead_text(rows: list[dict]) -> str:
-    """The points at which the mean F of a rival on the same candidates exceeds AGDL's."""
+def format_ahead(rows: list[dict]) -> str:
+    """A line for each rival on the same candidates: the points at which it exceeds AGDL, and by how much."""
     points: dict[tuple, list[dict]] = defaultdict(list)
     for row in rows:
         points[tuple(row[f] for f in SWEEPS)].append(row)
     lines = []
-    for (n, sigma, m), inside in sorted(points.items()):
-        agdl = mean(inside, "agdl")
-        for name in find_methods(rows):
-            value = mean(inside, name)
-            if name not in (*GDL, SIFT_RANSAC) and value > agdl:
-                lines.append(f"* N = {n:g}, σₙ = {sigma:g}, M = {m:g}: {name} {value:.3f}, agdl {agdl:.3f}")
-    return "\n".join(lines) or "Nowhere."
+    for name in find_methods(rows):
+        if name in (*GDL, SIFT_RANSAC):
+            continue
+        cells = [name]
+        for measure in MEASURES.values():
+            leads = np.array([measure(inside, name) - measure(inside, "agdl") for inside in points.values()])
+            ahead = leads[leads > 0]
+            cells += [f"{len(ahead)} of {len(points)}", f"{ahead.max():.3f}" if len(ahead) else "-"]
+        lines.append(cells)
+    head = [text for name in MEASURES for text in (f"points ahead in {name}", "by at most")]
+    return format_markdown(["rival", *head], lines)
 
 
 def draw(rows: list[dict], path: Path) -> None:
