@@ -12,7 +12,7 @@ from matching.errors import InputError, check_at_least
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
-from matching.grouping.groups import ObjectsConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.grouping.planes import PlanesConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
@@ -29,7 +29,7 @@ class MatchConfig:
     max_pixels : int
         Larger pictures are matched at a coarser scale; all tolerances are pixels of that scale.
     grouping : str
-        How candidates become objects: "default" (`matching.grouping.objects`) or "paper"
+        How candidates become objects: "default" (`matching.grouping.stages`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
     mirrored : bool
         Whether objects are also found that are mirrored in one of the pictures. This doubles the number of

@@ -21,7 +21,7 @@ from matching._types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.groups import Groups
+from matching.grouping.objects import Groups
 from matching.grouping.settings import GroupingSettings
 
 

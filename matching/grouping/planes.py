@@ -16,7 +16,7 @@ from matching import _opencv
 from matching._types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.errors import check_at_least
-from matching.grouping.groups import Groups
+from matching.grouping.objects import Groups
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from scipy.spatial import Delaunay, cKDTree
 
 from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.grouping.groups import Groups, ObjectsConfig, is_object
+from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.settings import GroupingSettings
 from matching.grouping.suppression import is_amid
 

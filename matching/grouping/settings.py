@@ -6,7 +6,7 @@ from typing import Protocol
 
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
-from matching.grouping.groups import ObjectsConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.grouping.smooth_map import SmoothMapConfig
 from matching.grouping.suppression import SuppressionConfig
 

@@ -8,7 +8,7 @@ from planting import crops, object_pair, strangers, true_shift
 
 from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
 from matching.grouping import Groups
-from matching.grouping.groups import ObjectsConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import make_picture_of_array
 from matching.pipeline import match_pictures

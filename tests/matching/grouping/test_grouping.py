@@ -7,7 +7,7 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 from matching import MatchConfig
 from matching.errors import InputError
 from matching.grouping import group, objects
-from matching.grouping.groups import ObjectsConfig
+from matching.grouping.objects import ObjectsConfig
 from matching.pipeline import find_objects
 
 DEFAULT = MatchConfig()
