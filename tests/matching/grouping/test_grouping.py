@@ -6,7 +6,7 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 
 from matching import MatchConfig
 from matching.errors import InputError
-from matching.grouping import group, objects
+from matching.grouping import group, stages
 from matching.grouping.objects import ObjectsConfig
 from matching.pipeline import find_objects
 
@@ -176,10 +176,10 @@ def test_settings_out_of_range(name, value):
 
 def test_of_very_many_matches_every_nth_is_merged_by():
     parts = [np.arange(0, 7000), np.arange(7000, 7100), np.arange(7100, 7115)]
-    large, middle, small = objects._thin(parts, 1000, 12)
+    large, middle, small = stages._thin(parts, 1000, 12)
     assert np.array_equal(large, np.arange(0, 7000, 7))
     assert np.array_equal(middle, np.arange(7000, 7100, 7))
     assert np.array_equal(small, parts[2])  # a part keeps what an object needs
     assert all(
-        a is b or np.array_equal(a, b) for a, b in zip(objects._thin(parts, 4000, 12), parts, strict=True)
+        a is b or np.array_equal(a, b) for a, b in zip(stages._thin(parts, 4000, 12), parts, strict=True)
     )
