@@ -182,7 +182,9 @@ def draw(rows: list[dict], path: Path) -> None:
         place[panel[0]] += 1
         _draw_panel(axis, panel, inside)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=1 + 2 * max(counts), frameon=False)
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=2 * max(counts), fontsize=8, frameon=False
+    )
     axes[0, 0].set_ylim(_lower_edge(rows), 1.01)
     beside = path.with_name(path.name + ".part")
     figure.savefig(beside, format="png", dpi=120)
