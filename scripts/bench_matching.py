@@ -49,10 +49,10 @@ def measure(options):
     if len(options.pictures) not in (0, 2):
         raise ValueError(f"two pictures are needed, or none, got {len(options.pictures)}")
     pictures = [read_picture(path) for path in options.pictures] or _composite(choose_photographs(options))
+    if options.pictures:  # first: Linux counts the memory of a process as that of those it starts
+        print_command(options.pictures, options.repeats)
     theirs, ours = _seconds_side_by_side(pictures, options.repeats)
     print_stages(theirs, ours)
-    if options.pictures:
-        print_command(options.pictures, options.repeats)
     print(f"\nload average of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
@@ -135,8 +135,8 @@ def print_command(paths, repeats):
         theirs = [sys.executable, "-c", OPENCV_SCRIPT, *paths, Path(folder, "opencv.png")]
         runs = [(_run(ours), _run(theirs)) for _ in range(repeats + 1)][1:]
     (seconds, memory), (peer, peer_memory) = np.median(runs, axis=0)
-    print(f"\nThe command, figure included: {seconds:.2f} s, {memory:.0f} MB at most")
-    print(f"A script with OpenCV alone: {peer:.2f} s, {peer_memory:.0f} MB; ratio {seconds / peer:.1f}")
+    print(f"The command, figure included: {seconds:.2f} s, {memory:.0f} MB at most")
+    print(f"A script with OpenCV alone: {peer:.2f} s, {peer_memory:.0f} MB; ratio {seconds / peer:.1f}\n")
 
 
 def _run(command):
