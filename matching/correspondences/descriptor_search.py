@@ -26,7 +26,6 @@ COMPONENTS = 48  # of 128
 STEP = 32  # of a sample: every 32nd descriptor
 SURPLUS = 3  # times the pairs wanted are within a bound, since some are near duplicates of others
 WORTH = 0.002  # share of all pairs: where as many are within the bound, too few are passed over
-SLACK = 256.0  # squared distance: far more than projections are rounded by
 PER_CELL = 256  # descriptors, on average
 PROBES = 8  # cells that a descriptor is compared with
 LEAST_CELLS = 24  # with fewer, there is not much to be gained
@@ -80,11 +79,11 @@ def nearest_descriptors(
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
     found = np.full((n0, width), -1, np.int64)
     score = np.repeat((bound - norm0)[:, None].astype(np.float32), width, axis=1)
+    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
     if np.isfinite(bound):
         with single_blas_thread():
-            _search_within(descriptors0, descriptors1, bound, n_threads, block, found, score)
+            _search_within(descriptors0, descriptors1, norm1, bound, n_threads, block, found, score)
         return found, score + norm0[:, None]
-    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
     numbers = np.arange(max(n0, n1))
 
     def search(start: int, stop: int) -> None:
@@ -107,19 +106,23 @@ def nearest_descriptors(
 def _search_within(
     descriptors0: Array,
     descriptors1: Array,
+    norm1: Array,
     bound: float,
     n_threads: int,
     block: int,
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter what is within the bound into found and score (n0, width), as `nearest_descriptors` has them."""
+    """Enter what is within the bound into found and score (n0, width), as `nearest_descriptors` has them.
+
+    Sums of d products in float32 are off by less than d eps times the largest, which is added to the bound.
+    """
     basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
-    projected = descriptors0 @ basis, descriptors1 @ basis
+    projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
-    least = half0 - np.float32((bound + SLACK) / 2)  # of a product less the other's half
+    rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
+    least = half0 - np.float32((bound + rounding) / 2)  # of a product less the other's half
     whole = descriptors0.astype(np.int16), descriptors1.astype(np.int16)
-    norm1 = np.einsum("ij,ij->i", descriptors1, descriptors1)
 
     def search(start: int, stop: int) -> None:
         rows = slice(start, stop)
@@ -142,9 +145,9 @@ def _search_within(
 
 
 def _principal_axes(descriptors: Array) -> Array:
-    """(d, COMPONENTS) float32: the directions in which most of the descriptors' length lies."""
+    """(d, COMPONENTS) float64: the directions in which most of the descriptors' length lies."""
     _, axes = np.linalg.eigh(descriptors.T.astype(np.float64) @ descriptors)
-    return np.ascontiguousarray(axes[:, ::-1][:, :COMPONENTS], np.float32)
+    return np.asarray(axes[:, -COMPONENTS:])
 
 
 def estimate_bound(

@@ -89,5 +89,5 @@ def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> I
     (m,) int64
         Labels of the initial clusters.
     """
-    assert config.n_clusters is not None  # as GroupingSettings demands
+    assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)

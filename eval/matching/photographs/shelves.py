@@ -35,6 +35,7 @@ SCENE_COLUMNS = (
     *("pair", "objects", "spanning", "side_by_side", "labelled", "same_product", "other_product"),
     *("instance_pairs", "found", "over_unmatched", "seconds"),
 )
+COUNTED = ("spanning", "side_by_side", "same_product", "other_product", "over_unmatched")
 
 NEGATIVES = {"clean": "clean negatives rejected", "hard": "hard negatives rejected"}
 
@@ -239,11 +240,10 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
         spans = any(np.sum(np.bincount(end[end >= 0]) >= LEAST) > 1 for end in ends)
         joined = Counter(zip(*(end.tolist() for end in ends), strict=True))
         joined = {pair: n for pair, n in joined.items() if min(pair) >= 0}
+        strong = {pair: n for pair, n in joined.items() if n >= LEAST}
         counts["spanning"] += spans
-        counts["side_by_side"] += spans and stand_alike(
-            {p: n for p, n in joined.items() if n >= LEAST}, scenes
-        )
-        found |= {pair for pair, n in joined.items() if n >= LEAST}
+        counts["side_by_side"] += spans and stand_alike(strong, scenes)
+        found |= strong.keys()
         if joined:
             same = sum(n for (i, j), n in joined.items() if scenes[0][i].model == scenes[1][j].model)
             counts["same_product" if 2 * same > sum(joined.values()) else "other_product"] += 1
@@ -258,10 +258,7 @@ def compare_scenes(result: MatchResult, scenes: tuple[list[Instance], list[Insta
     }
     return {
         "objects": len(result.objects),
-        **{
-            name: counts[name]
-            for name in (*("spanning", "side_by_side", "same_product", "other_product", "over_unmatched"),)
-        },
+        **{name: counts[name] for name in COUNTED},
         "labelled": counts["same_product"] + counts["other_product"],
         "instance_pairs": len(alike),
         "found": len(found & alike),
