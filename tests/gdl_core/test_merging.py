@@ -225,8 +225,11 @@ def test_whole_numbers_of_any_type_are_labels():
 def test_kernel_cache_is_renewed_with_its_parts():
     """Numba looks only at the file of the kernel itself: PARTS must change with the others."""
     folder = Path(gdl_core.__file__).parent
-    parts = ("_degrees.py", "_double_double.py", "_jit.py", "_neighbour_sets.py", "_pairs.py")
+    parts = (
+        "_common/jit.py",
+        *("_merge/degrees.py", "_merge/double_double.py", "_merge/neighbour_sets.py", "_merge/pairs.py"),
+    )
     digest = hashlib.sha256(b"".join((folder / part).read_bytes() for part in parts)).hexdigest()[:12]
-    from gdl_core._merge_kernel import PARTS
+    from gdl_core._merge.merge_kernel import PARTS
 
-    assert digest == PARTS, f'set PARTS = "{digest}" in _merge_kernel.py'
+    assert digest == PARTS, f'set PARTS = "{digest}" in merge_kernel.py'
