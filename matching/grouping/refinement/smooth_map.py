@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching._types import Array, Bools, Floats
+from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import do_agree, find_nearest_others
+from matching.correspondences.distances import do_agree
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
@@ -97,15 +97,15 @@ def refine_objects(
     refined, mirrored = [], correspondences.mirrored
     for members in objects:
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
+        maps = _make_maps(correspondences, members, config, n_threads)
         before: set[bytes] = set()
         while len(members) > CONFIRMED and members.tobytes() not in before:
             before.add(members.tobytes())
-            residual, deviation = _measure_members(correspondences, members, config, n_threads)
-            explained = residual < config.tolerance * deviation
+            explained = _find_explained(maps, members, config.tolerance)
             available[members[~explained]] = True
             members = members[explained]
             others = np.flatnonzero(available & alike)
-            new = _find_joining(correspondences, members, others, config, graph, n_threads)
+            new = _find_joining(correspondences, maps, members, others, config, graph)
             if len(new) == 0:
                 break
             available[new] = False
@@ -114,60 +114,104 @@ def refine_objects(
     return refined
 
 
-def _measure_members(
-    correspondences: Correspondences, members: Array, config: SmoothMapConfig, n_threads: int
-) -> Floats:
-    """Residuals and deviations (n,) of the members, the larger of both directions."""
-    x, y = _scale_points(correspondences, members, magnification(correspondences[members]))
-    k = min(config.n_neighbors, len(members) - 1)
-    there = spline_residuals(
-        x, y, find_nearest_others(x, k, n_threads=n_threads), config.smoothing, n_threads=n_threads
-    )
-    back = spline_residuals(
-        y, x, find_nearest_others(y, k, n_threads=n_threads), config.smoothing, n_threads=n_threads
-    )
-    return np.maximum(there, back)
+class _Map:
+    """The smooth map of one object from one image to the other, as its members come and go.
+
+    Most correspondences keep their neighbours from round to round, and with them what these predict.
+
+    x, y : (m, 2) float64, all correspondences in either image
+    """
+
+    def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, n_threads: int) -> None:
+        self.x, self.y, self.config, self.n_threads = x, y, config, n_threads
+        self.members = np.empty(0, np.int64)
+        self.is_known = np.zeros(len(x), bool)
+        self.near = np.empty((len(x), config.n_neighbors), np.int64)  # members, the nearest first
+        self.gap = np.empty((len(x), config.n_neighbors))  # how far these are
+        self.residual, self.deviation = np.zeros(len(x)), np.zeros(len(x))
+
+    def set_members(self, members: Ints) -> None:
+        """Forget what is known of correspondences that lose a neighbour or get a nearer one."""
+        before, self.members = self.members, members
+        come, gone = np.zeros((2, len(self.x)), bool)
+        come[members] = gone[before] = True
+        come[before] = gone[members] = False
+        known = np.flatnonzero(self.is_known)
+        self.is_known[:] = False
+        if len(known) == 0:
+            return
+        known = known[~gone[self.near[known]].any(axis=1)]
+        if come.any():
+            nearest = cKDTree(self.x[come]).query(self.x[known], workers=self.n_threads)[0]
+            known = known[nearest > self.gap[known, -1]]
+        self.is_known[known] = True
+
+    def predict(self, rows: Ints, are_members: bool, reach: float = np.inf) -> tuple[Ints, Floats, Floats]:
+        """The members nearest to each row (q, k), itself left out, and the residual and deviation (q,) of
+        what they predict; infinite residuals where none is within reach.
+        """
+        most = self.near.shape[1]
+        k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
+        asked = [*range(1, k + are_members + 1)]
+        gap, near = cKDTree(self.x[self.members]).query(self.x[new], asked, workers=self.n_threads)
+        near = self.members[near]
+        if are_members:
+            others = near != new[:, None]
+            others[others.all(axis=1), -1] = False  # others at its place crowd it out
+            near, gap = (a[others].reshape(len(new), k) for a in (near, gap))
+        self.near[new, :k], self.gap[new, :k] = near, gap
+        self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
+        self.residual[new], self.deviation[new] = np.inf, 0.0
+        new = new[self.gap[new, 0] < reach]
+        ends = self.x[new], self.y[new]
+        self.residual[new], self.deviation[new] = spline_residuals(
+            self.x, self.y, self.near[new, :k], self.config.smoothing, ends, self.n_threads
+        )
+        return self.near[rows, :k], self.residual[rows], self.deviation[rows]
+
+
+def _make_maps(
+    correspondences: Correspondences, members: Ints, config: SmoothMapConfig, n_threads: int
+) -> tuple[_Map, _Map]:
+    """The smooth maps of an object from image 0 to 1 and back, in pixels of the one where it is smaller."""
+    scale = magnification(correspondences[members])
+    x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
+    return _Map(x, y, config, n_threads), _Map(y, x, config, n_threads)
+
+
+def _find_explained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) -> Bools:
+    """(n,) bool: whether a member is where the others have it; the larger residual and deviation count."""
+    residual, deviation = np.zeros((2, len(members)))
+    for way in maps:
+        way.set_members(members)
+        _, own_residual, own_deviation = way.predict(members, True)
+        residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
+    return np.asarray(residual < tolerance * deviation)
 
 
 def _find_joining(
     correspondences: Correspondences,
-    members: Array,
-    others: Array,
+    maps: tuple[_Map, _Map],
+    members: Ints,
+    others: Ints,
     config: SmoothMapConfig,
     graph: GraphConfig,
-    n_threads: int,
-) -> Array:
+) -> Ints:
     """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
     matches around, in both images.
     """
     if len(members) < CONFIRMED:
         return others[:0]
-    scale = magnification(correspondences[members])
-    points, near = _scale_points(correspondences, members, scale), np.empty((len(others), 0), np.int64)
-    for own, there in ((0, 1), (1, 0)):
-        at = _scale_points(correspondences, others, scale)
-        rows = np.flatnonzero(_is_in_box(at[own], points[own], config.reach))
-        gap, nearest = cKDTree(points[own]).query(
-            at[own][rows], min(config.n_neighbors, len(members)), workers=n_threads
-        )
-        within = gap[:, 0] < config.reach
-        rows, nearest = rows[within], nearest[within]
-        ends = at[own][rows], at[there][rows]
-        residual, deviation = spline_residuals(
-            points[own], points[there], nearest, config.smoothing, ends, n_threads
-        )
-        explained = residual < config.tolerance * deviation
-        rows, nearest = rows[explained], nearest[explained]
-        others, near = others[rows], np.hstack([near[rows], members[nearest]])
+    around = np.empty((len(others), 0), np.int64)
+    for way in maps:
+        way.set_members(members)
+        rows = np.flatnonzero(_is_in_box(way.x[others], way.x[members], config.reach))
+        near, residual, deviation = way.predict(others[rows], False, config.reach)
+        fits = residual < config.tolerance * deviation
+        others, around = others[rows[fits]], np.hstack([around[rows[fits]], near[fits]])
     coarse = graph.scale * graph.coarseness, graph.slope * graph.coarseness
-    agreed = do_agree(correspondences, np.repeat(others, near.shape[1]), near.ravel(), *coarse)
-    return others[agreed.reshape(near.shape).mean(axis=1) >= config.agreeing] if len(others) else others
-
-
-def _scale_points(
-    correspondences: Correspondences, members: Array, scale: tuple[float, float]
-) -> tuple[Floats, Floats]:
-    return correspondences.xy0[members] / scale[0], correspondences.xy1[members] / scale[1]
+    agreed = do_agree(correspondences, np.repeat(others, around.shape[1]), around.ravel(), *coarse)
+    return others[agreed.reshape(around.shape).mean(axis=1) >= config.agreeing] if len(others) else others
 
 
 def _is_in_box(points: Array, others: Array, reach: float) -> Bools:

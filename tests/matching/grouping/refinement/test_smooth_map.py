@@ -6,7 +6,12 @@ from scipy.spatial import cKDTree
 
 from matching.errors import InputError
 from matching.grouping.graph import GraphConfig
-from matching.grouping.refinement.smooth_map import SmoothMapConfig, refine_objects, spline_residuals
+from matching.grouping.refinement.smooth_map import (
+    SmoothMapConfig,
+    _Map,
+    refine_objects,
+    spline_residuals,
+)
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -223,3 +228,21 @@ def test_settings_out_of_range(name):
         SmoothMapConfig(**{name: -1})
     with pytest.raises(InputError, match="n_neighbors must be at least 4"):
         SmoothMapConfig(n_neighbors=3)
+
+
+@pytest.mark.parametrize("n_members", [8, 300])
+def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members):
+    rng = np.random.default_rng(5)
+    c, config = bent(rng, 600), SmoothMapConfig()
+    kept = _Map(c.xy0, c.xy1, config, 1)
+    for _ in range(6):  # a few members come and go
+        members = np.sort(rng.permutation(600)[:n_members])
+        for _ in range(4):
+            anew = _Map(c.xy0, c.xy1, config, 1)
+            others = np.setdiff1d(np.arange(600), members)
+            kept.set_members(members)
+            anew.set_members(members)
+            for asked in ((members, True), (others, False, 45.0)):
+                for ours, theirs in zip(kept.predict(*asked), anew.predict(*asked), strict=True):
+                    np.testing.assert_array_equal(ours, theirs)
+            members = np.sort(np.concatenate([rng.permutation(members)[2:], rng.permutation(others)[:3]]))
