@@ -61,15 +61,15 @@ def test_a_group_becomes_what_its_plane_explains():
     np.testing.assert_array_equal(np.flatnonzero(planes.labels == 0), np.arange(n_wall))
 
 
-@pytest.mark.parametrize("size", [1, 16])
-def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane(size):
+@pytest.mark.parametrize(("size", "noise"), [(1, 0.5), (16, 1.0)])
+def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane(size, noise):
     c, n_wall = planted(200, 100)
-    y = c.xy1 + np.random.default_rng(1).normal(0, 0.5, c.xy1.shape)
+    y = c.xy1 + np.random.default_rng(1).normal(0, noise, c.xy1.shape)
     noisy, groups = correspondences(size * c.xy0, size * y), Groups(np.zeros(300, int), np.array([0.5]))
     found = find_planes(noisy, groups, PLANES, size * TOLERANCE, OVERLAP)
     explained = np.flatnonzero(found.labels == 0)
     assert (explained < n_wall).all()
-    assert len(explained) > 0.85 * n_wall  # 0.5 px there are 2.5 px and more where it is wide
+    assert len(explained) > 0.85 * n_wall  # noise there is five times as much and more where it is wide
 
 
 def test_a_match_that_two_planes_explain_is_of_the_one_with_more_places():
