@@ -19,8 +19,8 @@ from gdl_core.reference import affinity
 problems = st.one_of(knn_problems(), any_problems())
 
 
-# Affinities are rounded once, but from 106 bits in the fast path: where the exact value is nearer than that to
-# the middle of two numbers, it may become the other one.
+# Affinities are rounded once, but from 106 bits in the fast path: where the exact value is nearer than that
+# to the middle of two numbers, it may become the other one.
 ROUNDED = 1
 
 
