@@ -2,7 +2,8 @@
 
 Affinities are sums of products that different merging orders add up differently. In plain float64 the same
 affinity then comes out as several neighbouring numbers, and a tie is decided by rounding. Here every
-affinity is computed to twice the precision and rounded once, so that equal affinities are equal numbers.
+affinity is computed to twice the precision and rounded once, so that equal affinities are equal numbers
+(unless they are nearer than that precision to the middle of two numbers).
 Dekker 1971, Knuth TAOCP 4.2.2.
 """
 

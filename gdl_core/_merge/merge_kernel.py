@@ -35,7 +35,7 @@ from .pairs import (
 )
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "f9b8eb00986b"
+PARTS = "577aa63974dd"
 
 cluster_type = np.dtype(
     [

@@ -19,15 +19,20 @@ from gdl_core.reference import affinity
 problems = st.one_of(knn_problems(), any_problems())
 
 
-def assert_equal_trees(p, q):
+# Affinities are rounded once, but from 106 bits in the fast path: where the exact value is nearer than that
+# to the middle of two numbers, it may become the other one.
+ROUNDED = 1
+
+
+def assert_equal_trees(p, q, ulp=0):
     np.testing.assert_array_equal(p.children, q.children)
-    np.testing.assert_array_equal(p.affinities, q.affinities)  # both are the exact value, rounded once
+    np.testing.assert_array_max_ulp(p.affinities, q.affinities, ulp)
 
 
 @given(problems)
 @settings(max_examples=150, deadline=None)
 def test_gdl_u_equals_gdl(problem):
-    assert_equal_trees(gdl(*problem), gdl_u(*problem))
+    assert_equal_trees(gdl(*problem), gdl_u(*problem), ROUNDED)
 
 
 @given(problems, st.floats(0, 1), st.integers(1, 4))
@@ -142,7 +147,7 @@ def separate_blobs(n):
 def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
     graph, labels = separate_blobs(400)
     assert connected_components(graph.to_csr())[0] >= 12
-    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
+    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels), ROUNDED)
 
 
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
@@ -171,7 +176,7 @@ def test_hub_with_edges_from_everywhere():
     w = np.zeros((n, n))
     w[1:, 0] = w[0, 1:] = np.random.default_rng(0).random(n - 1)
     graph = AffinityGraph.from_csr(w)
-    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)))
+    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)), ROUNDED)
 
 
 def test_graph_is_left_as_it_was():
