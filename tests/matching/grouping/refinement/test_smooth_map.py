@@ -6,12 +6,7 @@ from scipy.spatial import cKDTree
 
 from matching.errors import InputError
 from matching.grouping.graph import GraphConfig
-from matching.grouping.refinement.smooth_map import (
-    SmoothMapConfig,
-    _Map,
-    refine_objects,
-    spline_residuals,
-)
+from matching.grouping.refinement.smooth_map import SmoothMapConfig, _Map, refine_objects, spline_residuals
 
 SIMILAR = similarity(0.3, 1.1)
 
