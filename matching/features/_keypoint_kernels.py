@@ -35,7 +35,8 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
             if may_be[x] and _is_extremum(dog, layer, y, x + MARGIN, value[x], slack):
                 if n == len(at):
                     more = np.empty((2 * n, 2), np.int64)
-                    more[:n] = at
+                    for k in range(n):
+                        more[k, 0], more[k, 1] = at[k, 0], at[k, 1]
                     at = more
                 at[n, 0], at[n, 1] = y, x + MARGIN
                 n += 1
