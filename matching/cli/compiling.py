@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from matching.threads import default_threads
+from matching._common.threads import default_threads
 
 TEXT = "compiling the inner loops, once: about 15 seconds"
 
@@ -69,8 +69,10 @@ def _start_compiling() -> subprocess.Popen[bytes]:
 
 
 def compile_grouping() -> int:
-    """Compile the kernels of grouping: that of merging, which takes longest, and those that are needed before
-    it, by grouping a few made correspondences.
+    """Compile the kernels of grouping.
+
+    First that of merging, which takes longest and is needed late; then those before it, by grouping a few
+    made correspondences.
 
     Returns
     -------

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 from matching.correspondences._candidate_kernels import insert
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 PATCH = 20
 SIDE = PATCH + 2  # of the samples whose differences are the gradients; all in one row, for the vector unit

@@ -8,7 +8,7 @@ from matching import MatchConfig
 from matching.errors import InputError
 from matching.grouping import Correspondences, group, stages
 from matching.grouping.objects import ObjectsConfig, is_object
-from matching.pipeline import find_objects
+from matching.pipelines.pair import find_objects
 
 DEFAULT = MatchConfig()
 
