@@ -22,8 +22,9 @@ class ObjectsConfig:
     min_width : float
         Least standard deviation of the points across the direction in which they spread most, over that
         along it: points on a line fix no map.
-    rounds : int
-        How often what is left over is grouped again, at most.
+    rounds : int, optional
+        How often matches are grouped, at most: all, and then what is left over. By default until nothing more
+        is found.
     reach : float
         Pixels: what is so near to an object's matches in both images is not grouped again.
     gap : float
@@ -36,13 +37,15 @@ class ObjectsConfig:
 
     min_matches: int = 12
     min_width: float = 0.15
-    rounds: int = 2
+    rounds: int | None = None
     reach: float = 25.0
     gap: float = 300.0
     evidence: float = 0.5
 
     def __post_init__(self) -> None:
-        check_at_least(self, min_matches=4, min_width=0, rounds=1, reach=0, gap=0, evidence=0)
+        if self.rounds is not None:
+            check_at_least(self, rounds=1)
+        check_at_least(self, min_matches=4, min_width=0, reach=0, gap=0, evidence=0)
 
 
 @dataclass(frozen=True, eq=False)

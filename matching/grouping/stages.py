@@ -15,6 +15,7 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count, islice
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def group(
     """
     objects: list[Ints] = []
     scores: Floats = np.empty(0)
-    for _ in range(config.objects.rounds):
+    for _ in islice(count(), config.objects.rounds):
         rows = _find_left_over(correspondences, objects, n_listed, config.objects.reach)
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
         if not found:

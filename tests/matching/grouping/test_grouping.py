@@ -197,6 +197,20 @@ def test_objects_of_equal_scores_are_numbered_as_given():
     assert (np.diff(groups.scores) <= 0).all()
 
 
+@pytest.mark.parametrize(("rounds", "n_found"), [(1, 1), (2, 2), (None, 4)])
+def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found, monkeypatch):
+    xy = np.random.default_rng(0).uniform(0, 1e4, (80, 2))
+    c = Correspondences(xy, xy, np.tile(np.eye(2), (80, 1, 1)))
+
+    def find_next(c, rows, known, *_):  # 20 matches a round: next to them, larger objects hide smaller ones
+        return ([np.arange(20) + 20 * len(known)], np.array([0.8])) if len(known) < 4 else ([], np.empty(0))
+
+    monkeypatch.setattr(stages, "_find_objects", find_next)
+    monkeypatch.setattr(stages, "_merge", lambda c, parts, *_: np.arange(len(parts)))
+    config = replace(MatchConfig(), objects=ObjectsConfig(rounds=rounds))
+    assert len(group(c, 80, config).scores) == n_found
+
+
 def test_as_many_and_as_wide_as_is_asked_for_is_an_object():
     xy = np.array([[1.0, 0], [-1, 0], [0, 2], [0, -2]])  # half as wide as long
     c = Correspondences(xy, xy, np.tile(np.eye(2), (4, 1, 1)))
