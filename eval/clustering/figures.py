@@ -1,0 +1,116 @@
+"""The figures of the clusterer's benchmarks: seconds against the number of samples, NMI against K."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+from eval.clustering.rivals import MERGING, METHODS, PAPER, WHOLE, curves
+from eval.clustering.settings import NEIGHBOURS, SETS, SMALLEST
+
+# Okabe and Ito's palette; ours in the strongest
+_STYLE = {
+    "gdl": ("#000000", "s", "-"),
+    "gdl-u": ("#d55e00", "o", "-"),
+    "agdl": ("#e69f00", "v", "-"),
+    "leiden": ("#0072b2", "D", "-"),
+    "GDL-U, authors": ("#cc79a7", "^", "none"),
+    "AGDL, authors": ("#009e73", "P", "none"),
+    "fit-gdl-u": ("#d55e00", "o", "-"),
+    "fit-hdbscan": ("#009e73", "^", "-"),
+    "fit-fast-hdbscan": ("#56b4e9", "P", "-"),
+    "fit-leiden": ("#0072b2", "D", "-"),
+    "fit-average": ("#cc79a7", "X", "-"),
+    "fit-spectral": ("#000000", "s", "-"),
+}
+_LEAST_APART = 1.45  # factor between the heights of two labels
+
+
+def draw_growth(rows: list[dict], path: Path) -> None:
+    """Seconds against n, log-log: merging a given graph beside the authors' times, and whole fits."""
+    figure, axes = plt.subplots(1, 2, figsize=(12, 5.4), layout="constrained", sharey=True)
+    panels = ((MERGING, PAPER), "merging a given graph"), ((WHOLE,), "whole fit from samples")
+    for ax, (kinds, title) in zip(axes, panels, strict=True):
+        ends = []
+        for kind in kinds:
+            for name, points in curves(rows, kind).items():
+                ends.append(_draw_curve(ax, name, points))
+        ax.set(xscale="log", yscale="log", xlabel="samples n", ylim=(1e-3, 300))
+        ax.set_title(title, fontsize=11)
+        ax.grid(alpha=0.3)
+        ax.set_xlim(800, 8e6)
+        _label_ends(ax, ends)
+    _draw_slopes(axes[0])
+    axes[0].set_ylabel("CPU time (s)")
+    axes[1].tick_params(labelleft=True)
+    _save(figure, path)
+
+
+def _draw_curve(ax, name, points):
+    colour, mark, line = _STYLE[name]
+    width = 2.2 if name in ("gdl-u", "fit-gdl-u") else 1.3
+    n, seconds = zip(*points, strict=True)
+    filled = colour if line != "none" else "white"
+    ax.plot(
+        n,
+        seconds,
+        linestyle=line,
+        marker=mark,
+        color=colour,
+        linewidth=width,
+        markersize=6,
+        markerfacecolor=filled,
+    )
+    return n[-1], seconds[-1], METHODS[name].label if name in METHODS else name, colour
+
+
+def _label_ends(ax, ends):
+    """Each label right of the last point of its curve; those that would overlap are moved apart."""
+    lowest = 0.0
+    for n, seconds, label, colour in sorted(ends, key=lambda end: end[1]):
+        height = max(seconds, lowest * _LEAST_APART)
+        lowest = height
+        ax.annotate(
+            label,
+            (n, seconds),
+            (n * 1.25, height),
+            color=colour,
+            fontsize=10,
+            va="center",
+        )
+
+
+def _draw_slopes(ax):
+    """The growth that the paper proves, as grey lines through one point."""
+    n = np.array([1_000, 14_000])
+    for power, label, at in ((2, "n²: GDL-U and AGDL, paper", 2e-2), (3, "n³: GDL, paper", 2e-2)):
+        seconds = at * (n / n[0]) ** power
+        ax.plot(n, seconds, ":", color="#777777", linewidth=1, zorder=0)
+        ax.annotate(label, (n[-1], seconds[-1]), (n[-1] * 1.1, seconds[-1]), color="#555555", fontsize=9)
+
+
+def draw_quality(scores: NDArray[np.float64], path: Path) -> None:
+    """NMI against K, with and without counting small clusters."""
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    colours = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7")
+    for name, row, colour in zip(SETS, scores, colours, strict=True):
+        axes.plot(NEIGHBOURS, row[:, SMALLEST.index(5)], "-o", color=colour, label=name)
+        axes.plot(NEIGHBOURS, row[:, 0], ":o", color=colour, markerfacecolor="white")
+    axes.plot([], [], "-ok", label="min_cluster_size=5")
+    axes.plot([], [], ":ok", markerfacecolor="white", label="min_cluster_size=1 (the paper)")
+    axes.set(xlabel="neighbours K", ylabel="NMI (geometric mean)", ylim=(0, 1), xticks=NEIGHBOURS)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    _save(figure, path)
+
+
+def _save(figure, path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    figure.savefig(beside, dpi=130, format="png")
+    plt.close(figure)
+    beside.replace(path)
