@@ -35,7 +35,7 @@ NEEDED = {
     "quality": tuple(settings.SETS),
     "bandwidth": tuple(settings.SETS),
 }  # sets by part
-SIZES = (10_000, 100_000, 1_000_000)
+SIZES = [10_000, 100_000, 1_000_000]
 TEN_MILLION = 10_000_000
 
 
