@@ -17,6 +17,8 @@ GRAPH = ("indices.npy", "distances.npy", "labels.npy")  # (n, K) int32, (n, K) f
 
 
 class Fit(NamedTuple):
+    """What a fit took and how good it is."""
+
     n: int
     neighbours: float  # CPU seconds of their search, or of reading them
     merging: float  # CPU seconds

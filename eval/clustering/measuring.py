@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 
 class Seconds(NamedTuple):
+    """Time of a call."""
+
     wall: float
     cpu: float  # of all threads; what a busy machine inflates least
 
@@ -67,6 +69,7 @@ def peak_gigabytes() -> float:
 
 
 def nmi(y: ArrayLike, labels: ArrayLike) -> float:
+    """Normalised mutual information, by the geometric mean."""
     from sklearn.metrics import normalized_mutual_info_score
 
     return float(normalized_mutual_info_score(y, labels, average_method="geometric"))

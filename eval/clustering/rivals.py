@@ -42,6 +42,8 @@ Prepared = tuple[AffinityGraph, NDArray]
 
 
 class Method(NamedTuple):
+    """Something that clusters samples or their graph."""
+
     label: str
     kind: str
     run: Callable[..., NDArray]  # of what was prepared and the number of threads, to labels
