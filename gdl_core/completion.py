@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ._types import Array, Floats, Ints
+from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, KnnGraph
 from .neighbors import Metric, knn_graph
 from .tree import MergeTree

@@ -8,9 +8,9 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._checks import check_integer_at_least, check_one_of, check_weighting
-from ._jobs import effective_jobs
-from ._types import Floats, Ints
+from ._common.checks import check_integer_at_least, check_one_of, check_weighting
+from ._common.jobs import effective_jobs
+from ._common.types import Floats, Ints
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ._checks import check_integer, check_integers, check_weighting
-from ._types import Array, Floats, Int32s, Ints
+from ._common.checks import check_integer, check_integers, check_weighting
+from ._common.types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # so do sums of squares

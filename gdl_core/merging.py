@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import check_integer
-from ._components import Components, interleave, split
-from ._jobs import effective_jobs
-from ._types import Floats, Ints
+from ._common.checks import check_integer
+from ._common.jobs import effective_jobs
+from ._common.types import Floats, Ints
+from ._merge.components import Components, interleave, split
 from .graph import AffinityGraph
 from .reference import check_labels, gdl
 from .tree import MergeTree
@@ -159,7 +159,7 @@ def _merge_share(
     affinities: Floats,
     progress: Ints,
 ) -> None:
-    from ._merge_kernel import merge_components
+    from ._merge.merge_kernel import merge_components
 
     n_target, min_affinity, k_nearest, split_graph = arguments
     room = 2 * int(parts[:, 4].max())  # entries: two for each edge at the most

@@ -1,7 +1,7 @@
 """The K nearest neighbours of every sample, exact or approximate, never with an n x n matrix.
 
 Neighbours are sorted by (distance, index). Where several samples share the K-th distance, those of the
-smallest index are taken. Distances are the same bits for any number of threads (`_exact_search`).
+smallest index are taken. Distances are the same bits for any number of threads (`_search.exact_search`).
 """
 
 import warnings
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from ._cell_search import find_approximate_neighbours
-from ._checks import check_integer, check_one_of
-from ._exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
-from ._given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
-from ._jobs import effective_jobs
-from ._types import Array, Int32s
+from ._common.checks import check_integer, check_one_of
+from ._common.jobs import effective_jobs
+from ._common.types import Array, Int32s
+from ._search.cell_search import find_approximate_neighbours
+from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
+from ._search.given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
 from .graph import KnnGraph
 
 Metric = str | Callable[[Array, Array], float]
@@ -25,7 +25,7 @@ Metric = str | Callable[[Array, Array], float]
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
 EXACT_UP_TO = 5e11  # n^2 (d + 64), about ten seconds of one processor
 OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in features
-BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_cell_search`
+BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
 BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
 WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that can't be had by name
 _BLOCK = 8192  # query rows at a time

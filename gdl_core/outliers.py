@@ -5,8 +5,8 @@ Elimination").
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import check_sample_labels
-from ._types import Bools, Floats
+from ._common.checks import check_sample_labels
+from ._common.types import Bools, Floats
 from .graph import AffinityGraph
 
 

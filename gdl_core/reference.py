@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import check_integer, check_sample_labels
-from ._types import Array, Ints
+from ._common.checks import check_integer, check_sample_labels
+from ._common.types import Array, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._checks import check_integer, check_sample_labels
-from ._types import Ints
+from ._common.checks import check_integer, check_sample_labels
+from ._common.types import Ints
 from .graph import AffinityGraph, number_by_first
 from .tree import MergeTree
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ._checks import check_integer_at_least
-from ._types import Floats, Ints
+from ._common.checks import check_integer_at_least
+from ._common.types import Floats, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
 

@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ._checks import check_integer
-from ._types import Floats, Ints
+from ._common.checks import check_integer
+from ._common.types import Floats, Ints
 from .graph import number_by_first
 
 

@@ -13,9 +13,9 @@ from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.planes import PlanesConfig
-from matching.grouping.smooth_map import SmoothMapConfig
-from matching.grouping.suppression import SuppressionConfig
+from matching.grouping.refinement.planes import PlanesConfig
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
+from matching.grouping.refinement.suppression import SuppressionConfig
 
 GROUPINGS = ("default", "paper")
 

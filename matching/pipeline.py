@@ -17,8 +17,8 @@ from matching.correspondences.candidates import Candidates, join_candidates, mat
 from matching.features.extraction import Features, extract_features, mirrored_features
 from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
-from matching.grouping.ambiguity import is_periodic
 from matching.grouping.clustering import cluster_graph
+from matching.grouping.refinement.ambiguity import is_periodic
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
 from matching.pictures.images import (

@@ -13,7 +13,7 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
-from matching.grouping.ambiguity import is_periodic
+from matching.grouping.refinement.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.confidence import SURE_SCORE
 from matching.objects.description import MatchedObject, add_things

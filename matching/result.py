@@ -33,7 +33,7 @@ class MatchResult(Matches):
         InputError
             The result doesn't know its pictures, or they can't be read any more.
         """
-        from matching.output.drawing import draw_matches
+        from matching.output.figures.drawing import draw_matches
 
         picture0, picture1 = self._inputs().pictures()
         return draw_matches(picture0, picture1, self)
@@ -68,7 +68,9 @@ class MatchResult(Matches):
 
     def _inputs(self) -> Inputs:
         if self.inputs is None:
-            raise InputError("the result doesn't know its pictures: give them to matching.output.drawing")
+            raise InputError(
+                "the result doesn't know its pictures: give them to matching.output.figures.drawing"
+            )
         return self.inputs
 
     def __repr__(self) -> str:

@@ -106,9 +106,17 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
         Length of a range.
     """
     starts = range(0, n, block)
-    if n_threads == 1 or len(starts) == 1:
-        for start in starts:
+    n_threads = max(min(n_threads, len(starts)), 1)
+
+    def run(first: int) -> None:
+        for start in starts[first::n_threads]:
             function(start, min(start + block, n))
+
+    if n_threads == 1:
+        run(0)
         return
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(lambda start: function(start, min(start + block, n)), starts))
+    with ThreadPoolExecutor(n_threads - 1) as pool:  # this thread is the first
+        others = [pool.submit(run, k) for k in range(1, n_threads)]
+        run(0)
+    for other in others:
+        other.result()

@@ -2,7 +2,7 @@
 
 Where plain features do not solve a pair, features of a few simulated views of both pictures are matched, then
 those of many more (`matching.features.views`), until the pair is solved. Their candidates are grouped as
-others are; the objects are the groups that are planes (`matching.grouping.planes`).
+others are; the objects are the groups that are planes (`matching.grouping.refinement.planes`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import Features
 from matching.features.views import ViewedPicture, join_features, view_levels
 from matching.grouping import Correspondences, Groups, group
-from matching.grouping.planes import count_places, find_planes
+from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
 from matching.threads import default_threads
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from matching.cli.collection import main
+from matching.cli.commands.collection import main
 
 if __name__ == "__main__":
     sys.exit(main())

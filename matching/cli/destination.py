@@ -69,9 +69,9 @@ def check_not_over(
     InputError
         They can't be written, or a file is in the way.
     """
+    from matching.output.figures.warping import FILES
     from matching.output.files import list_file_names
     from matching.output.folders import check_folder, check_replaceable, find_own_files
-    from matching.output.warping import FILES
 
     check_folder(folder)
     options = output_options(arguments)

@@ -39,7 +39,7 @@ def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:
     if words and words[0] in SUBCOMMANDS:
         return _run_subcommand(words[0], words[1:], owns_process=argv is None)
     with end_on_interrupt("gdl-match") if argv is None else nullcontext():
-        from matching.cli.match import match_pair
+        from matching.cli.commands.match import match_pair
 
     return match_pair(words, rivals, owns_process=argv is None)
 

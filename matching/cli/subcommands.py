@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
-    "group": ("matching.cli.group", "FILE", "group the matches that another program found into objects"),
-    "collection": ("matching.cli.collection", "...", "match many pictures into one database"),
-    "index": ("matching.cli.index", "...", "keep an index of many pictures, and query it"),
-    "serve": ("matching.cli.serve", "", "run a web page on this machine"),
+    "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
+    "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
+    "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),
+    "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),
 }
 
 

@@ -41,12 +41,17 @@ class Correspondences:
     @cached_property
     def growth(self) -> Floats:
         """(m,) float64: pixels of image 1 a pixel of image 0, the square root of the maps' determinant."""
-        return np.asarray(np.sqrt(np.abs(np.linalg.det(self.maps))))
+        return np.asarray(np.sqrt(np.abs(self._determinant)))
 
     @cached_property
     def mirrored(self) -> Bools:
         """(m,) bool: whether the maps turn the image over."""
-        return np.asarray(np.linalg.det(self.maps) < 0)
+        return np.asarray(self._determinant < 0)
+
+    @cached_property
+    def _determinant(self) -> Floats:
+        (a, b), (c, d) = self.maps.transpose(1, 2, 0)
+        return np.asarray(a * d - b * c)  # many times faster than LAPACK, which is called for each
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:

@@ -24,8 +24,8 @@ from scipy.spatial import Delaunay, cKDTree
 from matching._types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
+from matching.grouping.refinement.suppression import is_amid
 from matching.grouping.settings import GroupingSettings
-from matching.grouping.suppression import is_amid
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Protocol
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.smooth_map import SmoothMapConfig
-from matching.grouping.suppression import SuppressionConfig
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
+from matching.grouping.refinement.suppression import SuppressionConfig
 
 
 class GroupingSettings(Protocol):

@@ -1,10 +1,11 @@
 """From correspondences to the groups of them that are objects: the stages in their order.
 
-    evidence       a cheap test that spares unrelated pictures all that follows               evidence.py
+    evidence       a cheap test that spares unrelated pictures all that follows    evidence.py
     graph          correspondences, edges to those that move alike          graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
-    smooth map     members that it does not explain leave, others join      smooth_map.py
-    suppression    what lies amid a larger object in both images is part of its texture    suppression.py
+    smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
+    suppression    what lies amid a larger object in both images is part of its texture
+                                                                            refinement/suppression.py
     merging        graph degree linkage again, over the gaps between parts of one object
     largest gap    clusters below the largest gap of the scores are outliers
 
@@ -21,10 +22,11 @@ from matching._types import Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import is_within_reach
-from matching.grouping import clustering, smooth_map, suppression
+from matching.grouping import clustering
 from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_graph
 from matching.grouping.objects import Groups, is_object
+from matching.grouping.refinement import smooth_map, suppression
 from matching.grouping.settings import GroupingSettings
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`

@@ -70,7 +70,7 @@ def write_pair(
     def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", encode_npz(result)
         if figure:
-            from matching.output.point_figure import draw_points
+            from matching.output.figures.point_figure import draw_points
 
             name0, name1 = (image.path or f"image {k}" for k, image in enumerate(images))
             yield "matches.png", draw_points(result, (name0, name1), pair.sizes)

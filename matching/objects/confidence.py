@@ -1,7 +1,7 @@
 """How sure an object is, in one of three words, by its score.
 
 The bounds lie where objects of pairs of unrelated photographs end; docs/benchmarks/unrelated.md has the
-measurement, and `scripts/evaluate_unrelated.py` repeats it.
+measurement, and `scripts/measure/evaluate_unrelated.py` repeats it.
 """
 
 from __future__ import annotations

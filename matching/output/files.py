@@ -16,8 +16,8 @@ import numpy as np
 from matching import _opencv
 from matching._version import __version__
 from matching.errors import InputError
-from matching.output.crops import crop_files
-from matching.output.drawing import draw_matches
+from matching.output.figures.crops import crop_files
+from matching.output.figures.drawing import draw_matches
 from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
@@ -84,7 +84,7 @@ def make_folder(path: str | Path) -> Path:
 def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
     """The names of the files that `write_results` writes.
 
-    Those of single objects are not among them: see FILES of `matching.output.warping`.
+    Those of single objects are not among them: see FILES of `matching.output.figures.warping`.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _draw_warps(
 ) -> Iterator[tuple[int, dict[str, Bytes]]]:
     """Number and drawings of one object after another: all together need much memory."""
     for number, deformation in deformations.items():
-        from matching.output.warping import draw_object
+        from matching.output.figures.warping import draw_object
 
         found = next(found for found in result.objects if found.id == number)
         yield number, draw_object(picture0, picture1, result, found, deformation)

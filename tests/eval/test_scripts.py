@@ -25,30 +25,34 @@ def refusal(capsys, name, *options):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("compare_ransac", ["--copies", "10"], "copies must be in [1, 9] for 1 objects, got 10"),
+        ("measure/compare_ransac", ["--copies", "10"], "copies must be in [1, 9] for 1 objects, got 10"),
         ("ablation", ["--pairs", "0"], "--pairs must be at least 1, got 0"),
         ("ablation", ["--jobs", "0"], "--jobs must not be 0, got 0"),
         ("ablation", ["--variants", "none"], "--variants must be of default, "),
         ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
-        ("compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
-        ("evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
+        ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
+        ("collection/evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
         ("bench_clustering", ["growth", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("bench_clustering", ["merging", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_clustering", ["speed"], "PART must be one of merging, "),
         ("bench_clustering", ["given"], "given: --graph must name a folder"),
         ("bench_clustering", ["growth", "--sizes", "10"], "--sizes must be at least 1000, got 10"),
-        ("bench_collection", ["none", "killed"], "none must hold models/*.jpg"),
-        ("bench_collection", ["none", "speed", "--single", "0"], "--single must be at least 1, got 0"),
+        ("collection/bench_collection", ["none", "killed"], "none must hold models/*.jpg"),
+        (
+            "collection/bench_collection",
+            ["none", "speed", "--single", "0"],
+            "--single must be at least 1, got 0",
+        ),
         ("bench_matching", ["--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_matching", ["a.png"], "two pictures are needed, or none, got 1"),
-        ("fuzz_files", ["--jobs", "0"], "--jobs must be at least 1, got 0"),
-        ("fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
-        ("evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
-        ("evaluate_keypoints", ["none"], "none: the folder can't be read"),
-        ("evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
-        ("plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
-        ("tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
-        ("tune_rivals", ["--jobs", "0"], "--jobs must not be 0, got 0"),
+        ("measure/fuzz_files", ["--jobs", "0"], "--jobs must be at least 1, got 0"),
+        ("measure/fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
+        ("measure/evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
+        ("measure/evaluate_keypoints", ["none"], "none: the folder can't be read"),
+        ("measure/evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
+        ("draw/plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
+        ("maintain/tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
+        ("maintain/tune_rivals", ["--jobs", "0"], "--jobs must not be 0, got 0"),
         ("evaluate_pairs", ["--data", "none", "--jobs", "0"], "--jobs must not be 0, got 0"),
         ("sweep", ["--quick", "--jobs", "0"], "--jobs must not be 0, got 0"),
         ("sweep", ["--quick", "--copies", "0"], "--copies must be in [1, 9], got 0"),
@@ -60,7 +64,7 @@ def test_bad_options(name, options, message, capsys):
     assert message in refusal(capsys, name, *options)
 
 
-@pytest.mark.parametrize("name", ["ablation", "cluster_images", "evaluate_pairs", "figures", "sweep"])
+@pytest.mark.parametrize("name", ["ablation", "cluster_images", "evaluate_pairs", "draw/figures", "sweep"])
 def test_a_file_as_folder_of_results_is_refused_before_the_work(name, tmp_path, capsys):
     (tmp_path / "out").write_text("")
     data = ["--data", tmp_path / "none"] if name == "evaluate_pairs" else []
@@ -79,13 +83,13 @@ def test_benchmark_needs_all_of_its_sets_before_it_starts(part, tmp_path, capsys
 
 def test_unrelated_pictures_must_be_two(tmp_path, capsys):
     skimage.io.imsave(tmp_path / "cat.png", skimage.data.chelsea())
-    told = refusal(capsys, "evaluate_unrelated", tmp_path, tmp_path)
+    told = refusal(capsys, "measure/evaluate_unrelated", tmp_path, tmp_path)
     assert "must hold two different pictures" in told
 
 
 def test_a_picture_beside_itself_five_times_smaller(tmp_path, capsys):
     skimage.io.imsave(tmp_path / "coffee.png", skimage.data.coffee())
-    main = runpy.run_path(str(SCRIPTS / "evaluate_magnification.py"))["main"]
+    main = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_magnification.py"))["main"]
     assert main([str(tmp_path), "--times", "5"]) == 0
     row = capsys.readouterr().out.splitlines()[-1].strip("| ").split(" | ")
     times, pictures, objects, matches, true, largest = map(int, row)
@@ -95,7 +99,7 @@ def test_a_picture_beside_itself_five_times_smaller(tmp_path, capsys):
 
 def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
     skimage.io.imsave(tmp_path / "coffee.png", skimage.data.coffee()[:300, :400])
-    main = runpy.run_path(str(SCRIPTS / "evaluate_keypoints.py"))["main"]
+    main = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_keypoints.py"))["main"]
     assert main([str(tmp_path)]) == 0
     rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[0] for row in rows] == ["gdl-match", "opencv"]
@@ -112,5 +116,5 @@ def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):
 
     with open_store(tmp_path / "all.db", MatchConfig()):
         pass
-    told = refusal(capsys, "evaluate_shortlist", tmp_path / "all.db", "--cache", tmp_path)
+    told = refusal(capsys, "collection/evaluate_shortlist", tmp_path / "all.db", "--cache", tmp_path)
     assert "all.db must hold matched pairs with objects in common, found none" in told

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import gdl_core._given_graph as given_graph
+import gdl_core._search.given_graph as given_graph
 from gdl_core import (
     AffinityGraph,
     KnnGraph,
@@ -15,8 +15,8 @@ from gdl_core import (
     knn_graph,
     split_at_largest_gap,
 )
-from gdl_core._checks import check_integer_at_least, check_integers, check_weighting
-from gdl_core._components import _group
+from gdl_core._common.checks import check_integer_at_least, check_integers, check_weighting
+from gdl_core._merge.components import _group
 
 
 @pytest.mark.parametrize("value", [2.0, 2.5, True, "2", None, 1])

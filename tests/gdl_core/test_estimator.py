@@ -361,7 +361,7 @@ def test_import_is_light():
 
 KERNEL = """
 import numpy as np
-import gdl_core._jit as jit
+import gdl_core._common.jit as jit
 {before}
 @jit.njit
 def twice(x):

@@ -14,21 +14,26 @@ from sklearn.datasets import make_blobs
 
 import gdl_core
 from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph
-from gdl_core._components import split
+from gdl_core._merge.components import split
 from gdl_core.reference import affinity
 
 problems = st.one_of(knn_problems(), any_problems())
 
 
-def assert_equal_trees(p, q):
+# Affinities are rounded once, but from 106 bits in the fast path: where the exact value is nearer than that
+# to the middle of two numbers, it may become the other one.
+ROUNDED = 1
+
+
+def assert_equal_trees(p, q, ulp=0):
     np.testing.assert_array_equal(p.children, q.children)
-    np.testing.assert_array_equal(p.affinities, q.affinities)  # both are the exact value, rounded once
+    np.testing.assert_array_max_ulp(p.affinities, q.affinities, ulp)
 
 
 @given(problems)
 @settings(max_examples=150, deadline=None)
 def test_gdl_u_equals_gdl(problem):
-    assert_equal_trees(gdl(*problem), gdl_u(*problem))
+    assert_equal_trees(gdl(*problem), gdl_u(*problem), ROUNDED)
 
 
 @given(problems, st.floats(0, 1), st.integers(1, 4))
@@ -143,7 +148,7 @@ def separate_blobs(n):
 def test_parts_that_no_edge_joins_are_interleaved_as_one_run_would():
     graph, labels = separate_blobs(400)
     assert connected_components(graph.to_csr())[0] >= 12
-    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
+    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels), ROUNDED)
 
 
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])
@@ -172,7 +177,7 @@ def test_hub_with_edges_from_everywhere():
     w = np.zeros((n, n))
     w[1:, 0] = w[0, 1:] = np.random.default_rng(0).random(n - 1)
     graph = AffinityGraph.from_csr(w)
-    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)))
+    assert_equal_trees(gdl(graph, np.arange(n)), gdl_u(graph, np.arange(n)), ROUNDED)
 
 
 def test_graph_is_left_as_it_was():
@@ -241,8 +246,11 @@ def test_pairs_that_outgrow_the_hash_table_while_merging():
 def test_kernel_cache_is_renewed_with_its_parts():
     """Numba looks only at the file of the kernel itself: PARTS must change with the others."""
     folder = Path(gdl_core.__file__).parent
-    parts = ("_degrees.py", "_double_double.py", "_jit.py", "_neighbour_sets.py", "_pairs.py")
+    parts = (
+        "_common/jit.py",
+        *("_merge/degrees.py", "_merge/double_double.py", "_merge/neighbour_sets.py", "_merge/pairs.py"),
+    )
     digest = hashlib.sha256(b"".join((folder / part).read_bytes() for part in parts)).hexdigest()[:12]
-    from gdl_core._merge_kernel import PARTS
+    from gdl_core._merge.merge_kernel import PARTS
 
-    assert digest == PARTS, f'set PARTS = "{digest}" in _merge_kernel.py'
+    assert digest == PARTS, f'set PARTS = "{digest}" in merge_kernel.py'

@@ -9,7 +9,7 @@ from planting import object_pair
 
 from matching import InputError, MatchConfig, MatchResult, match
 from matching.objects.description import describe_object
-from matching.output.drawing import draw_matches
+from matching.output.figures.drawing import draw_matches
 from matching.pipeline import STAGES
 
 

@@ -7,7 +7,7 @@ threshold; small clusters, and those that cover little of either image, are then
 
 The original program can't be had. The distance, the linkage and the two rules of removal are the paper's;
 the cap, the units of the rules (a count; the area of the convex hull in square pixels, in both images)
-and the values below are chosen here, the values by `scripts/tune_rivals.py`.
+and the values below are chosen here, the values by `scripts/maintain/tune_rivals.py`.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.matching.baselines._labels import drop_small
-from gdl_core._jit import njit
+from gdl_core._common.jit import njit
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ A rival takes (distances, candidates, params) and returns (m,) int64 cluster lab
 * candidates: a record with `xy0`, `xy1` (m, 2) pixels and `score` (m,), smaller is better;
 * params: the rival's own frozen record; its default values, and those that it has in the place of graph
   degree linkage with the stages around that (`eval.matching.synthetic.stages`), are tuned by
-  `scripts/tune_rivals.py`.
+  `scripts/maintain/tune_rivals.py`.
 """
 
 from collections.abc import Callable

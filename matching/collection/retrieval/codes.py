@@ -3,8 +3,9 @@
 A descriptor x (128,) lies in the cell (i, j) whose centre a_i + b_j is nearest to it, a two-level residual
 quantiser: 256 centres a and, for what is left, 256 centres b. Its code is the nearest one of 256 words for
 each of 32 parts of x, a product quantiser (Jégou, Douze, Schmid, PAMI 2011). Centres and words are whole
-numbers that come with the program (scripts/make_codebook.py), and so are all distances: exact in any order of
-summation. An index never has to learn them, and codes of one picture are the same in every index.
+numbers that come with the program (scripts/maintain/make_codebook.py), and so are all distances: exact in
+any order of summation. An index never has to learn them, and codes of one picture are the same in every
+index.
 """
 
 from __future__ import annotations

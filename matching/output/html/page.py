@@ -17,7 +17,7 @@ from PIL import Image
 
 from matching._types import Bytes, Floats, Ints
 from matching._version import __version__
-from matching.output.drawing import choose_frame, colour, spread
+from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, format_object
 
 if TYPE_CHECKING:

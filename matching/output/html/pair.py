@@ -58,7 +58,7 @@ def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> d
         Data URIs of the drawings of each object, by its id.
     """
     from matching.matches import object_deformation
-    from matching.output.warping import draw_warps
+    from matching.output.figures.warping import draw_warps
 
     picture0, picture1 = pictures
     return {
@@ -73,7 +73,7 @@ def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     Parameters
     ----------
     drawings : mapping of str to (h, w, 3) uint8
-        As of `matching.output.warping.draw_object`.
+        As of `matching.output.figures.warping.draw_object`.
 
     Returns
     -------

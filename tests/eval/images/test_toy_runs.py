@@ -45,7 +45,7 @@ def test_toy_rows_tell_what_is_perfect():
 
 @pytest.fixture
 def figures(monkeypatch):
-    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts/figures.py"))
+    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts/draw/figures.py"))
     monkeypatch.setitem(script["main"].__globals__, "EIGHT", ("single", "gdl-u"))
     monkeypatch.setitem(script["main"].__globals__, "ALSO", ())
     return script["main"]

@@ -15,7 +15,7 @@ import database
 import pytest
 from database import rows
 
-from matching.cli import collection as command
+from matching.cli.commands import collection as command
 from matching.collection.reports import export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"

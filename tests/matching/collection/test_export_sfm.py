@@ -9,7 +9,7 @@ from PIL import Image
 from planting import crops
 
 from matching import InputError
-from matching.cli.collection import main
+from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
 from matching.collection.reports.export_sfm import export_for_sfm, static_matches

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 from planting import crops
 
-from matching.cli.collection import main
+from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.reports.groups import COLUMNS, read_groups
 

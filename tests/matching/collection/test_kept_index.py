@@ -16,7 +16,7 @@ from PIL import Image
 from planting import crops, object_pair
 
 from matching import InputError, MatchConfig
-from matching.cli.index import main
+from matching.cli.commands.index import main
 from matching.collection.kept_index import index as kept_index
 from matching.collection.kept_index import merging as kept_merging
 from matching.collection.kept_index import store as kept_store

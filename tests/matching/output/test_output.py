@@ -13,9 +13,10 @@ from scipy import ndimage
 from matching import MatchConfig, MatchResult, __version__, _opencv
 from matching.errors import InputError
 from matching.objects.description import describe_object
-from matching.output import drawing, folders
 from matching.output import files as output
-from matching.output.drawing import COLOURS, choose_frame, colour, draw_matches, spread
+from matching.output import folders
+from matching.output.figures import drawing
+from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, make_folder, summarise, write_results
 from matching.output.folders import check_folder, write_whole
 from matching.pictures.images import Picture, add_mask, make_picture_of_array

@@ -14,7 +14,7 @@ pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 uvicorn = pytest.importorskip("uvicorn")
 
-from matching.cli.serve import main  # noqa: E402
+from matching.cli.commands.serve import main  # noqa: E402
 from matching.serve import connections, logs  # noqa: E402
 from matching.serve.app import create_app  # noqa: E402
 from matching.serve.connections import limited_protocol  # noqa: E402

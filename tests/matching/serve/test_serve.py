@@ -32,7 +32,7 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
 from matching import match  # noqa: E402
-from matching.cli.serve import main  # noqa: E402
+from matching.cli.commands.serve import main  # noqa: E402
 from matching.serve.app import name_download  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import clean_name  # noqa: E402

@@ -13,7 +13,7 @@ from eval.matching.photographs.textures import (
     summary,
     texture_pair,
 )
-from scripts import evaluate_textures
+from scripts.measure import evaluate_textures
 
 SIZE = (120, 160)
 

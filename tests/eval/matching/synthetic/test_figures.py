@@ -49,7 +49,7 @@ def test_pictures_are_written(trial, found, tmp_path):
 
 
 def test_command_reports_bad_input(tmp_path, capsys):
-    main = runpy.run_path(str(ROOT / "scripts/plot_pair.py"))["main"]
+    main = runpy.run_path(str(ROOT / "scripts/draw/plot_pair.py"))["main"]
     assert main(["--sigma", "-1", "--out", str(tmp_path / "o")]) == 2
     assert "sigma must be a number of pixels, 0 or more, got -1.0" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()

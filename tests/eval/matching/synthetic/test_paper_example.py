@@ -10,7 +10,7 @@ from eval.matching.metrics import f_score
 from eval.matching.synthetic.paper_example import COLUMNS, format_table, measure, methods
 from synth.photographs import read_shipped
 
-SCRIPT = Path(__file__).parents[4] / "scripts" / "paper_example.py"
+SCRIPT = Path(__file__).parents[4] / "scripts" / "measure" / "paper_example.py"
 pytestmark = pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 
 

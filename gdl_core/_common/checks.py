@@ -1,0 +1,57 @@
+"""What arguments must be: one clear line that names the parameter, the rule and the value."""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .types import Array, Ints
+
+
+def check_integer(name: str, value: Any) -> int:
+    """The value as an int, or ValueError: 2.5 is not cut off to 2."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer, got {value!r}")
+    return int(value)
+
+
+def check_integer_at_least(name: str, value: Any, least: int) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+    return int(value)
+
+
+def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def check_weighting(bandwidth: Any, min_nearest_weight: Any) -> None:
+    """The parameters of `affinity_graph`."""
+    if not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < np.inf:
+        raise ValueError(f"bandwidth must be a finite number above 0, got {bandwidth!r}")
+    if not isinstance(min_nearest_weight, Real) or not 0 <= float(min_nearest_weight) < 1:
+        raise ValueError(f"min_nearest_weight must be in [0, 1), got {min_nearest_weight!r}")
+
+
+def check_integers(name: str, values: ArrayLike) -> Array:
+    """An array of whole numbers, of any type that NumPy has for them or of float; else ValueError."""
+    values = np.asarray(values)
+    if values.dtype.kind == "f":
+        broken = ~(np.abs(values) < 2**53) | (values != np.trunc(values))  # nan and infinity too
+        if broken.any():
+            raise ValueError(f"{name} must be integers, got {values[broken][0]}")
+        return values.astype(np.int64)
+    if values.dtype.kind not in "biu":
+        raise ValueError(f"{name} must be integers, got an array of {values.dtype}")
+    return values
+
+
+def check_sample_labels(n_samples: int, labels: ArrayLike, name: str = "labels") -> Ints:
+    """Labels of n samples as (n,) int64, or ValueError."""
+    labels = check_integers(name, labels)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"{name} must have shape ({n_samples},), got {labels.shape}")
+    return labels.astype(np.int64)

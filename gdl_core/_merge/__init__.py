@@ -1,0 +1,1 @@
+"""The merging loop, compiled, and the structures that it works on."""

@@ -1,0 +1,148 @@
+"""Parts of a graph that no edge joins: each is merged on its own, and their merges are put into one order.
+
+No pair from two such components ever has a positive affinity, so a component's merges do not depend on the
+others.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from .._common.types import Floats, Int32s, Ints
+from ..graph import AffinityGraph
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The vertices and clusters of a graph with its components one behind the other.
+
+    The graph itself is not copied: it may be most of the memory there is.
+
+    Attributes
+    ----------
+    vertex_start, cluster_start : (p + 1,) int64
+        The vertices and the clusters of component q are ``start[q] : start[q + 1]``.
+    clusters : (n_initial,) int64
+        The cluster of the whole graph that each of these is; within a component in rising order.
+    labels : (n,) int32
+        Cluster of each vertex, counted within its component.
+    vertices : (n,) int64
+        The vertex of the whole graph that each of these is; within a component in rising order.
+    rank : (n,) int32
+        The number of each vertex of the whole graph, counted within its component.
+    edge_start : (p + 1,) int64
+        Component q has ``edge_start[q + 1] - edge_start[q]`` edges.
+    graph : AffinityGraph
+        The whole graph without edges of weight 0, which add nothing to any affinity.
+    """
+
+    vertex_start: Ints
+    cluster_start: Ints
+    clusters: Ints
+    labels: Int32s
+    vertices: Ints
+    rank: Int32s
+    edge_start: Ints
+    graph: AffinityGraph
+
+
+def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
+    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
+    graph = _drop_zero_weights(graph)
+    of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
+    vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
+    cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
+    edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
+    return Components(
+        vertex_start,
+        cluster_start,
+        clusters,
+        cluster_rank[labels[vertices]].astype(np.int32),
+        vertices,
+        vertex_rank.astype(np.int32),
+        np.concatenate([[0], edge_end])[vertex_start],
+        graph,
+    )
+
+
+def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
+    kept = graph.weights > 0
+    if kept.all():
+        return graph
+    indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
+    return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
+
+
+def _component_of_cluster(graph: AffinityGraph, labels: Ints, n_initial: int) -> tuple[Ints, int]:
+    n = graph.n_samples
+    edges = np.ones(len(graph.indices), np.int8)
+    links = csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
+    n_parts, part = connected_components(links, directed=True, connection="weak")
+    if n_parts == 1:
+        return np.zeros(n_initial, np.int64), 1
+    ones = np.ones(n, np.int8)
+    joined = coo_matrix((ones, (labels, n_initial + part)), shape=(n_initial + n_parts,) * 2)
+    n_parts, part = connected_components(joined.tocsr(), directed=True, connection="weak")
+    return part[:n_initial].astype(np.int64), n_parts
+
+
+def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:
+    """Where each part starts, the items sorted by part, and the rank of each item in its part."""
+    start = np.concatenate([[0], np.cumsum(np.bincount(part, minlength=n_parts))])
+    order = np.argsort(part, kind="stable")
+    rank = np.empty(len(part), np.int64)
+    rank[order] = np.arange(len(part)) - np.repeat(start[:-1], np.diff(start))
+    return start, order, rank
+
+
+def interleave(
+    components: Components,
+    n_merges: Ints,
+    children: Ints,
+    affinities: Floats,
+    n_initial: int,
+    n_clusters: int,
+) -> tuple[Ints, Floats]:
+    """The merges of all components in the order of one run: at each step the best next merge of any.
+
+    Parameters
+    ----------
+    n_merges : (p,) int64
+    children : (n_initial, 2) int64
+        Those of component q from row ``cluster_start[q]`` on, node numbers counted within it.
+    affinities : (n_initial,) float64
+
+    Returns
+    -------
+    children (m, 2) int64, affinities (m,) float64
+        Node numbers of the whole hierarchy; no more merges than lead to ``n_clusters``.
+    """
+    limit = max(min(int(n_merges.sum()), n_initial - n_clusters), 0)
+    if len(n_merges) == 1:
+        return children[:limit].copy(), affinities[:limit].copy()
+    start = components.cluster_start.tolist()
+    pairs, values = children.tolist(), affinities.tolist()
+    nodes = [components.clusters[start[q] : start[q + 1]].tolist() for q in range(len(n_merges))]
+
+    def following(q: int, t: int) -> tuple[float, int, int, int, int]:
+        row, own = start[q] + t, nodes[q]
+        a, b = own[pairs[row][0]], own[pairs[row][1]]
+        return (-values[row], a, b, q, t) if a < b else (-values[row], b, a, q, t)
+
+    last = n_merges.tolist()
+    heap = [following(q, 0) for q in range(len(last)) if last[q]]
+    heapq.heapify(heap)
+    merged, found = [], []
+    for step in range(limit):
+        value, a, b, q, t = heap[0]
+        merged.append((a, b))
+        found.append(-value)
+        nodes[q].append(n_initial + step)
+        if t + 1 < last[q]:
+            heapq.heapreplace(heap, following(q, t + 1))
+        else:
+            heapq.heappop(heap)
+    return np.array(merged, np.int64).reshape(-1, 2), np.array(found, np.float64)

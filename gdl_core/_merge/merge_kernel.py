@@ -1,0 +1,340 @@
+"""The merging loop of GDL-U (Algorithm 2) and AGDL (Algorithm 3) on a sparse graph, compiled.
+
+Clusters live in slots 0 .. n_initial - 1; ``label[i]`` is the slot of vertex i. ``degrees`` holds in_a[i]
+and out_a[i], ``pairs`` S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c -> a}.
+
+When b is merged into a, S[c][ab] = S[c][a] + S[c][b] (Eq. 9) and S[ab][c] = S[a][c] + S[b][c] + sum_{i in
+c} (in_a[i] out_b[i] + in_b[i] out_a[i]), so only b's pairs and entries are visited. b is the smaller of the
+two, hence each entry moves O(log n) times. Affinities of pairs that b does not touch can only fall, because
+|ab| grew: the heap keeps their old keys as upper bounds, and corrects one when it comes to the top.
+
+All sums are carried in double-double, so that the order of merging leaves no trace in an affinity.
+"""
+
+import numpy as np
+
+from .._common.jit import inner, njit
+from .._common.types import Array, Scalar
+from .degrees import build_degrees, drop_entry
+from .double_double import add, multiply
+from .neighbour_sets import all_nearest, choose_set, move_flags, open_sets
+from .pairs import (
+    FREE,
+    HEAPED,
+    USED,
+    add_sum,
+    delete_pair,
+    find_pair,
+    find_side,
+    make_table,
+    needs_larger_table,
+    new_pair,
+    pair_type,
+    put_in_heap,
+    rename_end,
+    set_key,
+    sift,
+)
+
+# Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
+PARTS = "96d0736522d8"
+
+cluster_type = np.dtype(
+    [
+        ("size", np.int64),
+        ("work", np.int64),  # what moving it costs: members and entries
+        ("node", np.int32),  # its number in the hierarchy
+        ("first", np.int32),  # its members, a list that goes on in ``following``
+        ("last", np.int32),
+        ("entry", np.int32),  # its entries, see _degrees
+        ("pair", np.int32),  # its pairs, see _pairs
+        ("near", np.int32),  # size of its neighbour set
+        ("stamp", np.int32),  # the last merge that changed a sum of its pair with the new cluster,
+        ("touched", np.int32),  # which is this one
+    ],
+    align=True,
+)
+
+
+@njit
+def merge_components(
+    parts: Array,
+    n_target: int,
+    min_affinity: float,
+    k_nearest: int,
+    label: Array,
+    vertices: Array,
+    rank: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    sums: Array,
+    ints: Array,
+    children: Array,
+    affinities: Array,
+    progress: Array,
+) -> None:
+    """Merge each component of a graph on its own, to ``n_target`` clusters or the last affinity that is
+    positive and at least ``min_affinity``.
+
+    parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; the number of edges, in
+    whose place the number of merges is written. Vertices of a component are consecutive, and so are its
+    clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
+    component; changed here. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of
+    each row's vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W.
+    sums (E, 4) float64 and ints (E, 3) int32: room for the entries of the largest component. children
+    (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster on, with
+    node numbers within the component. progress (2,) int64: merges so far; set the second to stop early.
+    """
+    for q in range(len(parts)):
+        v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
+        w = vertices[v0:v1], rank, indptr, indices, weights
+        cut = slice(c0, c1)
+        parts[q, 4] = _merge(
+            c1 - c0,
+            n_target,
+            min_affinity,
+            k_nearest,
+            label[v0:v1],
+            w,
+            (sums, ints),
+            children[cut],
+            affinities[cut],
+            progress,
+        )
+
+
+@inner
+def _merge(
+    n_initial: int,
+    n_target: int,
+    min_affinity: float,
+    k_nearest: int,
+    label: Array,
+    w: tuple[Array, ...],
+    room: tuple[Array, ...],
+    children: Array,
+    affinities: Array,
+    progress: Array,
+) -> Scalar:
+    sums, ints = room
+    clusters, following = _clusters(n_initial, label)
+    count = np.empty(len(label), np.int32)
+    beside, link = ints[:, 0], ints[:, 1:]
+    start = build_degrees(clusters, label, w, count, beside, sums, link)
+    pairs, table, counts = _initial_pairs(clusters, label, start[len(label)], beside, sums, link)
+    heap = np.empty(len(pairs), np.int32)
+    if k_nearest == 0:
+        for p in range(counts[USED]):
+            set_key(clusters, pairs, p)
+            put_in_heap(pairs, heap, counts, p)
+    sets = np.empty((n_initial, k_nearest), np.int32)
+    union = np.empty(2 * k_nearest, np.int32)
+    chosen = np.empty(k_nearest + 1, np.int32)
+    found = np.zeros(2, np.int64)
+    entries = start, count, beside, sums, link
+    queue = pairs, table, heap, counts
+    near = sets, union, found
+    touched = np.empty(n_initial, np.int32), np.zeros(1, np.int64)
+    t = np.int64(0)  # a plain 0 would be a type of its own, for which all is compiled again
+    is_new = False  # whether no merge has come since all neighbour sets were built
+    while n_initial - t > n_target and progress[1] == 0:
+        top = np.int64(heap[0]) if counts[HEAPED] else -1
+        if top < 0 or not pairs[top].key > 0 or pairs[top].key < min_affinity:
+            if k_nearest == 0 or is_new:
+                break
+            all_nearest(clusters, pairs, heap, counts, sets, chosen, found)
+            is_new = True
+            continue
+        a, b = np.int64(pairs[top].end[0]), np.int64(pairs[top].end[1])
+        low, high = min(clusters[a].node, clusters[b].node), max(clusters[a].node, clusters[b].node)
+        if pairs[top].rank[0] != low or pairs[top].rank[1] != high:  # a key from before a or b last grew
+            set_key(clusters, pairs, top)
+            sift(pairs, heap, counts, top)
+            continue
+        children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
+        if clusters[a].work < clusters[b].work:
+            a, b = b, a
+        if needs_larger_table(table, counts, clusters[b].work):  # one for each entry of b at the most
+            table = make_table(pairs, counts, clusters[b].work)
+            queue = pairs, table, heap, counts
+        touched[1][0] = 0
+        open_sets(clusters, pairs, sets, union, found, a, b, top)
+        _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near)
+        _move_entries(t, a, b, label, entries, clusters, queue, touched)
+        _move_members(a, b, label, entries, clusters, following)
+        clusters[a].node = n_initial + t
+        if k_nearest:
+            choose_set(clusters, pairs, heap, counts, sets, union, chosen, found, a)
+        for k in range(touched[1][0]):
+            q = np.int64(clusters[touched[0][k]].touched)
+            if k_nearest == 0 or pairs[q].flags:
+                set_key(clusters, pairs, q)
+                put_in_heap(pairs, heap, counts, q)
+        t += 1
+        is_new = False
+        progress[0] += 1
+    return t
+
+
+@inner
+def _clusters(n_initial: int, label: Array) -> tuple[Array, Array]:
+    clusters = np.zeros(n_initial, cluster_type)
+    following = np.full(len(label), -1, np.int32)
+    for c in range(n_initial):
+        clusters[c].node = c
+        clusters[c].first, clusters[c].entry, clusters[c].pair, clusters[c].stamp = -1, -1, -1, -1
+    for i in range(len(label)):
+        c = label[i]
+        clusters[c].size += 1
+        clusters[c].work += 1
+        if clusters[c].first < 0:
+            clusters[c].first = i
+        else:
+            following[clusters[c].last] = i
+        clusters[c].last = i
+    return clusters, following
+
+
+@inner
+def _initial_pairs(
+    clusters: Array, label: Array, n_entries: int, beside: Array, sums: Array, link: Array
+) -> tuple[Array, Array, Array]:
+    both = 0
+    for e in range(n_entries):
+        both += sums[e, 0] > 0 and sums[e, 2] > 0
+    # a pair needs an entry with both sums positive, and a new such entry uses up two others
+    pairs = np.empty(both + (n_entries - both) // 2 + 1, pair_type)
+    counts = np.zeros(3, np.int64)
+    counts[FREE] = -1
+    table = make_table(pairs, counts, 1)
+    for e in range(n_entries):
+        high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
+        if high > 0:
+            a, c = np.int64(beside[e]), np.int64(label[link[e, 0]])
+            p = find_pair(pairs, table, a, c)
+            if p < 0:
+                if needs_larger_table(table, counts, 1):
+                    table = make_table(pairs, counts, counts[USED])
+                p = new_pair(clusters, pairs, table, counts, a, c)
+            add_sum(pairs, p, find_side(pairs, p, a), high, low)
+    return pairs, table, counts
+
+
+@inner
+def _touch(t: int, c: int, p: int, clusters: Array, touched: tuple[Array, ...]) -> None:
+    clusters[c].stamp, clusters[c].touched = t, p
+    touched[0][touched[1][0]] = c
+    touched[1][0] += 1
+
+
+@inner
+def _move_pairs(
+    t: int,
+    a: int,
+    b: int,
+    clusters: Array,
+    queue: tuple[Array, ...],
+    touched: tuple[Array, ...],
+    k_nearest: int,
+    near: tuple[Array, ...],
+) -> None:
+    """The pairs of b become pairs of a: Eq. 9, and the first two terms of S[ab][c]."""
+    pairs, table, heap, counts = queue
+    sets, union, found = near
+    p = np.int64(clusters[b].pair)
+    while p >= 0:
+        side = find_side(pairs, p, b)
+        after = np.int64(pairs[p].next[side])
+        c = np.int64(pairs[p].end[1 - side])
+        if c == a:
+            delete_pair(clusters, pairs, table, heap, counts, p)
+        else:
+            keep = find_pair(pairs, table, a, c)
+            if keep >= 0:
+                other, s = find_side(pairs, keep, a), pairs[p].sums
+                add_sum(pairs, keep, other, s[2 * side], s[2 * side + 1])
+                add_sum(pairs, keep, 1 - other, s[2 - 2 * side], s[3 - 2 * side])
+            else:
+                keep = p
+            if k_nearest:
+                move_flags(clusters, pairs, sets, union, found, c, p, side, keep)
+            if keep == p:
+                rename_end(clusters, pairs, table, p, side, a)
+            else:
+                delete_pair(clusters, pairs, table, heap, counts, p)
+            _touch(t, c, keep, clusters, touched)
+        p = after
+
+
+@inner
+def _move_entries(
+    t: int,
+    a: int,
+    b: int,
+    label: Array,
+    entries: tuple[Array, ...],
+    clusters: Array,
+    queue: tuple[Array, ...],
+    touched: tuple[Array, ...],
+) -> None:
+    """The entries of b become entries of a, which gives the third term of S[ab][c]."""
+    start, count, beside, sums, link = entries
+    pairs, table, _, counts = queue
+    v = np.int64(clusters[b].entry)
+    while v >= 0:
+        i, after = np.int64(link[v, 0]), np.int64(link[v, 1])
+        c = np.int64(label[i])
+        e: Scalar = np.int64(-1)  # the entries of a and b at i
+        f: Scalar = np.int64(-1)
+        if c != b:
+            for k in range(start[i], start[i] + count[i]):
+                if beside[k] == b:
+                    f = k
+                elif beside[k] == a:
+                    e = k
+        if c == b:
+            pass
+        elif c == a:
+            drop_entry(i, f, start, count, beside, sums)
+        elif e < 0:
+            beside[f] = a
+            link[v, 1] = clusters[a].entry
+            clusters[a].entry = v
+            clusters[a].work += 1
+        else:
+            xh, xl = multiply(sums[e, 0], sums[e, 1], sums[f, 2], sums[f, 3])
+            yh, yl = multiply(sums[f, 0], sums[f, 1], sums[e, 2], sums[e, 3])
+            high, low = add(xh, xl, yh, yl)
+            for k in range(0, 4, 2):
+                sums[e, k], sums[e, k + 1] = add(sums[e, k], sums[e, k + 1], sums[f, k], sums[f, k + 1])
+            drop_entry(i, f, start, count, beside, sums)
+            if high > 0:
+                if clusters[c].stamp != t:
+                    p = find_pair(pairs, table, a, c)
+                    if p < 0:
+                        p = new_pair(clusters, pairs, table, counts, a, c)
+                    _touch(t, c, p, clusters, touched)
+                p = np.int64(clusters[c].touched)
+                add_sum(pairs, p, find_side(pairs, p, a), high, low)
+        v = after
+
+
+@inner
+def _move_members(
+    a: int, b: int, label: Array, entries: tuple[Array, ...], clusters: Array, following: Array
+) -> None:
+    start, count, beside, sums, _ = entries
+    m = np.int64(clusters[b].first)
+    while m >= 0:
+        label[m] = a
+        for k in range(start[m], start[m] + count[m]):
+            if beside[k] == a:
+                drop_entry(m, k, start, count, beside, sums)
+                break
+        m = np.int64(following[m])
+    following[clusters[a].last] = clusters[b].first
+    clusters[a].last = clusters[b].last
+    clusters[a].size += clusters[b].size
+    clusters[a].work += clusters[b].size
+    clusters[b].entry = -1

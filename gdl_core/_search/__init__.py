@@ -1,0 +1,1 @@
+"""Nearest neighbours: exact, approximate, and those of a given graph."""

@@ -1,0 +1,332 @@
+"""Compiled parts of the approximate search (`cell_search`): partition, scan of cells, refinement.
+
+x (n, d) float32 holds the points, those of cell c in rows start[c] : start[c + 1]. found (n, m) int32 and
+value (n, m) float32 hold the nearest points found so far and their squared distances, nearest first; where
+fewer than m were found, the rest is -1 and infinity.
+
+Each row of ``found`` and ``value`` depends on the input alone: threads may work on ranges of rows.
+"""
+
+import numpy as np
+
+from .._common.jit import inner, njit
+from .._common.types import Array, Scalar
+
+SAMPLE = 128  # points that the direction of a split is computed from
+POWER_STEPS = 4  # enough to separate the leading direction from most others
+_ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be split into vector lanes
+
+
+@njit(fastmath=_ANY_ORDER)
+def split_in_halves(x: Array, order: Array, depth: int) -> None:
+    """Sort ``order`` (n,) so that 2**depth consecutive runs of equal length are cells of a tree.
+
+    Each node is halved at the median along the leading principal direction of a sample of its points.
+    """
+    n = len(order)
+    key, direction = np.empty(n, np.float32), np.empty(x.shape[1], np.float32)
+    sample = np.empty((SAMPLE, x.shape[1]), np.float32)
+    for level in range(depth):
+        nodes = 1 << level
+        for node in range(nodes):
+            first, last = n * node // nodes, n * (node + 1) // nodes
+            _principal_direction(x, order[first:last], sample, direction)
+            for r in range(first, last):
+                key[r] = _dot(x[order[r]], direction)
+            _select(key, order, first, last, n * (2 * node + 1) // (2 * nodes))
+
+
+@njit(fastmath=_ANY_ORDER)
+def nearest_centroids(
+    x: Array, start: Array, centroids: Array, near: Array, first: int, last: int, label: Array
+) -> None:
+    """label[i] = the nearest of the cells ``near[c]`` for the points i of the cells c from first to last.
+
+    near (n_cells, w) int32: cells near each cell, itself first; of equal distances the first counts.
+    """
+    for c in range(first, last):
+        for i in range(start[c], start[c + 1]):
+            best = np.float32(np.inf)
+            for p in range(near.shape[1]):
+                s = _squared(x[i], centroids[near[c, p]])
+                if s < best:
+                    best = s
+                    label[i] = near[c, p]
+
+
+@njit(fastmath=_ANY_ORDER)
+def scan_cells(
+    x: Array,
+    start: Array,
+    widest: int,
+    centroids: Array,
+    near: Array,
+    n_probes: int,
+    first: int,
+    last: int,
+    found: Array,
+    value: Array,
+) -> None:
+    """The nearest points of the cells c from first to last, among those of the ``n_probes`` cells of
+    ``near[c]`` whose centroids are nearest to each point. widest: the size of the largest cell.
+    """
+    d = x.shape[1]
+    columns = np.empty((d, widest), np.float32)  # the points of one cell, a feature a row
+    squares = np.empty(widest, np.float32)
+    distance = np.empty((widest, near.shape[1]), np.float32)
+    farthest = np.empty(widest, np.float32)  # of the centroids probed
+    smallest = np.empty(n_probes, np.float32)
+    for c in range(first, last):
+        i0, i1 = start[c], start[c + 1]
+        for i in range(i0, i1):
+            _clear(found[i], value[i])
+            for p in range(near.shape[1]):
+                distance[i - i0, p] = _squared(x[i], centroids[near[c, p]])
+            farthest[i - i0] = _last_of_smallest(distance[i - i0], smallest)
+        for p in range(near.shape[1]):
+            j0, n_points = start[near[c, p]], start[near[c, p] + 1] - start[near[c, p]]
+            for j in range(n_points):
+                for f in range(d):
+                    columns[f, j] = x[j0 + j, f]
+            for i in range(i0, i1):
+                if distance[i - i0, p] <= farthest[i - i0]:
+                    _squares_to_all(x[i], columns, n_points, squares)
+                    _take_nearest(squares, n_points, j0, i, found[i], value[i])
+
+
+@njit(fastmath=_ANY_ORDER)
+def rank_again(x: Array, candidates: Array, first: int, last: int, found: Array, value: Array) -> None:
+    """The nearest of the candidates (n, c) of the points from first to last, by their distances in x."""
+    for i in range(first, last):
+        _clear(found[i], value[i])
+        for k in range(candidates.shape[1]):
+            j = candidates[i, k]
+            if j >= 0:
+                s = _squared(x[i], x[j])
+                if s < value[i, -1]:
+                    _insert(j, s, found[i], value[i])
+
+
+@njit
+def reverse_neighbours(found: Array, most: int) -> Array:
+    """Up to ``most`` points that hold each point among their neighbours, (n, most) int32, then -1: first
+    those that hold it as their nearest, then those that hold it as their second, and so on.
+    """
+    n, m = found.shape
+    reverse, count = np.full((n, most), -1, np.int32), np.zeros(n, np.int32)
+    for k in range(m):
+        for i in range(n):
+            j = found[i, k]
+            if j >= 0 and count[j] < most:
+                reverse[j, count[j]] = i
+                count[j] += 1
+    return reverse
+
+
+@njit(fastmath=_ANY_ORDER)
+def refine(
+    x: Array,
+    old: Array,
+    fresh: Array,
+    reverse: Array,
+    first: int,
+    last: int,
+    step: int,
+    found: Array,
+    value: Array,
+    changed: Array,
+) -> Scalar:
+    """Offer the points first, first + step, ... before last the neighbours of their neighbours; returns how
+    many were taken.
+
+    old (n, m) int32: the neighbours before, left as they are; found and value hold them too at the start.
+    fresh, changed (n, m) bool: which of ``old``, and in the end of ``found``, came in the last round; a
+    neighbour's neighbour is offered only when one of the two links is fresh. reverse (n, r): as from
+    `reverse_neighbours`; those of a point and of its neighbours are offered too.
+    """
+    n, m = old.shape
+    seen = np.full(n, -1, np.int32)
+    offers = np.empty((m + 1) * (m + reverse.shape[1]), np.int32)
+    n_taken = 0
+    for i in range(first, last, step):
+        n_offers = _offers(i, old, fresh, reverse, seen, offers)
+        for k in range(m):
+            changed[i, k] = False
+        farthest = value[i, -1]
+        for q in range(n_offers):
+            s = _squared(x[i], x[offers[q]])
+            if s < farthest:
+                k = _insert(offers[q], s, found[i], value[i])
+                for later in range(m - 1, k, -1):
+                    changed[i, later] = changed[i, later - 1]
+                changed[i, k] = True
+                farthest = value[i, -1]
+                n_taken += 1
+    return n_taken
+
+
+@inner
+def _offers(i: int, old: Array, fresh: Array, reverse: Array, seen: Array, offers: Array) -> Scalar:
+    """Fill ``offers`` with the points that point i is offered, each once; returns how many there are."""
+    m, count = old.shape[1], 0
+    seen[i] = i
+    for k in range(m):
+        if old[i, k] >= 0:
+            seen[old[i, k]] = i
+    for k in range(-1, m):
+        j = old[i, k] if k >= 0 else i
+        if j < 0:
+            break
+        for q in range(m if k >= 0 else 0):
+            candidate = old[j, q]
+            if candidate >= 0 and (fresh[i, k] or fresh[j, q]) and seen[candidate] != i:
+                seen[candidate] = i
+                offers[count] = candidate
+                count += 1
+        for q in range(reverse.shape[1]):
+            candidate = reverse[j, q]
+            if candidate < 0:
+                break
+            if seen[candidate] != i:
+                seen[candidate] = i
+                offers[count] = candidate
+                count += 1
+    return count
+
+
+@inner
+def _insert(j: int, s: float, found: Array, value: Array) -> Scalar:
+    """Put j, at squared distance s, in its place; the last drops out. Returns the place."""
+    k = len(value) - 1
+    while k > 0 and s < value[k - 1]:
+        found[k], value[k] = found[k - 1], value[k - 1]
+        k -= 1
+    found[k], value[k] = j, s
+    return k
+
+
+@inner
+def _clear(found: Array, value: Array) -> None:
+    for k in range(len(found)):
+        found[k], value[k] = -1, np.inf
+
+
+@inner
+def _last_of_smallest(values: Array, smallest: Array) -> Scalar:
+    """Fill ``smallest`` with the smallest values in rising order; returns the last."""
+    for k in range(len(smallest)):
+        smallest[k] = np.inf
+    for value in values:
+        k = len(smallest) - 1
+        if value < smallest[k]:
+            while k > 0 and value < smallest[k - 1]:
+                smallest[k] = smallest[k - 1]
+                k -= 1
+            smallest[k] = value
+    return smallest[-1]
+
+
+@inner
+def _take_nearest(squares: Array, n_points: int, j0: int, i: int, found: Array, value: Array) -> None:
+    farthest = value[-1]
+    for j in range(n_points):
+        if squares[j] < farthest and j0 + j != i:
+            _insert(j0 + j, squares[j], found, value)
+            farthest = value[-1]
+
+
+@inner
+def _squares_to_all(point: Array, columns: Array, n_points: int, squares: Array) -> None:
+    """squares[j] = |point - columns[:, j]|^2, four features at a time; the compiler vectorises the loop."""
+    d = len(point)
+    whole = d - d % 4
+    for j in range(n_points):
+        squares[j] = 0
+    for f in range(0, whole, 4):
+        x0, x1, x2, x3 = point[f], point[f + 1], point[f + 2], point[f + 3]
+        c0, c1, c2, c3 = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
+        for j in range(n_points):
+            t0, t1, t2, t3 = x0 - c0[j], x1 - c1[j], x2 - c2[j], x3 - c3[j]
+            squares[j] += (t0 * t0 + t1 * t1) + (t2 * t2 + t3 * t3)
+    for f in range(whole, d):
+        for j in range(n_points):
+            t0 = point[f] - columns[f, j]
+            squares[j] += t0 * t0
+
+
+@inner
+def _squared(a: Array, b: Array) -> Scalar:
+    s = np.float32(0)
+    for f in range(len(a)):
+        t = a[f] - b[f]
+        s += t * t
+    return s
+
+
+@inner
+def _dot(a: Array, b: Array) -> Scalar:
+    s = np.float32(0)
+    for f in range(len(a)):
+        s += a[f] * b[f]
+    return s
+
+
+@inner
+def _principal_direction(x: Array, order: Array, points: Array, direction: Array) -> None:
+    """The leading principal direction of a sample of the points ``order``, by power iteration.
+
+    points (SAMPLE, d) float32: room for the sample.
+    """
+    d, m = x.shape[1], min(len(points), len(order))
+    mean, product = np.zeros(d, np.float32), np.empty(d, np.float32)
+    for r in range(m):
+        i = order[r * len(order) // m]
+        for f in range(d):
+            points[r, f] = x[i, f]
+            mean[f] += x[i, f] / m
+    farthest, most = 0, np.float32(-1)
+    for r in range(m):
+        for f in range(d):
+            points[r, f] -= mean[f]
+        s = _dot(points[r], points[r])
+        if s > most:
+            farthest, most = r, s
+    for f in range(d):
+        direction[f] = points[farthest, f]
+    for _ in range(POWER_STEPS):
+        for f in range(d):
+            product[f] = 0
+        for r in range(m):
+            s = _dot(points[r], direction)
+            for f in range(d):
+                product[f] += s * points[r, f]
+        length = np.sqrt(_dot(product, product))
+        if not length > 0:
+            break
+        for f in range(d):
+            direction[f] = product[f] / length
+
+
+@inner
+def _select(key: Array, order: Array, first: int, last: int, middle: int) -> None:
+    """Rearrange both so that no key before ``middle`` is above any from there on (Hoare's selection)."""
+    a, b = first, last - 1
+    while a < b:
+        pivot = key[(a + b) >> 1]
+        i, j = a, b
+        while i <= j:
+            while key[i] < pivot:
+                i += 1
+            while key[j] > pivot:
+                j -= 1
+            if i <= j:
+                key[i], key[j] = key[j], key[i]
+                order[i], order[j] = order[j], order[i]
+                i += 1
+                j -= 1
+        if middle <= j:
+            b = j
+        elif middle >= i:
+            a = i
+        else:
+            break

@@ -1,0 +1,103 @@
+"""Neighbour graphs from distances that are given: dense, sparse, or as found by another program."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.checks import check_integers
+from .._common.types import Array, Floats, Ints
+from ..graph import KnnGraph
+from .exact_search import drop_self, sort_by_distance
+
+BLOCK = 8192  # rows at a time
+BLOCK_VALUES = 50_000_000  # and distances
+
+
+def check_n_neighbors(n_neighbors: int, n: int) -> None:
+    """Raise ValueError where n samples don't have so many others."""
+    if not 1 <= n_neighbors <= n - 1:
+        raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
+
+
+def read_dense(distances: Array, k: int) -> KnnGraph:
+    """From an (n, n) array of distances, whose diagonal is not used."""
+    n = len(distances)
+    indices, nearest = np.empty((n, k), np.int32), np.empty((n, k))
+    step = max(1, min(BLOCK, BLOCK_VALUES // n))
+    for start in range(0, n, step):
+        d = distances[start : start + step].astype(np.float64)
+        d[np.arange(len(d)), np.arange(start, start + len(d))] = np.inf
+        found = np.argpartition(d, min(k, n - 1), axis=1)[:, : k + 1]
+        found, value = sort_by_distance(found, np.take_along_axis(d, found, 1))
+        for r in np.flatnonzero(value[:, k - 1] == value[:, -1]) if k + 1 < n else ():
+            found[r, :k] = np.argsort(d[r], kind="stable")[:k]
+            value[r, :k] = d[r, found[r, :k]]
+        indices[start : start + step], nearest[start : start + step] = found[:, :k], value[:, :k]
+    return KnnGraph(indices, nearest)
+
+
+def read_sparse(graph: Any, k: int) -> KnnGraph:
+    """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal."""
+    n = graph.shape[0]
+    if not graph.has_canonical_format:
+        graph = graph.copy()
+        graph.sum_duplicates()
+    rows = np.repeat(np.arange(n, dtype=graph.indices.dtype), np.diff(graph.indptr))
+    other = graph.indices != rows
+    count = np.bincount(rows[other], minlength=n)
+    if count.min() < k:
+        i = int(count.argmin())
+        raise ValueError(
+            f"{k} neighbors are required for each sample, but row {i} of the distance graph has only "
+            f"{count[i]} entries besides the diagonal: decrease n_neighbors or store more neighbours"
+        )
+    indices, data = graph.indices[other], graph.data[other].astype(np.float64)
+    if count.min() == count.max():
+        found, value = sort_by_distance(indices.reshape(n, -1), data.reshape(n, -1))
+        return KnnGraph(found[:, :k], value[:, :k])
+    order = np.lexsort((data, rows[other]))  # stable, and indices rise within a row
+    first = np.concatenate([[0], np.cumsum(count)[:-1]])
+    take = order[first[:, None] + np.arange(k)]
+    return KnnGraph(indices[take], data[take])
+
+
+def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
+    """From the neighbours of each sample, nearest first, the sample itself among them or not."""
+    indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
+    if indices.ndim != 2 or indices.shape != distances.shape:
+        raise ValueError(
+            f"indices and distances must have one shape (n, m), got {indices.shape}, {distances.shape}"
+        )
+    n = len(indices)
+    check_n_neighbors(k, n)
+    found, nearest = np.empty((n, k), np.int32), np.empty((n, k))
+    for first in range(0, n, BLOCK):
+        rows = np.arange(first, min(first + BLOCK, n))
+        block = slice(first, first + len(rows)), slice(0, k + 1)
+        f, d = check_integers("indices", indices[block]), np.asarray(distances[block], np.float64)
+        f, d = _drop_self(f, d, rows, k, n)
+        found[rows], nearest[rows] = sort_by_distance(f, d)
+    return KnnGraph(found, nearest)
+
+
+def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
+    """The first k columns without the samples themselves, or one clear error."""
+    own = indices == rows[:, None]
+    missing = (indices < 0) & (np.cumsum(~own, axis=1) <= k)  # how faiss fills rows up
+    short = missing.any(axis=1) | ((~own).sum(axis=1) < k)
+    if short.any():
+        i = int(short.argmax())
+        count = int((~own[i] & (indices[i] >= 0)).sum())
+        raise ValueError(
+            f"{k} neighbors are required for each sample, but row {rows[i]} of indices has only {count} "
+            "besides itself: decrease n_neighbors or find more neighbours"
+        )
+    falls = (np.diff(distances, axis=1) < 0).any(axis=1)
+    if falls.any():
+        raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
+    if indices.shape[1] > k:
+        indices, distances = drop_self(indices, distances, rows)
+    if indices.max() >= n:
+        raise ValueError(f"indices must be in [0, {n - 1}], got {indices.max()}")
+    return indices, distances

@@ -1,0 +1,93 @@
+"""Euclidean distances from differences in float64, compiled."""
+
+import numpy as np
+
+from .._common.jit import inner, njit
+from .._common.types import Array
+
+
+@njit
+def candidate_distances(x: Array, rows: Array, candidates: Array, out: Array) -> None:
+    """out[r, k] = |x[rows[r]] - x[candidates[r, k]]|, added up in one fixed order whatever the machine."""
+    d = x.shape[1]
+    whole = d - d % 4
+    for r in range(len(rows)):
+        i = rows[r]
+        for k in range(candidates.shape[1]):
+            j = candidates[r, k]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            for f in range(0, whole, 4):  # four sums, so that one addition need not wait for the last
+                d0 = np.float64(x[i, f]) - np.float64(x[j, f])
+                d1 = np.float64(x[i, f + 1]) - np.float64(x[j, f + 1])
+                d2 = np.float64(x[i, f + 2]) - np.float64(x[j, f + 2])
+                d3 = np.float64(x[i, f + 3]) - np.float64(x[j, f + 3])
+                s0 += d0 * d0
+                s1 += d1 * d1
+                s2 += d2 * d2
+                s3 += d3 * d3
+            for f in range(whole, d):
+                d0 = np.float64(x[i, f]) - np.float64(x[j, f])
+                s0 += d0 * d0
+            out[r, k] = np.sqrt((s0 + s1) + (s2 + s3))
+
+
+@njit
+def nearest_of_sparse(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    d: int,
+    rows: Array,
+    smallest: float,
+    found: Array,
+    value: Array,
+) -> None:
+    """The nearest of all samples to each of ``rows``, from the features that are not zero alone.
+
+    indptr, indices, data: samples in compressed rows, features rising within a row; d features in all. found
+    (r, m) int64, value (r, m) float64: filled, sorted by (distance, index), the sample itself among them.
+    Distances are the same bits as those of `candidate_distances`, which adds the zeros; those of at most
+    ``smallest`` count as 0.
+    """
+    whole, m = d - d % 4, value.shape[1]
+    for r in range(len(rows)):
+        i, nearest, lengths = rows[r], found[r], value[r]
+        lengths[:] = np.inf
+        for j in range(len(indptr) - 1):
+            a, b = indptr[i], indptr[j]
+            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+            while a < indptr[i + 1] or b < indptr[j + 1]:
+                f = indices[a] if a < indptr[i + 1] else d
+                g = indices[b] if b < indptr[j + 1] else d
+                difference = 0.0
+                if f <= g:
+                    difference = np.float64(data[a])
+                    a += 1
+                if g <= f:
+                    difference -= np.float64(data[b])
+                    b += 1
+                square, feature = difference * difference, min(f, g)
+                lane = feature & 3 if feature < whole else 0
+                if lane == 0:
+                    s0 += square
+                elif lane == 1:
+                    s1 += square
+                elif lane == 2:
+                    s2 += square
+                else:
+                    s3 += square
+            length = np.sqrt((s0 + s1) + (s2 + s3))
+            if length <= smallest:
+                length = 0.0
+            if length < lengths[m - 1]:
+                _insert(j, length, nearest, lengths)
+
+
+@inner
+def _insert(j: int, length: float, found: Array, value: Array) -> None:
+    """Put j, larger than all indices so far, in its place among the nearest; the last of them drops out."""
+    k = len(value) - 1
+    while k > 0 and length < value[k - 1]:
+        found[k], value[k] = found[k - 1], value[k - 1]
+        k -= 1
+    found[k], value[k] = j, length

@@ -1,0 +1,166 @@
+"""The command line of a kept index: `gdl-match index add | query`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.commands.collection import add_run_options, make_printable, open_cache
+from matching.cli.exits import FOUND, NONE_FOUND, exit_status
+from matching.errors import InputError
+from matching.pictures.names import exists, is_folder, make_absolute
+
+COMMAND = "gdl-match index"
+STOPPED = "interrupted; the same command goes on from here"
+DESCRIPTION = "An index of pictures on disk: which of them show what a picture shows?"
+EPILOG = """\
+Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed. An index
+grows with each add; pictures whose files are gone are dropped, changed ones are looked at again."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after `gdl-match index`; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    return exit_status(
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+    )
+
+
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
+    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
+    add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
+    add.add_argument("pictures", type=Path, nargs="+", metavar="DIR", help="folders, or pictures")
+    add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
+    add.add_argument("--check", action="store_true", help="read all of the index, and mend damaged parts")
+    query = commands.add_parser(
+        "query",
+        help="find what pictures show",
+        description="Which pictures of an index show what a picture shows?",
+    )
+    query.add_argument("pictures", type=Path, nargs="+", metavar="IMAGE", help="pictures, or folders of them")
+    query.add_argument(
+        "--shortlist",
+        type=parse_whole_number,
+        metavar="N",
+        default=10,
+        help="match a picture with the N that share most descriptors with it (default: 10)",
+    )
+    query.add_argument("--db", type=Path, metavar="FILE", help="keep the matches, as a collection's database")
+    query.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    for each, jobs in ((add, "one a processor"), (query, "1")):
+        each.add_argument("--index", type=Path, metavar="FOLDER", required=True, help="of the index")
+        how = each.add_argument_group("how it runs")
+        add_run_options(how, jobs)
+        how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+        add_settings(each.add_argument_group("matching, as of gdl-match"))
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.jobs and arguments.scheduler:
+        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        return {"add": _add, "query": _query}[arguments.command](arguments)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    from matching.collection.kept_index.index import add_pictures
+
+    # a folder that has become empty may still have pictures in the index to be dropped
+    paths = _pictures(arguments, may_be_empty=True)
+    inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
+    added = add_pictures(arguments.index, paths, inside=inside, check=arguments.check, **_how(arguments))
+    for error in added.errors:
+        print(f"failed: {make_printable(error.strip().splitlines()[-1])}", file=sys.stderr)
+    counts = added.counts
+    size = counts.bytes / max(counts.indexed, 1) / 1000
+    mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
+    print(
+        f"{added.indexed} pictures added ({added.failed} failed), {added.removed} dropped{mended}; the index"
+        f" has {counts.indexed} pictures and {counts.bytes / 1e6:.1f} MB, {size:.1f} kB a picture"
+    )
+    return FOUND if counts.indexed else NONE_FOUND
+
+
+def _query(arguments: argparse.Namespace) -> int:
+    from matching.collection.kept_index.index import find_candidates, verify_candidates
+    from matching.collection.reports.query_results import collect_results
+
+    how = {**_how(arguments), "jobs": arguments.jobs or 1}
+    queries = _pictures(arguments)
+    candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
+    with verify_candidates(candidates, db=arguments.db, **how) as db:
+        results = collect_results(db, queries, candidates)
+    if arguments.json:
+        print(json.dumps({"queries": results}, indent=1))
+    else:
+        _show(results)
+    return FOUND if any(result["pictures"] for result in results) else NONE_FOUND
+
+
+def _show(results: Sequence[dict[str, Any]]) -> None:
+    for result in results:
+        if len(results) > 1:
+            print(make_printable(result["query"]))
+        if not result["pictures"]:
+            print("no picture of the index shows an object of this one")
+            continue
+        print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
+        for picture in result["pictures"]:
+            n = sum(o["n_matches"] for o in picture["objects"])
+            numbers = f"{len(picture['objects']):>7}  {n:>7}  {picture['votes']:>5}"
+            print(f"{picture['score']:>5.2f}  {numbers}  {make_printable(picture['path'])}")
+
+
+def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:
+    from matching.collection.plan import list_pictures
+
+    paths: list[str] = []
+    for path in arguments.pictures:
+        if not exists(path):
+            raise InputError(f"{path}: no such file or folder")
+        try:
+            paths += list_pictures(path, getattr(arguments, "recursive", False))
+        except InputError:
+            if not (may_be_empty and is_folder(path)):
+                raise
+    return list(dict.fromkeys(paths))
+
+
+def _how(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that adding and querying share."""
+    from tqdm import tqdm
+
+    return {
+        "config": make_config(arguments),
+        "cache": open_cache(arguments),
+        "jobs": arguments.jobs,
+        "scheduler": arguments.scheduler,
+        "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+    }

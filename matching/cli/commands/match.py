@@ -1,0 +1,235 @@
+"""`gdl-match IMAGE0 IMAGE1`: two pictures from their files to the results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matching.cli.arguments import make_config, make_parser
+from matching.cli.compiling import report_compiling
+from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
+from matching.errors import InputError
+from matching.output.folders import MANIFEST
+from matching.output.words import format_repeats, format_table, may_look_harder
+from matching.pictures.names import is_folder, make_absolute
+
+if TYPE_CHECKING:
+    from matching.config import MatchConfig
+    from matching.pictures.images import Picture
+    from matching.pipeline import FindClusters
+    from matching.result import MatchResult
+
+
+def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
+    """Match the pictures that the arguments name, and write the results.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        Arguments.
+    rivals : mapping
+        Further methods, as of `matching.cli.main.main`.
+    owns_process : bool
+        Whether an interrupt ends the process at once while it would leave nothing behind.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
+    with guard():  # argparse fails in a way of its own where it is interrupted
+        arguments = make_parser(rivals).parse_intermixed_args(argv)
+    _check_usage(arguments, rivals)
+    if is_many(arguments.images):
+        from matching.cli.commands.many import match_many
+
+        return match_many(arguments, rivals, guard)
+    with guard():
+        run = _match(arguments, rivals)
+    return _write(arguments, *run)
+
+
+def is_many(images: list[Path]) -> bool:
+    """Whether the arguments name one thing and many pictures: more than two, or a folder of them.
+
+    Parameters
+    ----------
+    images : list of Path
+        The pictures and folders that are named.
+
+    Returns
+    -------
+    bool
+        Whether they are many.
+    """
+    return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What is matched.
+
+    Parameters
+    ----------
+    pictures : list of Picture
+        The two pictures, with their masks.
+    paths : tuple of str, optional
+        Their absolute paths, None for the demo's.
+    others : dict of str to bytes
+        Names and contents of the pictures that the demo makes.
+    """
+
+    pictures: list[Picture]
+    paths: tuple[str, ...] | None = None
+    others: dict[str, bytes] = field(default_factory=dict)
+
+
+def _match(
+    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
+) -> tuple[Inputs, MatchConfig, MatchResult]:
+    """Do everything but write files; returns the Inputs, the settings and the result."""
+    inputs = _inputs(arguments)
+    folder = _folder(arguments, inputs)
+    _check_folder(folder, arguments, inputs)
+    if arguments.out is None and inputs.paths and folder != _base(arguments):
+        print(
+            f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
+            file=sys.stderr,
+        )
+    tell = make_teller(arguments)
+    for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
+        tell(f"{picture.path}: {picture.width} x {picture.height}")
+    from matching.pipeline import match_pictures  # only now: unreadable pictures are reported without it
+
+    config = make_config(arguments)
+    if config.view_synthesis and arguments.method in rivals:
+        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
+    if config.view_synthesis and _is_single(arguments):
+        raise InputError("--view-synthesis needs two pictures, got one")
+    with print_short_warnings(), report_compiling(tell):
+        if _is_single(arguments):
+            from matching.repeats import find_repeats_in_picture
+
+            result = find_repeats_in_picture(inputs.pictures[0], config)
+        else:
+            picture0, picture1 = inputs.pictures
+            find_clusters = rivals.get(arguments.method)
+            result = match_pictures(picture0, picture1, config, find_clusters=find_clusters)
+    kept = int((result.cluster >= 0).sum())
+    tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
+    return inputs, config, result
+
+
+def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, result: MatchResult) -> int:
+    from matching.grouping.clustering import METHODS
+    from matching.output.files import write_results
+
+    folder = _folder(arguments, inputs)  # again: another run may have taken the first one
+    write_results(
+        folder,
+        inputs.pictures,
+        result,
+        config,
+        inputs=inputs.paths,
+        others=inputs.others,
+        **output_options(arguments),
+    )
+    if arguments.json:
+        print((folder / MANIFEST).read_text(encoding="utf-8"))
+    else:
+        print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
+    tell = make_teller(arguments)
+    tell(f"written to {folder}")
+    if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
+        tell("pictures from very different directions? --view-synthesis looks harder")
+    if arguments.open:
+        open_report(folder)
+    return FOUND if result.objects else NONE_FOUND
+
+
+def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]) -> None:
+    if arguments.demo:
+        if arguments.images:
+            raise InputError(f"--demo takes no pictures, got {arguments.images[0]}")
+    elif not arguments.images:
+        raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
+    elif _is_single(arguments):
+        wrong = {
+            "--mask1": arguments.mask1 is not None,
+            "--export": bool(arguments.export),
+            f"--method {arguments.method}": arguments.method in rivals,
+        }
+        for option in (name for name, is_given in wrong.items() if is_given):
+            raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
+
+
+def _is_single(arguments: argparse.Namespace) -> bool:
+    """Whether one picture is given, in which repeats are to be found."""
+    return len(arguments.images) == 1
+
+
+def _inputs(arguments: argparse.Namespace) -> Inputs:
+    if _is_single(arguments):
+        return Inputs(_read_pictures(arguments, arguments.images) * 2, (make_absolute(arguments.images[0]),))
+    if arguments.images:
+        paths = arguments.images
+        return Inputs(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
+    from matching import _opencv
+    from matching.cli.demo import make_demo_pair
+    from matching.pictures.images import make_picture
+
+    names = [f"picture{k}.png" for k in range(2)]
+    arrays = make_demo_pair()
+    made = [
+        replace(make_picture(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)
+    ]
+    others = {name: _opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
+    return Inputs(_read_pictures(arguments, made), None, others)
+
+
+def _base(arguments: argparse.Namespace) -> Path:
+    """The folder for the results, if no other results are there."""
+    if arguments.out is not None:
+        return Path(arguments.out)
+    if _is_single(arguments):
+        return Path(f"{arguments.images[0].stem}-repeats")
+    return Path(name_pair_folder(*arguments.images)) if arguments.images else Path("demo-match")
+
+
+def _stem(arguments: argparse.Namespace) -> str:
+    return arguments.images[0].stem if arguments.images else "picture0"
+
+
+def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
+    from matching.output.folders import choose_folder
+
+    if arguments.out is not None or inputs.paths is None:
+        return _base(arguments)
+    return choose_folder(_base(arguments), inputs.paths)
+
+
+def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
+    check_not_over(folder, arguments, arguments.images, inputs.others)
+
+
+def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
+    """The pictures with their masks. They are checked for the formats that they are to be exported in."""
+    from matching.pictures.images import add_mask, make_picture
+
+    masks = arguments.mask0, arguments.mask1
+    with silence_decoders():
+        pictures = [add_mask(make_picture(image), mask) for image, mask in zip(images, masks, strict=False)]
+    if arguments.export:
+        from matching.output.exchange import check_formats
+
+        check_formats(arguments.export, pictures)
+    return pictures

@@ -1,0 +1,330 @@
+"""The picture of a result: both images side by side, each object in its own colour."""
+
+from __future__ import annotations
+
+import colorsys
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matching import _opencv
+from matching._types import Bytes, Floats, Ints
+from matching.output.figures.captions import add_caption
+from matching.output.figures.labels import place_labels
+from matching.output.words import NOTHING, describe_things, name_picture
+
+if TYPE_CHECKING:
+    from matching.matches import Matches
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+
+Colour = tuple[int, int, int]
+
+# Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
+COLOURS = (
+    (230, 159, 0),
+    (86, 180, 233),
+    (0, 158, 115),
+    (240, 228, 66),
+    (213, 94, 0),
+    (204, 121, 167),
+    (0, 114, 178),
+    (170, 170, 255),
+    (187, 204, 51),
+)
+GOLDEN = (5**0.5 - 1) / 2
+MOST_DASHES = 200  # along a side: that of a frame may be far longer than the picture
+FADE = 0.55  # how far the surroundings of objects go towards mid grey, so that these stand out
+MID_GREY = 110
+STRIP = 512  # rows of a large canvas drawn at a time
+CANVAS_PIXELS = 24_000_000  # of the drawing: any viewer opens it, also on a telephone
+CANVAS_SIDE = 16_384  # pixels: the longest that browsers and graphics cards show
+LINES_AN_OBJECT = 30  # lines drawn across; every match has its dot
+LINE_STRENGTH = 0.6
+FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: then that is a picture of it
+DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
+
+
+def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
+    """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
+
+    The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
+    than CANVAS_SIDE, and smaller otherwise. What lies outside all objects is dimmed, and transparent areas
+    are a checkerboard. All matches of an object have a dot in its colour in both pictures; lines join at most
+    LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches can still be read. A dashed
+    line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below
+    says if there is no object, and names the things found in several places.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    result : Matches
+        What they have in common.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing.
+    """
+    factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
+    (rgb0, zoom0), (rgb1, zoom1) = (_reduce(p.displayed, factor) for p in (picture0, picture1))
+    shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
+    drawn = _zoom(result.xy0, zoom0), _zoom(result.xy1, zoom1) + shift
+    outlines = (
+        [(found.id, _zoom(found.outline0, zoom0)) for found in result.objects],
+        [(found.id, _zoom(found.outline1, zoom1) + shift) for found in result.objects],
+    )
+    framed = [(found.id, choose_frame(found)) for found in result.objects]
+    frames = [(number, _zoom(frame, zoom1)) for number, frame in framed if frame is not None]
+    bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
+    canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
+    # drawing sizes for a 960 pixel picture
+    unit = max(max(rgb0.shape[:2]), max(rgb1.shape[:2])) / 960
+    _draw_lines(canvas, result, drawn, max(round(unit), 1))
+    for found in result.objects:
+        for xy in drawn:
+            for point in xy[result.cluster == found.id]:
+                _opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
+    panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
+    for number, frame in frames:
+        draw_frame(panel1, frame, colour(number), unit)
+    for side in outlines:
+        for number, outline in side:
+            _opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+            _opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+    for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
+        _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
+    caption = (
+        describe_things(result.objects, name_picture(picture0.path), result.things)
+        if result.objects
+        else [NOTHING]
+    )
+    return add_caption(canvas, caption, 26 * unit)
+
+
+def choose_frame(found: MatchedObject) -> Floats | None:
+    """Return the frame of picture 0 in picture 1 if the object covers enough of picture 0.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    (4, 2) float64 or None
+        The frame's corners, None if it is not to be drawn.
+    """
+    covers = found.motion is not None and found.motion.share >= FRAME_SHARE
+    return found.frame1 if covers else None
+
+
+def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> None:
+    """Draw a dashed polygon, in place.
+
+    Parameters
+    ----------
+    canvas : (h, w, 3) uint8
+        The drawing.
+    corners : (k, 2) float64
+        Pixels.
+    tint : tuple of int
+        RGB.
+    unit : float
+        Scale of the drawing.
+    """
+    thickness = max(round(2 * unit), 1)
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        length = float(np.linalg.norm(end - start))
+        n = int(np.clip(length / (2 * DASH * max(unit, 0.5)), 1, MOST_DASHES))
+        # dashes and spaces in turn, half a dash at both ends
+        ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
+        for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
+            for a, b in zip(ends[0::2], ends[1::2], strict=True):
+                _opencv.draw_line(canvas, a, b, ink, width)
+
+
+def _draw_labels(
+    canvas: Bytes,
+    outlines: Sequence[tuple[int, Floats]],
+    low: tuple[float, float],
+    high: tuple[float, float],
+    scale: float,
+) -> None:
+    """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
+    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
+    texts = [str(number) for number, _ in order]
+    sizes = [_opencv.label_size(text, scale) for text in texts]
+    centres = place_labels([outline for _, outline in order], sizes, low, high)
+    for (number, _), text, centre in zip(order, texts, centres, strict=True):
+        if centre is not None:
+            _opencv.draw_label(canvas, text, centre, colour(number), (0, 0, 0), scale)
+
+
+def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
+    """The factor by which two pictures are made smaller so that their drawing stays in bounds.
+
+    The drawing has the larger height and both widths, so pictures of very different shapes need far more
+    pixels together than they have.
+
+    Parameters
+    ----------
+    shape0, shape1 : tuple of int
+        Height and width of either picture.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    Examples
+    --------
+    >>> canvas_factor((480, 640), (480, 640))
+    1.0
+    >>> round(canvas_factor((375, 40_000), (40_000, 375)), 2)
+    0.12
+    """
+    width = shape0[1] + shape1[1]
+    width, height = width + _margin(width), max(shape0[0], shape1[0])
+    return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
+
+
+def colour(number: int) -> Colour:
+    """The colour of an object: first COLOURS, then hues that are far from those just before.
+
+    Parameters
+    ----------
+    number : int
+        Of the object.
+
+    Returns
+    -------
+    tuple of int
+        RGB.
+    """
+    if number < len(COLOURS):
+        return COLOURS[number]
+    hue = (0.12 + number * GOLDEN) % 1
+    red, green, blue = colorsys.hsv_to_rgb(hue, 0.55 + 0.4 * (number % 2), 0.95)
+    return round(255 * red), round(255 * green), round(255 * blue)
+
+
+def spread(xy: Floats, most: int) -> Ints:
+    """Choose points far from each other: each next one is the farthest from those before.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Points.
+    most : int
+        Points to choose at most.
+
+    Returns
+    -------
+    (k,) int64
+        Their rows.
+    """
+    if len(xy) <= most:
+        return np.arange(len(xy))
+    chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
+    gap = np.full(len(xy), np.inf)
+    for _ in range(most - 1):
+        gap = np.minimum(gap, np.linalg.norm(xy - xy[chosen[-1]], axis=1))
+        chosen.append(int(gap.argmax()))
+    return np.array(chosen)
+
+
+def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
+    """Fade a picture: half way to grey, then `strength` of the way to mid grey.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    strength : float
+        In [0, 1].
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The faded picture.
+    """
+    keep = (1 - strength) / 2
+    return _opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
+
+
+def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
+    """Draw half-transparent lines across, in place, strip by strip: a copy of a large canvas needs memory."""
+    xy0, xy1 = drawn
+    lines = [(xy0[i], xy1[i], colour(found.id)) for found in result.objects for i in _outline(result, found)]
+    for top in range(0, len(canvas), STRIP):
+        strip = canvas[top : top + STRIP]
+        lined = strip.copy()
+        for start, end, tint in lines:
+            _opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
+        strip[:] = _opencv.blend(strip, lined, LINE_STRENGTH)
+
+
+def _outline(result: Matches, found: MatchedObject) -> Ints:
+    own = np.flatnonzero(result.cluster == found.id)
+    return own[spread(result.xy0[own], LINES_AN_OBJECT)]
+
+
+def _reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
+    """A picture made smaller by a factor, and the zoom (2,) that this was in x and y."""
+    if factor == 1:
+        return rgb, np.ones(2)
+    height, width = (max(round(n * factor), 1) for n in rgb.shape[:2])
+    return _opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
+
+
+def _zoom(xy: Floats, zoom: Floats) -> Floats:
+    """Pixels of a picture as pixels of the smaller one; exactly the same where it is no smaller."""
+    return xy if (zoom == 1).all() else (xy + 0.5) * zoom - 0.5
+
+
+def _margin(width: int) -> int:
+    """Pixels between two pictures that are `width` wide together."""
+    return max(width, 100) // 100
+
+
+def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
+    """Fade a picture outside some outlines.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    outlines : iterable of (k, 2) float64
+        Polygons that are not faded inside.
+    strength : float
+        As of `fade`.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The picture.
+    """
+    outlines = list(outlines)
+    shown = fade(rgb, strength)
+    if outlines:
+        inside = _opencv.fill_polygons(rgb.shape[:2], outlines)
+        shown[inside] = rgb[inside]
+    return shown
+
+
+def _side_by_side(
+    pictures: tuple[Bytes, Bytes], shift: int, outlines: tuple[Sequence[Floats], Sequence[Floats]]
+) -> Bytes:
+    """A canvas with both pictures, faded outside their outlines, the second `shift` pixels to the right."""
+    rgb0, rgb1 = pictures
+    canvas = np.full((max(len(rgb0), len(rgb1)), shift + rgb1.shape[1], 3), 255, np.uint8)
+    for rgb, x, own in zip(pictures, (0, shift), outlines, strict=True):
+        for top in range(0, len(rgb), STRIP):
+            part = rgb[top : top + STRIP]
+            place = canvas[top : top + len(part), x : x + rgb.shape[1]]
+            place[:] = fade_outside(part, (o - (0, top) for o in own)) if own else part
+    return canvas

@@ -1,0 +1,296 @@
+"""Pictures of an object's matches, and of the object warped from one picture onto the other."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matching import _opencv
+from matching._types import Array, Bools, Bytes, Floats, Ints
+from matching.output.figures.drawing import (
+    CANVAS_PIXELS,
+    CANVAS_SIDE,
+    Colour,
+    colour,
+    fade,
+    fade_outside,
+    spread,
+)
+
+if TYPE_CHECKING:
+    from matching.matches import Matches
+    from matching.objects.deformation import Deformation, SmoothMap
+    from matching.objects.description import MatchedObject
+    from matching.pictures.images import Picture
+
+NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
+STRIP = 512  # rows warped at a time
+MARGIN = 0.25  # of an object's size around it, so that its surroundings can be compared
+PICKS = 24  # numbered matches
+LEAST, MOST = 640, 1600  # pixels along the longer side of a cut-out: others are resized
+BACKGROUND = 0.35  # how far surroundings go towards mid grey
+FILES = re.compile(r"object(\d+)-(?:picks|warp01|warp10|crop0|crop1)\.png")
+SQUARES = 6  # of the checkerboard along the longer side of an object
+
+
+def draw_object(
+    picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
+) -> dict[str, Bytes]:
+    """Draw one object: its matches, and the object warped from either picture onto the other.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    result : Matches
+        What they have in common.
+    found : MatchedObject
+        The object.
+    deformation : Deformation
+        Of the object.
+
+    Returns
+    -------
+    dict of str to (h, w, 3) uint8
+        File name without extension, and drawing. objectK-picks: the object cut out of both pictures, with
+        matches spread over it, numbered. objectK-warp01: the object in picture 1; in its place the object of
+        picture 0, warped by the smooth deformation; and both in turn, as a checkerboard. objectK-warp10: the
+        same from picture 1 to picture 0.
+    """
+    name = f"object{found.id}"
+    picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
+    return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
+
+
+def draw_warps(
+    picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
+) -> dict[str, Bytes]:
+    """Draw one object warped from either picture onto the other.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    found : MatchedObject
+        The object.
+    deformation : Deformation
+        Of the object.
+
+    Returns
+    -------
+    dict of str to (h, w, 3) uint8
+        Those of `draw_object` that are named objectK-warp01 and objectK-warp10.
+    """
+    name, tint = f"object{found.id}", colour(found.id)
+    rgb0, rgb1 = picture0.displayed, picture1.displayed
+    return {
+        f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
+        f"{name}-warp10": draw_warp(rgb1, rgb0, deformation.forward, found.outline0, tint),
+    }
+
+
+def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
+    """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
+
+    Parameters
+    ----------
+    rgb0, rgb1 : (h, w, 3) uint8
+        The pictures.
+    result : Matches
+        What they have in common.
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing.
+    """
+    own = np.flatnonzero(result.cluster == found.id)
+    picked = own[spread(result.xy0[own], PICKS)]
+    outlines = found.outline0, found.outline1
+    cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
+    height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
+    across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
+    height = max(int(min(height, math.sqrt(CANVAS_PIXELS / across), CANVAS_SIDE / across)), 1)
+    unit = height / LEAST
+    panels = []
+    for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
+        panel = _opencv.resize(cut, height / len(cut))
+        zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
+        panel = fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
+        _draw_outline(panel, _zoom(outline, corner, zoom), colour(found.id))
+        for place in _zoom(xy[own], corner, zoom):
+            _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
+        for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
+            _opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
+        panels.append(panel)
+    return _row(panels)
+
+
+def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
+    """Draw an object of one picture warped onto another.
+
+    Parameters
+    ----------
+    source, target : (h, w, 3) uint8
+        The pictures.
+    to_source : SmoothMap
+        From pixels of the target to those of the source.
+    outline : (k, 2) float64
+        Of the object in the target.
+    tint : tuple of int
+        RGB of the outline.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        Three panels: the object in `target`; the object of `source` in its place, warped; and both as a
+        checkerboard.
+    """
+    corner, cut = _cut_out(target, outline)
+    plain, zoom = _enlarge(cut)
+    outline = _zoom(outline, corner, zoom)
+    shape, origin = plain.shape[:2], np.zeros(2)
+    warped, inside = warp_object(
+        source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
+    )
+    board = _checkerboard(outline, shape)
+    outside = ~_opencv.fill_polygons(shape, [outline])
+    panels = []
+    for shown in (np.zeros_like(inside), inside, inside & board):
+        panel = np.where(shown[:, :, None], warped, plain)
+        panel[outside] = fade(panel, BACKGROUND)[outside]
+        _draw_outline(panel, outline, tint)
+        panels.append(panel)
+    return _row(panels)
+
+
+def warp_object(
+    source: Bytes,
+    to_source: Callable[[Floats], Floats],
+    outline: Floats,
+    corner: Array,
+    shape: tuple[int, int],
+) -> tuple[Bytes, Bools]:
+    """Warp an object of one picture to where it lies in the other.
+
+    Parameters
+    ----------
+    source : (h, w, 3) uint8
+        The picture that it is taken from.
+    to_source : callable
+        Maps pixels (n, 2) of the other picture to those of the source, as a SmoothMap does.
+    outline : (k, 2) float64
+        Of the object in the other picture.
+    corner : (2,) array
+        Top-left pixel (x, y) of the part of the other picture that is wanted.
+    shape : tuple of int
+        Height and width of that part.
+
+    Returns
+    -------
+    warped : (height, width, 3) uint8
+        The source at the places of that part, interpolated cubically; made coarser first where it is finer.
+    inside : (height, width) bool
+        What is inside the outline and in the source.
+    """
+    places = _places(to_source, corner, shape)
+    inside = _opencv.fill_polygons(shape, [outline - corner])
+    step = _magnification(to_source, outline)
+    if step > 1.5:
+        height, width = (max(round(n / step), 1) for n in source.shape[:2])
+        steps = np.array([source.shape[1] / width, source.shape[0] / height])
+        source = _opencv.resize_area(source, width, height)
+    else:
+        steps = np.ones(2)
+    warped = np.empty((*shape, 3), np.uint8)
+    for top in range(0, shape[0], STRIP):
+        rows = slice(top, min(top + STRIP, shape[0]))
+        xy = (places(np.arange(rows.start, rows.stop)) + 0.5) / steps - 0.5
+        low, part = _around(source, xy)
+        warped[rows] = _opencv.sample(part, xy - low)
+        limit = np.array([source.shape[1], source.shape[0]]) - 0.5
+        inside[rows] &= ((xy >= -0.5) & (xy <= limit)).all(axis=2)
+    return warped, inside
+
+
+def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
+    """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
+    that part: OpenCV takes no picture of more than 32,766 pixels a side.
+    """
+    size = np.array(source.shape[1::-1])
+    low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
+    high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
+    return low, source[low[1] : high[1], low[0] : high[0]]
+
+
+def _places(
+    to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
+) -> Callable[[Ints], Floats]:
+    """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
+    values on a grid.
+    """
+    from scipy.interpolate import RectBivariateSpline  # takes a fifth of a second that most runs don't need
+
+    height, width = shape
+    step = max(max(shape) / NODES, 1.0)
+    x, y = (np.arange(-1, n / step + 2) * step for n in (width, height))
+    nodes = np.stack(np.meshgrid(x, y), axis=-1)
+    grid = to_source((nodes + corner).reshape(-1, 2)).reshape(nodes.shape)
+    splines = [RectBivariateSpline(y, x, grid[:, :, k]) for k in range(2)]
+    return lambda rows: np.stack([spline(rows, np.arange(width)) for spline in splines], axis=-1)
+
+
+def _magnification(to_source: Callable[[Floats], Floats], outline: Floats) -> float:
+    """Pixels of the source a pixel of the target, in the middle of an object."""
+    middle = (outline.min(axis=0) + outline.max(axis=0)) / 2
+    centre, right, below = to_source(middle + np.array([[0, 0], [1, 0], [0, 1]]))
+    return float(np.sqrt(abs(np.linalg.det([right - centre, below - centre]))))
+
+
+def _cut_out(rgb: Bytes, outline: Floats) -> tuple[Array, Bytes]:
+    """The top-left pixel (x, y) of the part of a picture around an object, and that part."""
+    low, high = outline.min(axis=0), outline.max(axis=0)
+    margin = MARGIN * (high - low).max() + 8
+    size = np.array(rgb.shape[1::-1])
+    start = np.clip(np.floor(low - margin), 0, size - 1).astype(int)
+    stop = np.clip(np.ceil(high + margin) + 1, start + 1, size).astype(int)
+    return start, rgb[start[1] : stop[1], start[0] : stop[0]]
+
+
+def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
+    """Pixels of a picture as pixels of a part of it that is enlarged."""
+    return (xy - corner + 0.5) * zoom - 0.5
+
+
+def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
+    """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
+    size = max(cut.shape[:2])
+    panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
+    return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
+
+
+def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
+    side = max(np.ptp(outline, axis=0).max() / SQUARES, 1.0)
+    low = outline.min(axis=0)
+    x, y = (np.floor((np.arange(n) - c) / side).astype(int) for n, c in zip(shape[::-1], low, strict=True))
+    board: Bools = (x[None, :] + y[:, None]) % 2 == 0
+    return board
+
+
+def _draw_outline(panel: Bytes, outline: Floats, tint: Colour) -> None:
+    unit = max(len(panel) / 960, 0.5)
+    _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
+    _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
+
+
+def _row(panels: Sequence[Bytes]) -> Bytes:
+    """Panels of one height side by side, with a white gap."""
+    gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
+    row = [part for panel in panels for part in (panel, gap)][:-1]
+    return np.concatenate(row, axis=1)

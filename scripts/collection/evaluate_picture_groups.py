@@ -1,0 +1,145 @@
+"""Are copies, thumbnails, crops and turned copies told as what they are? Beside perceptual hashes.
+
+Of each photograph: a copy (JPEG of quality 30), a thumbnail (35 %), a crop (40 to 70 % of each side), a
+turned copy (by 90 degrees or 8 to 40), and another photograph into which a crop of it is pasted, scaled and
+turned ("same thing"). The hashes are those of ImageHash, 64 bits, at most 10 apart (pip install imagehash).
+
+python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/models --photographs 40
+"""
+
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
+import argparse
+import importlib
+import sys
+import tempfile
+from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from eval.common.options import exit_status
+from matching.collection import FeatureCache, match_collection, plan_list
+from matching.collection.database.store import open_store
+from matching.collection.reports.groups import find_links
+
+KINDS = {"copy": "copy", "thumbnail": "thumbnail", "crop": "crop", "turned": "turned", "part": "same thing"}
+SIDE = 640  # pixels, the longer side of a photograph
+HASHES = "phash", "dhash", "average_hash", "whash"
+NEAR = 10  # bits of 64
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--photographs", type=int, default=40)
+    return exit_status(lambda: measure(parser.parse_args(argv)))
+
+
+def measure(arguments):
+    paths = sorted(p for f in arguments.folders for p in f.iterdir() if p.suffix in (".jpg", ".png"))
+    if len(paths) < 2:
+        raise ValueError("the folders must hold photographs, found fewer than 2")
+    n = min(arguments.photographs, len(paths))
+    chosen = [paths[k] for k in np.linspace(0, len(paths) - 1, n).astype(int)]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "cache").mkdir()
+        pairs = [pair for k in range(len(chosen)) for pair in make_pairs(folder, chosen, k)]
+        (folder / "list").write_text("".join(f"{made}\t{photograph}\n" for made, photograph, _ in pairs))
+        cache = FeatureCache(folder / "cache", 10**11)
+        match_collection(plan_list(folder / "list"), folder / "c.db", cache=cache)
+        report_relations(folder / "c.db", pairs)
+        if find_spec("imagehash") is None:
+            print("no hashes: pip install imagehash")
+        else:
+            report_hashes(pairs)
+
+
+def make_pairs(folder, paths, k):
+    """Write the pictures made of a photograph; yields (picture, photograph, kind)."""
+    rng = np.random.default_rng(k)
+    image, other = load(paths[k]), load(paths[(k + 7) % len(paths)])
+    photograph = folder / f"{k:03}.png"
+    image.save(photograph)
+    quality = {"copy": 30}
+    for kind, made in (
+        ("copy", image),
+        ("thumbnail", image.resize([round(0.35 * n) for n in image.size], Image.Resampling.LANCZOS)),
+        ("crop", crop_at_random(image, rng.uniform(0.4, 0.7), rng)),
+        ("turned", turn(image, 90.0 if rng.random() < 0.5 else rng.uniform(8, 40))),
+        ("part", paste(image, other, rng)),
+    ):
+        path = folder / f"{k:03} {kind}.jpg"
+        made.save(path, quality=quality.get(kind, 85))
+        yield path, photograph, kind
+
+
+def load(path):
+    with Image.open(path) as opened:
+        image = opened.convert("RGB")
+    image.thumbnail((SIDE, SIDE))
+    return image
+
+
+def crop_at_random(image, share, rng):
+    width, height = (int(n * share) for n in image.size)
+    x, y = rng.integers(0, image.width - width + 1), rng.integers(0, image.height - height + 1)
+    return image.crop((x, y, x + width, y + height))
+
+
+def turn(image, angle):
+    return image.rotate(angle, Image.Resampling.BICUBIC, expand=True)
+
+
+def paste(image, other, rng):
+    """The other photograph, a quarter of it covered by a crop of the image."""
+    scene = other.resize(image.size)
+    crop = crop_at_random(image, rng.uniform(0.4, 0.6), rng).resize([n // 2 for n in image.size])
+    angle = rng.uniform(-30, 30)
+    mask = turn(Image.new("L", crop.size, 255), angle)
+    scene.paste(turn(crop, angle), (image.width // 5, image.height // 5), mask)
+    return scene
+
+
+def report_relations(db, pairs):
+    kinds = {str(path): kind for path, _, kind in pairs}
+    told = Counter()
+    with open_store(db) as store:
+        path_of = dict(store.rows("SELECT id, path FROM images"))
+        for link in find_links(store):
+            kind = kinds[path_of[link.image0]]
+            as_derived = link.relation.derived in (None, 0)
+            told[kind, link.relation.kind if as_derived else "the other way"] += 1
+    print("| made | pairs | told as that | as something else |\n|---|---|---|---|")
+    for kind, wanted in KINDS.items():
+        others = ", ".join(f"{name} {n}" for (k, name), n in told.items() if k == kind and name != wanted)
+        total = sum(k == kind for *_, k in pairs)
+        missing = total - sum(n for (k, _), n in told.items() if k == kind)
+        others = ", ".join(filter(None, [others, f"nothing {missing}" if missing else ""]))
+        print(f"| {kind} | {total} | {told[kind, wanted]} | {others} |")
+
+
+def report_hashes(pairs):
+    imagehash = importlib.import_module("imagehash")
+    print(f"\n| hash | {' | '.join(KINDS)} | of other photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
+    photographs = sorted({photograph for _, photograph, _ in pairs})
+    for name in HASHES:
+        hashed = {path: compute_hash(path, getattr(imagehash, name)) for pair in pairs for path in pair[:2]}
+        near = Counter(kind for a, b, kind in pairs if hashed[a] - hashed[b] <= NEAR)
+        own = [(a, b) for a, b, kind in pairs if kind != "part"]
+        others = [hashed[a] - hashed[c] <= NEAR for a, b in own for c in photographs if c != b]
+        counts = " | ".join(str(near[kind]) for kind in KINDS)
+        print(f"| {name} | {counts} | {sum(others)} of {len(others)} |")
+
+
+def compute_hash(path, function):
+    with Image.open(path) as image:
+        return function(image)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

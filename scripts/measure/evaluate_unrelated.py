@@ -1,0 +1,92 @@
+"""How often unrelated pictures give an object: evaluate_unrelated.py FOLDER FOLDER [--pairs N]
+
+Pairs a random picture of the first folder with a random one of the second (all must show different things),
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the best score
+of each pair where no least score is asked for. With --view-synthesis, features of simulated views are
+matched as well, and the least score is that of the program.
+"""
+
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
+import argparse
+import sys
+from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from eval.common.options import check_least, exit_status
+from matching import MatchConfig
+from matching.collection.plan import list_pictures
+from matching.objects.confidence import WORDS
+from matching.pictures.images import read_picture
+from matching.pipeline import describe_picture, match_described, prepare_views
+from matching.threads import default_threads
+
+VIEWS = MatchConfig(view_synthesis=True)
+FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
+
+
+def find_best_object(described, views, config):
+    """Score, matches and confidence of the best object of two DescribedPictures; None without any."""
+    objects = match_described(*described, config, views=views).objects
+    best = max(objects, key=lambda found: found.score, default=None)
+    return None if best is None else (best.score, best.n_matches, best.confidence)
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs=2, type=Path, metavar="FOLDER")
+    parser.add_argument("--pairs", type=int, default=200, help="pairs (default: 200)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--view-synthesis", action="store_true", help="also match simulated views")
+    options = parser.parse_args(argv)
+    return exit_status(lambda: measure(options))
+
+
+def measure(options):
+    check_least(options, pairs=1, seed=0)
+    pictures = [[Path(path) for path in list_pictures(folder)] for folder in options.folders]
+    possible = sorted({tuple(sorted((a, b))) for a in pictures[0] for b in pictures[1] if a != b})
+    if not possible:
+        raise ValueError(f"{options.folders[0]} and {options.folders[1]} must hold two different pictures")
+    order = np.random.default_rng(options.seed).permutation(len(possible))[: options.pairs]
+    pairs = [possible[i] for i in order]
+    config = VIEWS if options.view_synthesis else FREE
+    described = {
+        path: describe_picture(read_picture(path), config, default_threads())
+        for path in tqdm(sorted(set(chain(*pairs))), desc="pictures")
+    }
+
+    @cache
+    def views_of(path):
+        """Read again only where views are looked at; it keeps its features once they are asked for."""
+        return prepare_views(read_picture(path), config)
+
+    best = [
+        find_best_object(
+            [described[path] for path in pair], [partial(views_of, path) for path in pair], config
+        )
+        for pair in tqdm(pairs, desc="pairs")
+    ]
+    scores = np.array([0.0 if found is None else found[0] for found in best])
+    least = MatchConfig().clustering.min_score
+    words = []
+    for k in np.flatnonzero(scores >= least):
+        score, n_matches, word = best[k]
+        words.append(word)
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {score:.2f}, {n_matches} matches, {word}")
+    quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
+    print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
+    print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
+    print("best score: median {:.2f}, 95 % {:.2f}, 99 % {:.2f}, largest {:.2f}".format(*quantiles))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

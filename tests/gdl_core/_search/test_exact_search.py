@@ -1,0 +1,144 @@
+"""Exact neighbours of samples: ties in bulk, other metrics, any number of threads."""
+
+import numpy as np
+import pytest
+from graphs import plain_neighbours
+from scipy.spatial.distance import cdist
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
+
+from gdl_core import knn_graph
+from gdl_core import neighbors as neighbors_module
+from gdl_core._search import exact_search
+
+RNG = np.random.default_rng(0)
+COUNTS = RNG.poisson(0.3, size=(800, 40)).astype(float)
+COUNTS = COUNTS[np.ptp(COUNTS, axis=1) > 0]
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """(rows, neighbours) of each search that scikit-learn is asked for."""
+    asked = []
+
+    def watched(self, x, k, kneighbors=NearestNeighbors.kneighbors):
+        asked.append((len(x), k))
+        return kneighbors(self, x, k)
+
+    def no_radius(self, *args):
+        raise AssertionError("one search for a radius for each row is slow")
+
+    monkeypatch.setattr(NearestNeighbors, "kneighbors", watched)
+    monkeypatch.setattr(NearestNeighbors, "radius_neighbors", no_radius)
+    return asked
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [6, 7])
+def test_tied_rows_are_settled_together(dtype, k, searches):
+    x = np.repeat(RNG.normal(size=(300, 20)).astype(dtype), 2, axis=0)  # K = 6 cuts a pair in two
+    knn = knn_graph(x, k)
+    indices, distances = plain_neighbours(cdist(x, x), k)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_allclose(knn.distances, distances, rtol=1e-12)
+    assert len(searches) <= 2
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l1", "chebyshev"])
+def test_many_at_one_distance(metric, monkeypatch, searches):
+    monkeypatch.setattr(exact_search, "_MOST", 1000)
+    x = np.eye(200)
+    knn = knn_graph(x, 5, metric=metric)
+    np.testing.assert_array_equal(knn.indices, plain_neighbours(1 - np.eye(200), 5)[0])
+    assert all((rows - 1) * k <= 1000 for rows, k in searches[1:])  # never n x n
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cosine"])
+def test_mostly_zeros_give_the_same_bits(metric, dtype, monkeypatch):
+    x = np.where(RNG.random((150, 403)) < 0.01, RNG.integers(-2, 4, (150, 403)) / 3, 0).astype(dtype)
+    x[:20] = x[20:40]  # some equal, some nothing but zeros
+    x[40:50] = 0
+    sparse = knn_graph(x, 6, metric=metric, n_jobs=2)
+    assert isinstance(exact_search.make_search(x, metric, 1), exact_search.SparseSearch)
+    monkeypatch.setattr(exact_search, "_SPARSE", np.inf)
+    dense = knn_graph(x, 6, metric=metric)
+    np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_array_equal(sparse.distances, dense.distances)
+
+
+def test_indicators_are_searched_once(searches):
+    """All others are at one distance: no search by products, each of which would have to look at all."""
+    x = np.eye(300)
+    np.testing.assert_array_equal(knn_graph(x, 5).indices, plain_neighbours(1 - x, 5)[0])
+    assert searches == []
+    knn_graph(x, 5, metric="chebyshev")
+    assert len(searches) == 2
+
+
+def test_equal_rows_are_searched_once(searches):
+    x = np.repeat(np.array([[0.0, 1.0], [5.0, 5.0]]), 500, axis=0)
+    knn = knn_graph(x, 4)
+    expected = plain_neighbours(cdist(x, x), 4)[0]
+    np.testing.assert_array_equal(knn.indices, expected)
+    assert all(rows <= 2 for rows, _ in searches[1:])
+
+
+METRICS = ("euclidean", "sqeuclidean", "minkowski", "nan_euclidean", "cosine", "correlation")
+
+
+@pytest.mark.parametrize("metric", [*METRICS, "l1", "chebyshev", "canberra", "braycurtis", "hamming"])
+def test_threads_give_the_same_bits(metric, monkeypatch):
+    one = knn_graph(COUNTS, 10, metric=metric)
+    monkeypatch.setattr(neighbors_module, "_BLOCK", 500)
+    with threadpool_limits(1):
+        others = [knn_graph(COUNTS, 10, metric=metric)]
+    others += [knn_graph(COUNTS, 10, metric=metric, n_jobs=n_jobs) for n_jobs in (2, 3)]
+    for other in others:
+        np.testing.assert_array_equal(one.indices, other.indices)
+        np.testing.assert_array_equal(one.distances, other.distances)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("k", [6, 40])
+def test_equal_rows_are_at_distance_zero_and_taken_by_index(metric, k):
+    value = np.repeat(np.arange(20), 30)[RNG.permutation(600)]
+    knn = knn_graph(RNG.normal(size=(20, 37))[value], k, metric=metric)
+    equal = value[:, None] == value
+    np.fill_diagonal(equal, False)
+    expected = np.array([np.flatnonzero(row)[:6] for row in equal])
+    np.testing.assert_array_equal(knn.indices[:, :6], expected)
+    assert (knn.distances[:, : min(k, 29)] == 0).all() and (knn.distances[:, 29:] > 0).all()
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_directions_against_scipy(metric):
+    x = RNG.normal(size=(300, 12)) * 10.0 ** RNG.integers(-170, 170, size=(300, 1))  # squares overflow
+    x[::3] += 3 * np.abs(x[::3]).max(axis=1, keepdims=True)
+    knn = knn_graph(x, 8, metric=metric)
+    indices, distances = plain_neighbours(cdist(*[x / np.abs(x).max(axis=1, keepdims=True)] * 2, metric), 8)
+    np.testing.assert_array_equal(knn.indices, indices)
+    np.testing.assert_allclose(knn.distances, distances, atol=1e-14)
+
+
+def test_cosine_of_parallel_rows_and_rows_of_zeros():
+    x = np.array([[1.0, 1, 0], [0, 0, 0], [3, 3, 0], [7, 7, 0], [0, 0, 2], [0, 0, 0]])
+    knn = knn_graph(x, 5, metric="cosine")
+    np.testing.assert_array_equal(knn.indices[0], [2, 3, 1, 4, 5])
+    np.testing.assert_array_equal(knn.distances[0], [0, 0, *knn.distances[0, 2:]])
+    np.testing.assert_allclose(knn.distances[0, 2:], 1)
+    np.testing.assert_array_equal(knn.indices[1, 0], 5)
+    np.testing.assert_allclose(knn.distances[1], [0, 1, 1, 1, 1])
+
+
+def test_correlation_of_a_constant_row():
+    x = RNG.normal(size=(20, 4))
+    x[7] = 0.1
+    with pytest.raises(ValueError, match='"correlation" needs rows that are not constant, row 7 of X is'):
+        knn_graph(x, 3, metric="correlation")
+
+
+def test_squared_distances():
+    x = RNG.normal(size=(80, 5))
+    knn = knn_graph(x, 4, metric="sqeuclidean")
+    np.testing.assert_array_equal(knn.distances, knn_graph(x, 4).distances ** 2)

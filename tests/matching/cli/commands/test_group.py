@@ -1,0 +1,367 @@
+"""`gdl-match group` and the dispatch to subcommands."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eval.matching import command
+from matching import __version__, group_matches
+from matching.cli import main as cli
+from matching.cli.subcommands import SUBCOMMANDS
+from matching.output.exchange import SCHEMA
+from matching.pictures.decoding import TURNS
+
+ROOT = Path(__file__).resolve().parents[4]
+SIZE = 500, 300  # width, height of both images
+USUAL = ["matches.json", "matches.npz", "matches.png"]
+
+
+def points(seed=0):
+    """Two objects of 60 matches each, one moved and one turned, and 40 outliers; and the object of each."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.uniform([10, 10], [200, 140], (60, 2)), rng.uniform([260, 150], [480, 290], (60, 2))
+    turned = (second - [370, 220]) @ [[0.94, 0.34], [-0.34, 0.94]] + [140, 200]
+    xy0 = np.vstack([first, second, rng.uniform([0, 0], SIZE, (40, 2))])
+    xy1 = np.vstack([first + np.array([240, 20]), turned, rng.uniform([0, 0], SIZE, (40, 2))])
+    return xy0, xy1, np.repeat([0, 1, -1], [60, 60, 40])
+
+
+def picture(path, seed):
+    colours = np.random.default_rng(seed).integers(0, 256, (SIZE[1], SIZE[0], 3)).astype(np.uint8)
+    Image.fromarray(colours).save(path)
+
+
+@pytest.fixture
+def gdl_match(tmp_path, monkeypatch, capsys):
+    """Runs the command in a folder with matches.csv and two pictures: (exit status, output, error)."""
+    monkeypatch.chdir(tmp_path)
+    xy0, xy1, _ = points()
+    np.savetxt("m.csv", np.hstack([xy0, xy1]), delimiter=",")
+    for k, name in enumerate("ab"):
+        picture(f"{name}.png", k)
+
+    def call(*arguments):
+        try:
+            status = cli.main([str(a) for a in arguments])
+        except SystemExit as stop:  # --help, --version
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def listed(folder):
+    return sorted(p.name for p in Path(folder).iterdir())
+
+
+def found(folder):
+    with np.load(Path(folder, "matches.npz")) as data:
+        return data["xy0"], data["xy1"], data["cluster"]
+
+
+def check_groups(cluster):
+    """Each of the two objects is one group, and most outliers are out."""
+    _, _, true = points()
+    for k in range(2):
+        groups, counts = np.unique(cluster[true == k], return_counts=True)
+        assert counts.max() >= 55 and groups[counts.argmax()] >= 0
+    assert (cluster[true < 0] < 0).mean() > 0.8
+    assert cluster.max() == 1
+
+
+def test_a_table(gdl_match):
+    status, output, error = gdl_match("group", "m.csv")
+    assert status == 0
+    assert len(output.splitlines()) == 3
+    assert error == "written to m-groups\n"
+    assert listed("m-groups") == USUAL
+    xy0, xy1, cluster = found("m-groups")
+    expected = points()
+    assert np.allclose(xy0, expected[0]) and np.allclose(xy1, expected[1])
+    check_groups(cluster)
+    told = json.loads(Path("m-groups", "matches.json").read_text())
+    assert [o["id"] for o in told["objects"]] == [0, 1]
+    assert told["candidates"] == 160
+    assert told["coordinates"].startswith("as given")
+    assert told["images"][0] == {"path": None, "width": None, "height": None}
+    with Image.open("m-groups/matches.png") as figure:
+        figure.load()
+        assert figure.width > 1000
+
+
+def test_the_same_command_gives_the_same_bytes_in_the_same_folder(gdl_match):
+    gdl_match("group", "m.csv", "--quiet")
+    before = {name: Path("m-groups", name).read_bytes() for name in ("matches.npz", "matches.png")}
+    assert gdl_match("group", "m.csv", "--quiet")[0] == 0
+    assert listed(".") == ["a.png", "b.png", "m-groups", "m.csv"]
+    assert before == {name: Path("m-groups", name).read_bytes() for name in before}
+
+
+def test_what_it_wrote_can_be_grouped_again(gdl_match):
+    gdl_match("group", "m.csv", "--out", "o")
+    assert gdl_match("group", "o/matches.npz", "--out", "p", "--no-figure")[0] == 0
+    assert listed("p") == USUAL[:2]
+    assert Path("o/matches.npz").read_bytes() == Path("p/matches.npz").read_bytes()
+
+
+def test_with_pictures_there_is_the_usual_figure_and_report(gdl_match):
+    arguments = ["--image0", "a.png", "--image1", "b.png", "--html", "--warp", "--out", "o"]
+    assert gdl_match("group", "m.csv", *arguments)[0] == 0
+    assert {*USUAL, "matches.html", "object0-warp01.png", "object1-warp10.png"} <= set(listed("o"))
+    with Image.open("o/matches.png") as figure:
+        assert figure.height == SIZE[1]
+    told = json.loads(Path("o/matches.json").read_text())
+    assert [i["path"] for i in told["images"]] == ["a.png", "b.png"]
+    assert told["coordinates"].startswith("pixels of the original image as displayed")
+    without = gdl_match("group", "m.csv", "--out", "p", "--quiet")
+    assert without[0] == 0
+    assert Path("o/matches.npz").read_bytes() == Path("p/matches.npz").read_bytes()
+
+
+def test_matches_outside_the_picture_are_told(gdl_match):
+    Image.new("RGB", (250, 150)).save("small.png")
+    status, _, error = gdl_match("group", "m.csv", "--image0", "a.png", "--image1", "small.png", "--quiet")
+    assert status == 0
+    assert "matches lie outside small.png (250 x 150): was it matched at another size?" in error
+
+
+def test_no_object(gdl_match):
+    rng = np.random.default_rng(0)
+    np.savetxt("random.txt", rng.uniform(0, 500, (60, 4)))
+    assert gdl_match("group", "random.txt", "--quiet") == (1, "no common object\n", "")
+    assert listed("random-groups") == USUAL
+    Path("none.csv").write_text("x0,y0,x1,y1\n")
+    assert gdl_match("group", "none.csv", "--quiet")[0] == 1
+
+
+def hloc_files():
+    """matches.h5 and features.h5 with two pairs: that of `points`, and one without objects."""
+    h5py = pytest.importorskip("h5py")
+    xy0, xy1, _ = points()
+    rng = np.random.default_rng(1)
+    keypoints = {"x/a.png": xy0, "x/b.png": xy1[::-1], "c.png": rng.uniform(0, 300, (50, 2))}
+    with h5py.File("features.h5", "w") as file:
+        for name, xy in keypoints.items():
+            file[f"{name}/keypoints"] = xy.astype(np.float32)
+            file[f"{name}/image_size"] = SIZE
+    with h5py.File("matches.h5", "w") as file:
+        file["x-a.png/x-b.png/matches0"] = np.arange(160, dtype=np.int16)[::-1]
+        file["x-a.png/c.png/matches0"] = np.where(np.arange(160) < 50, np.arange(160), -1).astype(np.int16)
+    return h5py
+
+
+def test_all_pairs_of_hloc(gdl_match):
+    h5py = hloc_files()
+    arguments = ["group", "matches.h5", "--features", "features.h5", "--quiet", "--no-figure", "--out", "o"]
+    status, output, _ = gdl_match(*arguments)
+    assert status == 0
+    assert [line.split() for line in output.splitlines()[1:]] == [
+        ["0", "0", "50", "x/a.png", "c.png"],
+        ["2", str((found("o/x-a.png_x-b.png")[2] >= 0).sum()), "160", "x/a.png", "x/b.png"],
+    ]
+    assert listed("o") == ["groups.h5", "matches.json", "x-a.png_c.png", "x-a.png_x-b.png"]
+    assert listed("o/x-a.png_x-b.png") == USUAL[:2]
+    xy0, _, cluster = found("o/x-a.png_x-b.png")
+    assert np.allclose(xy0, points()[0], atol=1e-4)
+    check_groups(cluster)
+    told = json.loads(Path("o/x-a.png_x-b.png/matches.json").read_text())
+    assert told["images"][0] == {"path": "x/a.png", "width": SIZE[0], "height": SIZE[1]}
+    assert "as stored" in told["coordinates"]
+    with h5py.File("o/groups.h5") as groups:
+        assert np.array_equal(groups["x-a.png/x-b.png/groups0"], cluster)
+        assert (groups["x-a.png/c.png/matches0"][()] == -1).all()
+    told = json.loads(Path("o/matches.json").read_text())
+    assert told["objects"] == 2
+    assert [pair["folder"] for pair in told["pairs"]] == ["x-a.png_c.png", "x-a.png_x-b.png"]
+    assert gdl_match(*arguments)[0] == 0
+
+
+def test_one_pair_of_hloc_by_its_pictures_in_either_order(gdl_match):
+    h5py = hloc_files()
+    Path("x").mkdir()
+    for name in ("a", "b"):
+        Path(f"{name}.png").rename(f"x/{name}.png")
+    arguments = ["group", "matches.h5", "--features", "features.h5", "--quiet", "--image0", "x/b.png"]
+    assert gdl_match(*arguments, "--image1", "x/a.png", "--out", "o")[0] == 0
+    assert listed("o") == ["groups.h5", *USUAL]
+    xy0, xy1, cluster = found("o")
+    assert np.allclose(xy0, points()[1], atol=1e-4)
+    assert np.allclose(xy1, points()[0], atol=1e-4)
+    with h5py.File("o/groups.h5") as groups:
+        assert list(groups["x-a.png"]) == ["x-b.png"]
+        assert np.array_equal(groups["x-a.png/x-b.png/groups0"], cluster)
+    status, _, error = gdl_match(*arguments, "--image1", "x/b.png")
+    assert (status, error) == (
+        2,
+        "gdl-match group: error: matches.h5: holds no pair of x/b.png and x/b.png\n",
+    )
+
+
+def colmap_file():
+    xy0, xy1, _ = points()
+    with closing(sqlite3.connect("colmap.db")) as file:
+        file.executescript(SCHEMA)
+        for k, (name, xy) in enumerate((("a.png", xy0), ("b.png", xy1)), 1):
+            data = (xy + 0.5).astype(np.float32)
+            file.execute("INSERT INTO cameras VALUES (?, 2, ?, ?, NULL, 0)", (k, *SIZE))
+            file.execute("INSERT INTO images VALUES (?, ?, ?)", (k, name, k))
+            file.execute("INSERT INTO keypoints VALUES (?, 160, 2, ?)", (k, data.tobytes()))
+        matches = np.repeat(np.arange(160, dtype=np.uint32)[:, None], 2, axis=1)
+        file.execute("INSERT INTO matches VALUES (?, 160, 2, ?)", (2**31 + 1, matches.tobytes()))
+        file.commit()
+    return Path("colmap.db").read_bytes()
+
+
+def test_colmap(gdl_match):
+    before = colmap_file()
+    assert gdl_match("group", "colmap.db", "--images", ".", "--quiet", "--out", "o")[0] == 0
+    assert Path("colmap.db").read_bytes() == before
+    assert listed(".") == ["a.png", "b.png", "colmap.db", "m.csv", "o"]
+    assert listed("o") == ["a.png_b.png", "groups.db", "matches.json"]
+    with Image.open("o/a.png_b.png/matches.png") as figure:
+        assert figure.height == SIZE[1]
+    xy0, _, cluster = found("o/a.png_b.png")
+    assert np.allclose(xy0, points()[0], atol=1e-4)  # COLMAP's pixels are half a pixel further
+    check_groups(cluster)
+    with closing(sqlite3.connect("o/groups.db")) as file:
+        for k in range(2):
+            [(n,)] = file.execute(f"SELECT rows FROM two_view_geometries_{k}").fetchall()
+            assert n == (cluster == k).sum()
+
+
+@pytest.mark.parametrize("orientation", [3, 6, 8])
+def test_a_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
+    """COLMAP and hloc count the pixels of the file as stored, passing over its EXIF orientation."""
+    colmap_file()
+    marked = np.zeros((SIZE[1], SIZE[0]), np.uint8)
+    x, y = np.rint(points()[0][0]).astype(int)
+    marked[y, x] = 255  # the place of the first match
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    Image.fromarray(marked).save("a.png", exif=exif)
+    shown = TURNS[orientation](marked)
+    assert gdl_match("group", "colmap.db", "--image0", "a.png", "--image1", "b.png", "--out", "o")[0] == 0
+    xy0, xy1, cluster = found("o")
+    assert np.abs(xy0[0] - np.argwhere(shown)[0][::-1]).max() <= 0.51
+    assert np.allclose(xy1, points()[1], atol=1e-4)
+    check_groups(cluster)
+    with closing(sqlite3.connect("o/groups.db")) as file:  # still as stored
+        assert file.execute("SELECT rows FROM matches").fetchall() == [((cluster >= 0).sum(),)]
+
+
+def test_a_picture_of_another_size(gdl_match):
+    colmap_file()
+    Image.new("RGB", (250, 150)).save("a.png")
+    status, _, error = gdl_match("group", "colmap.db", "--images", ".", "--out", "o")
+    assert status == 2
+    assert "a.png: is 250 x 150 pixels, but the matches are of an image of 500 x 300" in error
+    assert "o" not in listed(".")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none.csv"], "none.csv: no such file"),
+        (["a.png"], "a.png: must be one of .npz"),
+        (["nan.csv"], "nan.csv: xy0 must hold finite numbers"),
+        (["m.csv", "--image0", "a.png"], "--image0 and --image1 go together"),
+        (["m.csv", "--image0", "a.png", "--image1", "none.png"], "none.png: no such file"),
+        (["m.csv", "--images", "."], "m.csv: holds one pair; give its pictures with --image0 and --image1"),
+        (["m.csv", "--image0", "a.png", "--image1", "b.png", "--images", "."], "--image0 and --image1, or"),
+        (["m.csv", "--html"], "--html needs the pictures"),
+        (["m.csv", "--warp"], "--warp needs the pictures"),
+        (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
+        (["m.csv", "--out", "m.csv"], "m.csv: the output folder can't be written"),
+        (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
+        (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),
+        ([], "the following arguments are required: FILE"),
+    ],
+)
+def test_bad_input_is_one_line(gdl_match, arguments, message):
+    Path("nan.csv").write_text("1,2,3,4\n" * 20 + "nan,2,3,4\n")
+    before = listed(".")
+    status, output, error = gdl_match("group", *arguments)
+    assert (status, output) == (2, "")
+    assert error.startswith("gdl-match group: error: ") and error.count("\n") == 1
+    assert message in error
+    assert listed(".") == before
+
+
+def test_input_is_never_written_over(gdl_match):
+    gdl_match("group", "m.csv", "--out", "o", "--quiet")
+    before = Path("o/matches.npz").read_bytes()
+    status, _, error = gdl_match("group", "o/matches.npz", "--out", "o")
+    assert (status, Path("o/matches.npz").read_bytes()) == (2, before)
+    assert "o/matches.npz: --out o would write over it" in error
+    colmap_file()
+    Path("groups.db").write_bytes(Path("colmap.db").read_bytes())
+    assert "groups.db: --out . would write over it" in gdl_match("group", "groups.db", "--out", ".")[2]
+    assert "was not written by gdl-match" in gdl_match("group", "colmap.db", "--out", ".")[2]
+
+
+def test_settings_reach_the_grouping(gdl_match, monkeypatch):
+    seen = []
+
+    def spy(*arguments, config, **options):
+        seen.append(config.clustering)
+        return group_matches(*arguments, config=config, **options)
+
+    monkeypatch.setattr("matching.given.group_matches", spy)
+    gdl_match(
+        "group", "m.csv", "--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--no-figure"
+    )
+    assert (seen[0].n_neighbors, seen[0].n_clusters, seen[0].method) == (12, 7, "gdl-u")
+
+
+def test_the_command_line_of_the_scripts_knows_it_too(gdl_match, capsys):
+    assert command.main(["group", "m.csv", "--quiet", "--no-figure"]) == 0
+    assert capsys.readouterr().out.startswith("object ")
+
+
+def test_help_lists_the_subcommands(gdl_match):
+    _, output, _ = gdl_match("--help")
+    for name in ("group", "collection", "index", "serve"):
+        assert f"gdl-match {name} " in output
+        assert name in SUBCOMMANDS
+
+
+@pytest.mark.parametrize("name", SUBCOMMANDS)
+def test_a_subcommand_has_its_own_help(gdl_match, name):
+    if name in ("index", "serve"):
+        pytest.importorskip(SUBCOMMANDS[name][0])
+    status, output, _ = gdl_match(name, "--help")
+    assert status == 0
+    assert output.startswith("usage: gdl-match")
+    assert "IMAGE0" not in output
+
+
+def test_a_picture_named_as_a_subcommand(gdl_match):
+    Path("a.png").rename("group")
+    assert "gdl-match group: error: the following arguments are required" in gdl_match("group")[2]
+    status, _, error = gdl_match("./group", "none.png")
+    assert (status, error) == (2, "gdl-match: error: none.png: no such file\n")
+    assert "none.png: no such file" in gdl_match("--quiet", "group", "none.png")[2]
+
+
+def test_subcommands_as_processes(gdl_match):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for arguments, start in (
+        (["group", "--version"], f"gdl-match {__version__}"),
+        (["group", "none.h5"], ""),
+    ):
+        run = subprocess.run(
+            [sys.executable, str(ROOT / "scripts" / "match.py"), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert run.stdout.startswith(start)
+    assert (run.returncode, run.stderr) == (2, "gdl-match group: error: none.h5: no such file\n")

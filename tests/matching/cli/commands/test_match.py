@@ -1,0 +1,764 @@
+"""The command line as a user runs it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from planting import crops, object_pair, true_shift
+
+from eval.matching import command
+from matching import __version__
+from matching.cli import main as cli
+from matching.cli.demo import make_demo_pair
+
+ROOT = Path(__file__).resolve().parents[4]
+SCRIPT = ROOT / "scripts" / "match.py"
+ROW = (  # of the table
+    r" *(?P<object>\d+) +\d+ +0\.\d\d  (?P<sure>sure|likely|look at it) +(?P<x>\d+), \d+ +\d+ x \d+"
+    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<seen>\d+)% +\d+\.\d px"
+)
+FILES = ["matches.json", "matches.npz", "matches.png"]
+
+
+def run(*arguments, cwd=ROOT, **environment):
+    """The finished process of scripts/match.py."""
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def arrays(folder):
+    with np.load(folder / "matches.npz") as data:
+        return {name: data[name] for name in data.files}
+
+
+def listed(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """A folder with pictures of every kind."""
+    folder = tmp_path_factory.mktemp("pictures")
+    first, second = object_pair()
+    Image.fromarray(first).save(folder / "first.png")
+    Image.fromarray(second).save(folder / "second.png")
+    for name, crop in crops().items():
+        Image.fromarray(crop).save(folder / f"{name}.png")
+    grey = np.asarray(Image.fromarray(second).convert("L"))
+    Image.fromarray(grey.astype(np.uint16) * 200).save(folder / "deep.png")
+    Image.fromarray((grey / 255).astype(np.float32)).save(folder / "float.tiff")
+    Image.fromarray(np.dstack([second, np.full_like(grey, 128)])).save(folder / "rgba.png")
+    Image.fromarray(second).save(folder / "näme with späces é.png")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(np.rot90(second)).save(folder / "turned.jpg", exif=exif, quality=95)
+    (folder / "empty.png").write_bytes(b"")
+    (folder / "text.png").write_text("not an image")
+    (folder / "cut.png").write_bytes((folder / "second.png").read_bytes()[:20_000])
+    (folder / "folder.png").mkdir()
+    Image.fromarray(np.zeros((1, 1), np.uint8)).save(folder / "one.png")
+    Image.fromarray(np.zeros((300, 300), np.uint8)).save(folder / "black.png")
+    Image.fromarray(grey[:3]).save(folder / "thin.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(pictures):
+    """A run on two pictures with two objects in common, without any option: (process, working folder)."""
+    folder = pictures / "found"
+    folder.mkdir()
+    return run(pictures / "first.png", pictures / "second.png", cwd=folder), folder
+
+
+def test_results_go_to_a_folder_named_after_the_pictures(found):
+    process, folder = found
+    assert process.returncode == 0, process.stderr
+    assert listed(folder) == ["first-second-match"]
+    assert listed(folder / "first-second-match") == FILES
+
+
+def test_table_has_an_object_a_line(found):
+    lines = found[0].stdout.splitlines()
+    assert len(lines) == 3
+    titles = "object matches score how sure place size turn scale seen error"
+    assert " ".join(lines[0].split()) == titles
+    rows = [re.fullmatch(ROW, line) for line in lines[1:]]
+    assert [row["object"] for row in rows] == ["0", "1"]
+    for row in rows:
+        assert row["sure"] == "sure"
+        assert row["turn"] == "0°"
+        assert row["scale"] == "1.00"
+        assert 15 < int(row["seen"]) < 50
+        assert min(abs(int(row["x"]) - 110), abs(int(row["x"]) - 330)) < 25
+
+
+def test_progress_goes_to_standard_error(found):
+    error = found[0].stderr
+    assert "first.png: 440 x 220" in error
+    assert "second.png: 440 x 440" in error
+    assert "Warning" not in error
+
+
+def test_npz_is_what_the_interface_says(found):
+    data = arrays(found[1] / "first-second-match")
+    assert set(data) == {"xy0", "xy1", "cluster", "score"}
+    m = len(data["score"])
+    assert data["xy0"].shape == data["xy1"].shape == (m, 2)
+    assert {name: a.dtype.name for name, a in data.items()} == {
+        "xy0": "float64", "xy1": "float64", "cluster": "int64", "score": "float64",
+    }  # fmt: skip
+    assert set(data["cluster"]) == {-1, 0, 1}
+    kept = data["cluster"] >= 0
+    error = np.linalg.norm(true_shift(data["xy0"][kept]) - data["xy1"][kept], axis=1)
+    assert (error < 6).mean() > 0.97
+
+
+def test_json_is_what_the_interface_says(found):
+    folder = found[1] / "first-second-match"
+    data = json.loads((folder / "matches.json").read_text())
+    clusters = arrays(folder)["cluster"]
+    assert data["version"] == __version__
+    assert [Path(i["path"]).name for i in data["images"]] == ["first.png", "second.png"]
+    assert [(i["width"], i["height"]) for i in data["images"]] == [(440, 220), (440, 440)]
+    assert "EXIF" in data["coordinates"]
+    assert data["parameters"]["clustering"]["n_clusters"] is None
+    assert data["seconds"]
+    assert all(s >= 0 for s in data["seconds"].values())
+    assert [o["id"] for o in data["objects"]] == [0, 1]
+    assert [o["matches"] for o in data["objects"]] == [(clusters == k).sum() for k in range(2)]
+    scores = [o["score"] for o in data["objects"]]
+    assert scores == sorted(scores, reverse=True)
+    for entry in data["objects"]:
+        assert np.shape(entry["transform"]) == (3, 3)
+        for outline in (entry["outline0"], entry["outline1"]):
+            assert np.shape(outline)[0] >= 3
+            assert np.shape(outline)[1] == 2
+
+
+def test_figure_shows_both_pictures_at_full_size(found):
+    with Image.open(found[1] / "first-second-match" / "matches.png") as image:
+        assert image.height == 440
+        assert 880 < image.width < 900
+
+
+@pytest.fixture(scope="module")
+def again(pictures):
+    """The same pair once more, on one processor, quiet and without the figure."""
+    out = pictures / "again"
+    lone = (
+        "import os, runpy, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
+        "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+        if hasattr(os, "sched_setaffinity")
+        else "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    options = ("--out", out, "--quiet", "--no-figure")
+    process = subprocess.run(
+        [sys.executable, "-c", lone, SCRIPT, pictures / "first.png", pictures / "second.png", *options],
+        cwd=ROOT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return process, out
+
+
+def test_one_thread_or_two_and_twice_give_the_same_bytes(found, again):
+    assert again[0].returncode == 0, again[0].stderr
+    first, second = (folder / "matches.npz" for folder in (found[1] / "first-second-match", again[1]))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_quiet_leaves_only_the_table(found, again):
+    assert again[0].stderr == ""
+    assert again[0].stdout == found[0].stdout
+
+
+def test_no_figure_leaves_it_out(again):
+    assert listed(again[1]) == ["matches.json", "matches.npz"]
+
+
+def test_a_missing_file_from_the_shell(tmp_path):
+    process = run("nothing.png", "nor this.png", cwd=tmp_path)
+    assert process.returncode == 2
+    assert process.stdout == ""
+    assert process.stderr.splitlines() == ["gdl-match: error: nothing.png: no such file"]
+    assert not listed(tmp_path)
+
+
+# In one process from here: what the shell would add has been seen above.
+
+
+@pytest.fixture
+def gdl_match(pictures, tmp_path, monkeypatch, capsys):
+    """Runs the command in an empty folder: (exit status, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        arguments = [pictures / a if str(a).endswith((".png", ".jpg", ".tiff")) else a for a in arguments]
+        try:
+            status = command.main([str(a) for a in arguments])
+        except SystemExit as stop:  # --help, --version
+            status = stop.code
+        return status, *capsys.readouterr()
+
+    call.read = capsys.readouterr
+    return call
+
+
+def test_outlines_in_the_json_are_compact_and_the_settings_last(found):
+    text = (found[1] / "first-second-match" / "matches.json").read_text()
+    assert len(re.findall(r'^ *"outline[01]": \[\[.*\]\],$', text, re.M)) == 4
+    assert list(json.loads(text))[-1] == "parameters"
+
+
+def test_json_is_all_that_is_printed(gdl_match, tmp_path):
+    status, output, _ = gdl_match("first.png", "second.png", "--json", "--no-figure", "--out", "told")
+    assert status == 0
+    told = json.loads(output)
+    assert told == json.loads((tmp_path / "told" / "matches.json").read_text())
+    for item in told["objects"]:
+        assert np.shape(item["frame1"]) == (4, 2)
+        assert set(item["motion"]) == {"words", "centre", "turn", "scale", "mirrored", "share", "share1"}
+    assert [item["thing"] for item in told["objects"]] == [0, 1]
+
+
+def test_one_picture_alone_tells_what_repeats(gdl_match, tmp_path):
+    Image.fromarray(np.hstack([crops()[name] for name in ("coffee", "rocket", "coffee")])).save("twice.png")
+    status, output, _ = gdl_match(tmp_path / "twice.png", "--json", "--no-figure")
+    told = json.loads(output)
+    assert status == 0
+    assert [len(thing["places"]) for thing in told["things"]] == [2]
+    assert (tmp_path / "twice-repeats" / "matches.npz").exists()
+    status, output, error = gdl_match(tmp_path / "twice.png", "--mask1", "second.png")
+    assert (status, output) == (2, "")
+    assert "--mask1" in error
+
+
+HOSTILE_FILES = {
+    "missing.png": "no such file",
+    "empty.png": "empty",
+    "text.png": "not a picture",
+    "cut.png": "damaged",
+    "folder.png": "folder",
+}
+
+
+@pytest.mark.parametrize("order", [1, -1], ids=["first", "second"])
+@pytest.mark.parametrize("name", HOSTILE_FILES)
+def test_bad_files_end_with_one_line_that_names_them(gdl_match, tmp_path, name, order):
+    status, output, error = gdl_match(*[name, "coffee.png"][::order])
+    assert status == 2
+    assert output == ""
+    assert len(error.splitlines()) == 1
+    assert error.startswith("gdl-match: error: ")
+    assert name in error
+    assert HOSTILE_FILES[name] in error
+    assert not listed(tmp_path)
+
+
+def test_a_name_of_two_lines_is_told_in_one(gdl_match):
+    status, _, error = gdl_match("two\nlines.png", "coffee.png")
+    assert status == 2
+    assert len(error.splitlines()) == 1
+
+
+HOSTILE_OPTIONS = [
+    ("--max-matches", "0"),
+    ("--max-matches", "nan"),
+    ("--max-matches", "3.5"),
+    ("--n-clusters", "-3"),
+    ("--n-clusters", "many"),
+    ("--n-neighbors", "0"),
+    ("--n-initial-neighbors", "0"),
+    ("--n-neighbor-clusters", "-1"),
+    ("--bandwidth", "0"),
+    ("--bandwidth", "nan"),
+    ("--bandwidth", "inf"),
+    ("--method", "magic"),
+    ("--regions", "mser,harris"),
+    ("--regions", ""),
+    ("--export", "ply"),
+    ("--export", "csv,"),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), HOSTILE_OPTIONS)
+def test_bad_options_end_with_one_line_that_names_them(gdl_match, tmp_path, option, value):
+    status, output, error = gdl_match("coffee.png", "coffee.png", option, value)
+    assert status == 2
+    assert output == ""
+    assert len(error.splitlines()) == 1
+    assert option in error
+    assert repr(value) in error
+    assert not listed(tmp_path)
+
+
+def test_a_picture_or_the_demo(gdl_match, tmp_path):
+    status, _, error = gdl_match()
+    assert status == 2
+    assert error.splitlines() == [
+        "gdl-match: error: a picture is needed, or two, or --demo; see gdl-match --help"
+    ]
+    assert not listed(tmp_path)
+
+
+@pytest.mark.parametrize("named", [("coffee.png",), ("coffee.png", "astronaut.png")])
+def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
+    status, _, error = gdl_match("--demo", *named)
+    assert status == 2
+    assert len(error.splitlines()) == 1
+    assert error.startswith("gdl-match: error: --demo takes no pictures, got ")
+    assert not listed(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mistyped", "meant"), [("--htlm", "--html"), ("--ouput", "--out"), ("--maxmatches=5", "--max-matches")]
+)
+def test_a_mistyped_option_is_answered_with_the_one_that_is_meant(gdl_match, mistyped, meant):
+    status, _, error = gdl_match("coffee.png", "coffee.png", mistyped)
+    assert status == 2
+    assert error.splitlines() == [
+        f"gdl-match: error: unrecognized arguments: {mistyped} (did you mean {meant}?)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("a.png", "b.png", "c.png"), ("coffee.png", "coffee.png", "--colour", "red"), ("--out",)],
+    ids=["three pictures", "unknown option", "option without its value"],
+)
+def test_other_wrong_usage(gdl_match, arguments):
+    status, _, error = gdl_match(*arguments)
+    assert status == 2
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--max-matches", "--n-clusters", "--n-neighbors", "--n-initial-neighbors", "--n-neighbor-clusters"],
+)
+@pytest.mark.parametrize("value", [10**6, 10**20])
+def test_huge_numbers_are_no_trouble(gdl_match, option, value):
+    status, _, error = gdl_match(
+        "coffee.png", "coffee.png", option, value, "--regions", "sift", "--quiet", "--no-figure"
+    )
+    assert status in (0, 1, 2)
+    assert len(error.splitlines()) == (status == 2)
+    assert option in error or status != 2
+
+
+@pytest.mark.parametrize("out", ["/proc/nope", "taken", "taken/inside"])
+def test_output_folder_that_cannot_be_made(gdl_match, tmp_path, out):
+    (tmp_path / "taken").write_text("")
+    status, output, error = gdl_match("coffee.png", "coffee.png", "--out", out)
+    assert status == 2
+    assert output == ""
+    assert len(error.splitlines()) == 1
+    assert out in error
+    assert listed(tmp_path) == ["taken"]
+
+
+def test_result_file_that_cannot_be_written(gdl_match, tmp_path):
+    (tmp_path / "out" / "matches.npz" / "inside").mkdir(parents=True)
+    status, output, error = gdl_match("black.png", "coffee.png", "--out", "out", "--quiet")
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    assert "matches.npz" in error
+    assert listed(tmp_path / "out") == ["matches.npz"]
+
+
+@pytest.mark.parametrize("name", ["one.png", "black.png", "thin.png"])
+def test_pictures_that_show_nothing(gdl_match, tmp_path, name):
+    status, output, error = gdl_match(name, "coffee.png", "--out", "out", "--quiet")
+    assert (status, output, error) == (1, "no common object\n", "")
+    assert listed(tmp_path / "out") == FILES
+    assert json.loads((tmp_path / "out" / "matches.json").read_text())["objects"] == []
+
+
+def test_two_black_pictures(gdl_match):
+    assert gdl_match("black.png", "black.png", "--out", "out", "--quiet")[0] == 1
+
+
+def test_unrelated_pictures_have_no_common_object(gdl_match, tmp_path):
+    status, output, error = gdl_match("rocket.png", "chelsea.png", "--out", "out")
+    assert (status, output) == (1, "no common object\n")
+    assert error.splitlines()[-1].endswith("--view-synthesis looks harder")
+    assert listed(tmp_path / "out") == FILES
+    data = arrays(tmp_path / "out")
+    assert len(data["score"]) > 100
+    assert (data["cluster"] == -1).all()
+
+
+def test_an_earlier_result_is_replaced(gdl_match, tmp_path):
+    gdl_match("black.png", "coffee.png", "--out", "out", "--quiet")
+    before = (tmp_path / "out" / "matches.png").read_bytes()
+    gdl_match("coffee.png", "black.png", "--out", "out", "--quiet")
+    assert listed(tmp_path / "out") == FILES
+    assert (tmp_path / "out" / "matches.png").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    "name", ["deep.png", "float.tiff", "rgba.png", "näme with späces é.png", "turned.jpg"]
+)
+def test_pictures_of_every_kind(gdl_match, tmp_path, name):
+    # turned.jpg: coordinates are those of the picture as displayed
+    status, _, error = gdl_match("first.png", name, "--out", "out", "--quiet", "--no-figure")
+    assert (status, error) == (0, "")
+    data = arrays(tmp_path / "out")
+    assert data["cluster"].max() == 1
+    kept = data["cluster"] >= 0
+    error = np.linalg.norm(true_shift(data["xy0"][kept]) - data["xy1"][kept], axis=1)
+    assert np.median(error) < 0.5
+    assert (error < 6).mean() > 0.95
+    image = json.loads((tmp_path / "out" / "matches.json").read_text())["images"][1]
+    assert Path(image["path"]).name == name
+    assert (image["width"], image["height"]) == (440, 440)
+
+
+def test_swapped_pictures_give_swapped_matches(gdl_match, found, tmp_path):
+    assert gdl_match("second.png", "first.png", "--out", "out", "--quiet", "--no-figure")[0] == 0
+    here, there = arrays(found[1] / "first-second-match"), arrays(tmp_path / "out")
+    for a, b in (("xy0", "xy1"), ("xy1", "xy0"), ("cluster", "cluster"), ("score", "score")):
+        assert here[a].tobytes() == there[b].tobytes()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--paper", "--n-initial-neighbors", "1"),
+        ("--n-clusters", "60"),
+        ("--regions", "mser"),
+        ("--regions", "sift"),
+        ("--method", "gdl-u"),
+        (
+            "--n-neighbors",
+            "20",
+            "--n-initial-neighbors",
+            "1",
+            "--bandwidth",
+            "5",
+            "--n-neighbor-clusters",
+            "4",
+        ),
+    ],
+    ids=" ".join,
+)
+def test_settings(gdl_match, tmp_path, options):
+    status, _, error = gdl_match(
+        "first.png", "second.png", "--out", "out", "--quiet", "--max-matches", "1000", "--no-figure", *options
+    )
+    assert (status, error) == (0, "")
+    data = arrays(tmp_path / "out")
+    assert 500 < len(data["score"]) <= 1000
+    parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
+    assert parameters["candidates"]["max_matches"] == 1000
+    if "--paper" in options:
+        assert parameters["features"]["regions"] == ["mser"]
+        assert parameters["grouping"] == "paper"
+        assert parameters["clustering"]["n_clusters"] == 50
+    if "--n-clusters" in options:
+        assert parameters["clustering"]["n_clusters"] == 60
+    if "--regions" in options:
+        assert parameters["features"]["regions"] == [options[1]]
+    if "--method" in options:
+        assert parameters["clustering"]["method"] == "gdl-u"
+    if "--bandwidth" in options:
+        keys = ("n_neighbors", "n_initial_neighbors", "bandwidth", "n_neighbor_clusters")
+        assert [parameters["clustering"][key] for key in keys] == [20, 1, 5.0, 4]
+
+
+def test_exports(gdl_match, tmp_path, pictures):
+    pytest.importorskip("h5py")
+    options = ("--quiet", "--no-figure", "--export", "csv,hloc", "--export", "colmap", "--export", "csv")
+    assert gdl_match("first.png", "second.png", "--out", "out", *options)[0] == 0
+    files = ["database.db", "features.h5", "matches.csv", "matches.h5", "matches.json", "matches.npz"]
+    assert listed(tmp_path / "out") == [*files, "pairs.txt"]
+    kept = (arrays(tmp_path / "out")["cluster"] >= 0).sum()
+    assert len((tmp_path / "out" / "matches.csv").read_text().splitlines()) == kept + 1
+
+
+def test_warp_draws_each_object(gdl_match, tmp_path):
+    options = ("--out", "out", "--quiet", "--no-figure", "--warp")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    drawn = [f"object{k}-{what}.png" for k in range(2) for what in ("picks", "warp01", "warp10")]
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz", *drawn]
+    for entry in json.loads((tmp_path / "out" / "matches.json").read_text())["objects"]:
+        assert entry["deformation"]["backward"]["hold_out_error"] < 1
+
+
+def test_crops_cut_each_object_out_of_both_pictures(gdl_match, tmp_path, pictures):
+    options = ("--out", "out", "--quiet", "--no-figure", "--crops")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    crops = [f"object{k}-crop{side}.png" for k in range(2) for side in range(2)]
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz", *crops]
+    objects = json.loads((tmp_path / "out" / "matches.json").read_text())["objects"]
+    for k, side in np.ndindex(2, 2):
+        low, high = (f(objects[k][f"outline{side}"], axis=0) for f in (np.min, np.max))
+        with Image.open(tmp_path / "out" / f"object{k}-crop{side}.png") as crop:
+            assert (np.array(crop.size) >= high - low).all()
+            assert (np.array(crop.size) <= 1.15 * (high - low) + 5).all()
+    assert gdl_match("first.png", "second.png", *options[:-1])[0] == 0  # they go with the next run
+    assert listed(tmp_path / "out") == ["matches.json", "matches.npz"]
+
+
+def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or len(opened) < 2)
+    options = ("--out", "out", "--quiet", "--no-figure", "--open")
+    assert gdl_match("black.png", "coffee.png", *options) == (1, "no common object\n", "")
+    assert opened == [(tmp_path / "out" / "matches.html").as_uri()]
+    assert (tmp_path / "out" / "matches.html").exists()
+    assert gdl_match("black.png", "coffee.png", *options)[2] == (  # there is no browser
+        f"gdl-match: warning: no browser could be opened: the report is {Path('out', 'matches.html')}\n"
+    )
+
+
+def test_compiling_is_told_once(tmp_path):
+    """Where the kernels are not in Numba's cache."""
+    program = (
+        "import numba; from matching.cli.compiling import report_compiling\n"
+        "add = numba.njit(lambda a: a + 1); told = []\n"
+        "with report_compiling(told.append): add(1); add(1.0)\n"
+        "with report_compiling(told.append): add(2)\n"
+        "print(told)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stdout == "['compiling the inner loops, once: about half a minute']\n"
+
+
+def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Image.open(pictures / "first.png").save("zip.tiff", compression="tiff_deflate")
+    content = bytearray(Path("zip.tiff").read_bytes())
+    content[8:2000] = bytes(1992)
+    Path("zip.tiff").write_bytes(content)
+    assert command.main(["zip.tiff", str(pictures / "first.png")]) == 2
+    told = capfd.readouterr().err.splitlines()  # libtiff would add a line of its own
+    assert len(told) == 1
+    assert "zip.tiff: damaged picture" in told[0]
+
+
+def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, monkeypatch):
+    status, output, error = gdl_match("coffee.png", "coffee.png", "--export", "colmap")
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
+    assert status == 2
+    assert error.splitlines() == [
+        "gdl-match: error: export to hloc needs the package h5py (pip install h5py)"
+    ]
+    assert not listed(tmp_path)
+
+
+def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
+    white = np.zeros((440, 440), np.uint8)
+    white[220:, :220] = 255  # the astronaut's place in the second picture
+    Image.fromarray(white).save(tmp_path / "mask.gif")
+    options = ("--out", "out", "--quiet", "--no-figure", "--mask1", tmp_path / "mask.gif")
+    assert gdl_match("first.png", "second.png", *options)[0] == 0
+    data = arrays(tmp_path / "out")
+    assert data["cluster"].max() == 0
+    column, row = np.rint(data["xy1"]).astype(int).T
+    assert white[row, column].all()
+
+
+def test_a_mask_of_another_size(gdl_match, tmp_path):
+    status, _, error = gdl_match("first.png", "second.png", "--mask0", "second.png")
+    assert status == 2
+    assert len(error.splitlines()) == 1
+    assert "second.png: a mask must be as large as its picture, 440 x 220, got 440 x 440" in error
+    assert not listed(tmp_path)
+
+
+def test_version(gdl_match):
+    assert gdl_match("--version") == (0, f"gdl-match {__version__}\n", "")
+
+
+def test_help_names_every_option(gdl_match):
+    status, output, _ = gdl_match("--help")
+    assert status == 0
+    promised = (
+        "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
+        " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
+        " --mask0 --mask1 --warp --export --crops --html --open --json"
+    )
+    for option in promised.split():
+        assert re.search(rf"(?<!\S){option}\b", output), option
+    for word in ("agdl", "gdl-u", "gdl", "mser,sift", "3000", "50", "35"):
+        assert word in output
+
+
+def test_programming_errors_keep_their_traceback(pictures, tmp_path, capsys):
+    def broken(candidates, config):
+        raise ZeroDivisionError
+
+    arguments = [*(str(pictures / f"{n}.png") for n in ("coffee", "coffee")), "--out", str(tmp_path / "out")]
+    assert cli.main([*arguments, "--method", "broken", "--quiet"], rivals={"broken": broken}) == 3
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert error.endswith("ZeroDivisionError\n")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes are told apart on POSIX")
+def test_nobody_reads_the_table(tmp_path):
+    Image.new("L", (40, 40)).save(tmp_path / "black.png")
+    read, write = os.pipe()
+    os.close(read)
+    arguments = ["black.png", "black.png", "--quiet", "--no-figure"]
+    process = subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], cwd=tmp_path, stdout=write, stderr=subprocess.PIPE
+    )
+    os.close(write)
+    assert (process.returncode, process.stderr) == (141, b"")
+
+
+def test_interrupted(tmp_path, capsys, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matching.cli.demo.make_demo_pair", interrupted)
+    assert cli.main(["--demo", "--out", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "gdl-match: interrupted\n"
+    assert not listed(tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 0.8, 1.6])
+def test_interrupted_at_any_moment_it_leaves_a_line_and_nothing_else(pictures, tmp_path, seconds):
+    begin = (  # the interpreter's own start is not ours
+        "import os, runpy, sys; os.write(1, b'.'); sys.argv = sys.argv[1:];"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    arguments = [SCRIPT, pictures / "first.png", pictures / "second.png", "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", begin, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.read(1) == b"."
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=60)
+    if process.returncode != 0:  # else it was faster
+        assert (process.returncode, output, error) == (130, b"", b"gdl-match: interrupted\n")
+        assert not listed(tmp_path)
+
+
+SCRIPTS = {path.relative_to(SCRIPT.parent).as_posix() for path in SCRIPT.parent.rglob("*.py")}
+LAZY = {"match.py": ["--demo"], "match_collection.py": ["--all", ".", "--db", "x.db"]}
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS - {"collection/bench_collection.py"}))  # no numpy
+def test_a_broken_installation_is_no_answer(tmp_path, script):
+    (tmp_path / "numpy.py").write_text("raise ImportError('no such library')")
+    process = subprocess.run(
+        [sys.executable, SCRIPT.parent / script, *LAZY.get(script, ())],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 3
+    assert process.stderr.startswith("Traceback")
+    assert "ImportError: no such library\n" in process.stderr
+    assert listed(tmp_path) == ["numpy.py"]
+
+
+def test_an_interrupt_is_told_while_decoders_are_kept_silent(tmp_path):
+    program = (
+        "import signal; from matching.cli import console, exits\n"
+        "with exits.end_on_interrupt('gdl-match'), console.silence_decoders():\n"
+        "    signal.raise_signal(signal.SIGINT)"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (130, "gdl-match: interrupted\n")
+
+
+def test_an_interrupt_at_the_end_leaves_the_answer(tmp_path):
+    program = (
+        "import signal, sys; from matching.cli.exits import exit_status\n"
+        "status = exit_status('x', lambda: 1, owns_process=True)\n"
+        "signal.raise_signal(signal.SIGINT); sys.exit(status)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 1
+
+
+def test_pictures_of_the_same_names_do_not_share_a_folder(gdl_match, tmp_path):
+    for k, folder in enumerate("ab"):
+        (tmp_path / folder).mkdir()
+        for name in ("A.jpg", "B.jpg"):
+            Image.new("L", (40 + k, 40)).save(tmp_path / folder / name)
+    told = {}
+    for folder in "aba":
+        arguments = [str(tmp_path / folder / name) for name in ("A.jpg", "B.jpg")]
+        assert cli.main([*arguments, "--quiet", "--no-figure"]) == 1
+        told[folder] = gdl_match.read().err
+    assert told["a"] == ""
+    assert told["b"] == ("gdl-match: A-B-match holds results of other pictures: writing to A-B-match-2\n")
+    assert listed(tmp_path) == ["A-B-match", "A-B-match-2", "a", "b"]
+    for folder, width in (("A-B-match", 40), ("A-B-match-2", 41)):
+        images = json.loads((tmp_path / folder / "matches.json").read_text())["images"]
+        assert [image["width"] for image in images] == [width, width]
+    assert cli.main(["a/A.jpg", "b/B.jpg", "--quiet", "--no-figure"]) == 1
+    assert "writing to A-B-match-3" in gdl_match.read().err
+    assert cli.main(["./a/../a/A.jpg", "a/B.jpg", "--quiet", "--no-figure"]) == 1  # the first pair again
+    assert gdl_match.read().err == ""
+
+
+def test_a_file_of_another_program_is_not_replaced(gdl_match, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "database.db").write_bytes(b"work of hours")
+    options = ("--out", "out", "--quiet", "--no-figure", "--export", "colmap")
+    status, output, error = gdl_match("black.png", "coffee.png", *options)
+    assert (status, output) == (2, "")
+    assert len(error.splitlines()) == 1
+    assert "out/database.db: was not written by gdl-match" in error
+    assert listed(tmp_path / "out") == ["database.db"]
+    assert (tmp_path / "out" / "database.db").read_bytes() == b"work of hours"
+
+
+def test_the_demo_pair_is_colour_and_repeats():
+    one, two = make_demo_pair(), make_demo_pair()
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    assert all(p.dtype == np.uint8 and p.shape == (960, 960, 3) for p in one)
+
+
+def test_options_may_stand_between_the_pictures(tmp_path, monkeypatch, capsys):
+    a, b = (Image.fromarray(g) for g in object_pair())
+    a.save(tmp_path / "a.png")
+    b.save(tmp_path / "b.png")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["a.png", "--out", "o", "b.png", "--no-figure"]) == 0
+    assert (tmp_path / "o" / "matches.npz").exists()
+    assert cli.main(["a.png", "--out", "o", "--no-figure"]) == 1  # alone: nothing repeats in it
+    assert cli.main(["a.png", "b.png", "--out", "o", "c.png"]) == 2
+    assert capsys.readouterr().err.count("c.png: no such file") == 1
+
+
+@pytest.mark.parametrize("name", ["matches.png", "object0-warp01.png"])
+def test_a_picture_is_not_written_over(tmp_path, name, capsys):
+    a, b = (Image.fromarray(g) for g in object_pair())
+    a.save(tmp_path / name)
+    b.save(tmp_path / "b.png")
+    before = (tmp_path / name).read_bytes()
+    assert cli.main([str(tmp_path / name), str(tmp_path / "b.png"), "--out", str(tmp_path), "--quiet"]) == 2
+    assert "would write over it" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == before
+    assert not (tmp_path / "matches.npz").exists()

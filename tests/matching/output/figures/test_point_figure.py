@@ -1,0 +1,54 @@
+"""The figure of points without pictures."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from matching import MatchResult
+from matching.objects.description import describe_object
+from matching.output.figures.drawing import colour
+from matching.output.figures.point_figure import LISTED, draw_points
+
+
+def result_of(n_objects, n=40):
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(-1, n_objects), n)
+    xy0 = rng.normal(0, 8, (len(cluster), 2)) + 60 * np.column_stack([cluster % 6, cluster // 6])
+    xy1 = xy0 + 5
+    objects = tuple(describe_object(k, xy0[cluster == k], xy1[cluster == k], 0.5) for k in range(n_objects))
+    return MatchResult(xy0, xy1, cluster, np.zeros(len(cluster)), objects)
+
+
+def drawn(*arguments):
+    with Image.open(io.BytesIO(draw_points(*arguments))) as image:
+        return np.asarray(image.convert("RGB"))
+
+
+def share_of(tint, half):
+    return (np.abs(half.astype(int) - tint) <= 2).all(axis=2).mean()
+
+
+def test_each_object_has_its_colour_in_both_panels():
+    rgb = drawn(result_of(4))
+    for half in (rgb[:, : rgb.shape[1] // 2], rgb[:, rgb.shape[1] // 2 :]):
+        for k in range(4):
+            assert share_of(colour(k), half) > 2e-4
+        assert share_of(colour(4), half) == 0
+        assert share_of((160, 160, 160), half) > 1e-4  # outliers
+
+
+def test_the_figure_is_as_tall_as_the_images_need():
+    wide, tall = (drawn(result_of(1), ("a", "b"), (size, size)) for size in ((300, 900), (900, 600)))
+    assert wide.shape[0] < 0.5 * tall.shape[0]
+    assert abs(wide.shape[1] - tall.shape[1]) < 40
+
+
+@pytest.mark.parametrize(("n_objects", "n"), [(0, 0), (0, 40), (LISTED + 6, 40)])
+def test_no_match_no_object_and_many(n_objects, n):
+    assert drawn(result_of(n_objects, n)).shape[1] > 1000
+
+
+def test_equal_results_are_equal_bytes():
+    assert draw_points(result_of(2)) == draw_points(result_of(2))
