@@ -24,8 +24,8 @@ from gdl_core import (
     knn_graph,
 )
 
-SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 512_000)
-PATIENCE = 10.0  # CPU seconds of the last run of a method
+SIZES = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000)
+PATIENCE = 5.0  # CPU seconds of the last run of a method
 NEIGHBOURS = 20
 WARM = 500  # samples of a run before, which compiles
 STEEP = 4_000  # growth is fitted from here on, where a run has more to do than to start
