@@ -33,62 +33,49 @@ _LEAST_APART = 1.45  # factor between the heights of two labels
 def draw_growth(rows: list[dict], path: Path) -> None:
     """Seconds against n, log-log: merging a given graph beside the authors' times, and whole fits."""
     figure, axes = plt.subplots(1, 2, figsize=(12, 5.4), layout="constrained", sharey=True)
-    panels = ((MERGING, PAPER), "merging a given graph"), ((WHOLE,), "whole fit from samples")
-    for ax, (kinds, title) in zip(axes, panels, strict=True):
-        ends = []
-        for kind in kinds:
-            for name, points in curves(rows, kind).items():
-                ends.append(_draw_curve(ax, name, points))
-        ax.set(xscale="log", yscale="log", xlabel="samples n", ylim=(1e-3, 300))
-        ax.set_title(title, fontsize=11)
+    merging, whole = axes
+    drawn = _draw_curves(merging, {**curves(rows, MERGING), **curves(rows, PAPER)})
+    _label(merging, drawn, at_end=True)
+    _draw_slopes(merging)
+    drawn = _draw_curves(whole, curves(rows, WHOLE))
+    _label(whole, {k: v for k, v in drawn.items() if k == "fit-gdl-u"}, at_end=True)
+    _label(whole, {k: v for k, v in drawn.items() if k != "fit-gdl-u"}, at_end=False)
+    merging.set(title="merging a given graph", ylabel="CPU time (s)", xlim=(700, 1e7))
+    whole.set(title="whole fit from samples", xlim=(30, 2e7))
+    for ax in axes:
+        ax.set(xscale="log", yscale="log", xlabel="samples n", ylim=(1e-3, 200))
+        ax.tick_params(labelleft=True)
         ax.grid(alpha=0.3)
-        ax.set_xlim(800, 8e6)
-        _label_ends(ax, ends)
-    _draw_slopes(axes[0])
-    axes[0].set_ylabel("CPU time (s)")
-    axes[1].tick_params(labelleft=True)
     _save(figure, path)
 
 
-def _draw_curve(ax, name, points):
-    colour, mark, line = _STYLE[name]
-    width = 2.2 if name in ("gdl-u", "fit-gdl-u") else 1.3
-    n, seconds = zip(*points, strict=True)
-    filled = colour if line != "none" else "white"
-    ax.plot(
-        n,
-        seconds,
-        linestyle=line,
-        marker=mark,
-        color=colour,
-        linewidth=width,
-        markersize=6,
-        markerfacecolor=filled,
-    )
-    return n[-1], seconds[-1], METHODS[name].label if name in METHODS else name, colour
+def _draw_curves(ax, found):
+    for name, points in found.items():
+        colour, mark, line = _STYLE[name]
+        width = 2.2 if name in ("gdl-u", "fit-gdl-u") else 1.3
+        face = colour if line != "none" else "white"
+        n, seconds = zip(*points, strict=True)
+        ax.plot(n, seconds, mark, ls=line, color=colour, lw=width, ms=6, markerfacecolor=face)
+    return found
 
 
-def _label_ends(ax, ends):
-    """Each label right of the last point of its curve; those that would overlap are moved apart."""
+def _label(ax, found, at_end):
+    """A label right of the last point of each curve, or left of the first; moved apart where they overlap."""
+    points = {name: curve[-1 if at_end else 0] for name, curve in found.items()}
     lowest = 0.0
-    for n, seconds, label, colour in sorted(ends, key=lambda end: end[1]):
-        height = max(seconds, lowest * _LEAST_APART)
-        lowest = height
-        ax.annotate(
-            label,
-            (n, seconds),
-            (n * 1.25, height),
-            color=colour,
-            fontsize=10,
-            va="center",
-        )
+    for name, (n, seconds) in sorted(points.items(), key=lambda item: item[1][1]):
+        lowest = max(seconds, lowest * _LEAST_APART)
+        place = n * (1.25 if at_end else 0.8), lowest
+        side = "left" if at_end else "right"
+        text = METHODS[name].label if name in METHODS else name
+        ax.annotate(text, (n, seconds), place, color=_STYLE[name][0], fontsize=10, va="center", ha=side)
 
 
 def _draw_slopes(ax):
     """Growth with powers of n, those that the paper proves among them, where there is room for it."""
-    n = np.array([1e5, 1e6])
+    n = np.array([5e4, 5e5])
     for power, label in ((1, "n"), (2, "n²: GDL-U, AGDL (paper)"), (3, "n³: GDL (paper)")):
-        seconds = 2.5e-3 * (n / n[0]) ** power
+        seconds = 1.2e-3 * (n / n[0]) ** power
         ax.plot(n, seconds, ":", color="#555555", linewidth=1.2)
         ax.annotate(
             label, (n[-1], seconds[-1]), (n[-1] * 1.1, seconds[-1]), color="#555555", fontsize=9, va="center"
