@@ -6,21 +6,21 @@ installation in a line.
 
 from typing import TYPE_CHECKING
 
-from matching._lazy import lazy_names
+from matching._common.lazy import lazy_names
 from matching._version import __version__
 from matching.errors import InputError
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
-    from matching.given import group_matches
     from matching.interchange.arrays import matches_from
     from matching.interchange.files import read_matches
     from matching.interchange.records import PairMatches
     from matching.matches import object_deformation
     from matching.objects.description import MatchedObject
     from matching.objects.things import Thing
-    from matching.pipeline import match
-    from matching.repeats import find_repeats
+    from matching.pipelines.given import group_matches
+    from matching.pipelines.pair import match
+    from matching.pipelines.repeats import find_repeats
     from matching.result import MatchResult
 
 __all__ = [
@@ -44,9 +44,9 @@ _MODULES = {
     "MatchedObject": "matching.objects.description",
     "PairMatches": "matching.interchange.records",
     "Thing": "matching.objects.things",
-    "find_repeats": "matching.repeats",
-    "group_matches": "matching.given",
-    "match": "matching.pipeline",
+    "find_repeats": "matching.pipelines.repeats",
+    "group_matches": "matching.pipelines.given",
+    "match": "matching.pipelines.pair",
     "matches_from": "matching.interchange.arrays",
     "object_deformation": "matching.matches",
     "read_matches": "matching.interchange.files",

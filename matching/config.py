@@ -36,7 +36,8 @@ class MatchConfig:
         candidates: as many again are matched with mirrored features.
     view_synthesis : bool
         Whether features of simulated views of both pictures are matched as well if the pair is not solved
-        without them (`matching.view_synthesis`). The result from the views is used if it has more matches.
+        without them (`matching.pipelines.view_synthesis`). The result from the views is used if it has more
+        matches.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig

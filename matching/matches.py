@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from matching._types import Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.objects.confidence import WORDS

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from matching._types import Bytes
+from matching._common.types import Bytes
 from matching.errors import InputError
 from matching.matches import Inputs, Matches
 from matching.pictures.images import Picture

@@ -33,9 +33,8 @@ LAYERS = {  # a folder or module imports from those before it
         "estimator",
     ),
     "matching": (
-        "_types _version errors _lazy parent_watchdog",
-        "_opencv",
-        "threads",
+        "_version errors",
+        "_common",
         "pictures",
         "features",
         "correspondences",
@@ -43,16 +42,15 @@ LAYERS = {  # a folder or module imports from those before it
         "objects",
         "config",
         "matches",
-        "view_synthesis",
         "output",
         "result",
-        "pipeline",
-        "repeats",
-        "given",
+        "pipelines",
         "interchange",
         "collection serve",
         "cli",
     ),
+    "matching/_common": ("types lazy parent_watchdog", "opencv", "threads"),
+    "matching/pipelines": ("view_synthesis", "pair", "repeats given"),
     "matching/grouping": (
         "_kernels _vote_kernels objects clustering",
         "graph local_maps",
@@ -170,7 +168,7 @@ def test_no_import_runs_back_up(folder):
 
 def test_only_one_module_of_matching_knows_opencv():
     knows = [path.name for path in modules("matching") if "cv2" in imported(path)]
-    assert knows == ["_opencv.py"]
+    assert knows == ["opencv.py"]
 
 
 @pytest.mark.parametrize("arguments", [("check",), ("format", "--check")], ids=" ".join)

@@ -22,7 +22,7 @@ from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ra
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair
 from matching import group_matches
-from matching.given import label_matches
+from matching.pipelines.given import label_matches
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 from synth.surfaces import moving_surfaces

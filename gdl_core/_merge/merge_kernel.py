@@ -46,8 +46,8 @@ cluster_type = np.dtype(
         ("node", np.int32),  # its number in the hierarchy
         ("first", np.int32),  # its members, a list that goes on in ``following``
         ("last", np.int32),
-        ("entry", np.int32),  # its entries, see _degrees
-        ("pair", np.int32),  # its pairs, see _pairs
+        ("entry", np.int32),  # its entries, see degrees
+        ("pair", np.int32),  # its pairs, see pairs
         ("near", np.int32),  # size of its neighbour set
         ("stamp", np.int32),  # the last merge that changed a sum of its pair with the new cluster,
         ("touched", np.int32),  # which is this one

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from matching._types import Bytes
+from matching._common.types import Bytes
 
 
 def make_demo_pair() -> tuple[Bytes, Bytes]:

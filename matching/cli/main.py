@@ -12,7 +12,7 @@ from matching.cli.exits import end_on_interrupt, exit_status
 from matching.cli.subcommands import SUBCOMMANDS
 
 if TYPE_CHECKING:
-    from matching.pipeline import FindClusters
+    from matching.pipelines.pair import FindClusters
 
 
 def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
@@ -24,7 +24,8 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters
         Arguments; by default those of the process. An interrupt then ends the process at once while it would
         leave nothing behind.
     rivals : mapping, optional
-        Further methods for ``--method``: name, and find_clusters as in `matching.pipeline.match_pictures`.
+        Further methods for ``--method``: name, and find_clusters as in
+        `matching.pipelines.pair.match_pictures`.
 
     Returns
     -------

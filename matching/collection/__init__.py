@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from matching._lazy import lazy_names
+from matching._common.lazy import lazy_names
 
 if TYPE_CHECKING:
     from matching.collection.cache import FeatureCache

@@ -23,10 +23,10 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from matching._common.parent_watchdog import end_with
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.output.provenance import differences, programs
-from matching.parent_watchdog import end_with
 
 Function = Callable[..., Any]  # of a task, returns what is sent back
 Task = tuple[Any, ...]  # arguments, the first one a number

@@ -24,13 +24,13 @@ from uuid import uuid4
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.collection import room
 from matching.config import MatchConfig
 from matching.features.extraction import Features
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
-from matching.pipeline import DescribedPicture
+from matching.pipelines.pair import DescribedPicture
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go

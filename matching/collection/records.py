@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin
 

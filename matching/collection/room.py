@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 
 RECORD = np.dtype([("size", "<i8"), ("count", "<i8")])
 LONGEST = 1024  # records: 16 kB, which each new entry reads

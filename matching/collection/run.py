@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matching._common.threads import default_threads
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
@@ -19,7 +20,6 @@ from matching.collection.work import INTERNAL, Settings, Source, describe_file, 
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
-from matching.threads import default_threads
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
+from matching._common.threads import limit_threads
 from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
@@ -20,8 +21,7 @@ from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
-from matching.pipeline import describe_picture, match_described, prepare_views
-from matching.threads import limit_threads
+from matching.pipelines.pair import describe_picture, match_described, prepare_views
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each

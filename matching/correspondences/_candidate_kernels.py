@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Bools, Scalar
+from matching._common.types import Array, Bools, Scalar
 
 RUN = 32  # distances that are compared at a time
 

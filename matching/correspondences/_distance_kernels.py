@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 from matching.correspondences._candidate_kernels import insert
 
 
@@ -50,9 +50,10 @@ def acc_nearest_among(
     c = among.shape[1]
     own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
     for i in range(start, stop):
-        own[:, 0] = table[:, i]
-        for n in range(c):
-            own[:, 1 + n] = table[:, among[i, n]]
+        for q in range(12):
+            own[q, 0] = table[q, i]
+            for n in range(c):
+                own[q, 1 + n] = table[q, among[i, n]]
         _acc_row(own, 0, slope, row)
         row[0] = np.inf
         _smallest(row, k, chosen, distance[i])

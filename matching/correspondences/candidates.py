@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Floats, Ints
+from matching._common.types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
 from matching.errors import check_at_least

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats
 
 
 @dataclass(frozen=True, eq=False)

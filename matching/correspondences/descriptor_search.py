@@ -16,9 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from matching._types import Array, Float32s, Floats, Ints
+from matching._common.threads import run_in_ranges, single_blas_thread
+from matching._common.types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
-from matching.threads import run_in_ranges, single_blas_thread
 
 Apart = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]  # places and clearances of two sets of features
 

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from gdl_core import KnnGraph
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.threads import run_in_ranges
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _distance_kernels as _kernels
 from matching.correspondences.correspondences import Correspondences
-from matching.threads import run_in_ranges
 
 
 def acc_distances(correspondences: Correspondences) -> Floats:

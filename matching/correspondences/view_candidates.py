@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._types import Array, Float32s, Floats, Ints
+from matching._common.types import Array, Float32s, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.candidates import (
     CandidateConfig,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 PATCH = 20
 SIDE = PATCH + 2  # of the samples whose differences are the gradients; all in one row, for the vector unit
@@ -100,13 +100,15 @@ def dominant_orientations(
             high = magnitude[t] * (turn - np.float32(b))
             turns[t & 1, b] += magnitude[t] - high
             turns[t & 1, b + 1] += high
-        turns[:, :2] += turns[:, BINS:]
+        for k in range(2):
+            even[k], odd[k] = even[k] + turns[0, BINS + k], odd[k] + turns[1, BINS + k]
         for b in range(BINS):
             raw[b] = even[b - BINS // 2] + odd[b - BINS // 2]
         for _ in range(3):
             for b in range(BINS):
                 smooth[b] = 0.25 * raw[b - 1] + 0.5 * raw[b] + 0.25 * raw[b + 1 - BINS]
-            raw[:] = smooth
+            for b in range(BINS):
+                raw[b] = smooth[b]
         _peaks(raw, most, ratio, angles[f])
 
 
@@ -174,7 +176,10 @@ def describe(
                 for o in range(8):
                     bins[place[i], x, o] += share[i, 0] * row[x + 1, o]
                     bins[place[i] + 1, x, o] += share[i, 1] * row[x + 1, o]
-        h[:] = bins[1:5].copy().reshape(128)
+        for y in range(4):
+            for x in range(4):
+                for o in range(8):
+                    h[(y * 4 + x) * 8 + o] = bins[y + 1, x, o]
         _normalise(h, root, out[f])
 
 

@@ -6,7 +6,7 @@ Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a laye
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, between two pixels
 MARGIN = 4  # pixels at the border, where none is looked for: as far as the taps of a key point's own reach
@@ -35,7 +35,8 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
             if may_be[x] and _is_extremum(dog, layer, y, x + MARGIN, value[x], slack):
                 if n == len(at):
                     more = np.empty((2 * n, 2), np.int64)
-                    more[:n] = at
+                    for k in range(n):
+                        more[k, 0], more[k, 1] = at[k, 0], at[k, 1]
                     at = more
                 at[n, 0], at[n, 1] = y, x + MARGIN
                 n += 1

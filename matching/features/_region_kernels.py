@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 SUMS = 6  # of a region: pixels, x, y, x x, x y, y y
 # Pixels and levels are unsigned: the compiler would test signed indices for negative ones.

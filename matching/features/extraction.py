@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Bools, Float32s, Floats, Ints
+from matching._common import opencv
+from matching._common.threads import run_in_ranges
+from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
 from matching.features import _feature_kernels, _region_kernels
 from matching.features.keypoints import dog_keypoints
 from matching.features.thinning import choose_strongest
-from matching.threads import run_in_ranges
 
 KINDS = ("mser", "sift")
 DESCRIPTORS = ("rootsift", "sift")
@@ -233,16 +233,16 @@ def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
-    image = _opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
+    image = opencv.gaussian_blur(image, np.sqrt(first_blur**2 - camera_blur**2))
     while min(image.shape) >= 4 or not images:
         for k, sigma in enumerate((first_blur, first_blur * np.sqrt(2))):
             if k:
-                image = _opencv.gaussian_blur(image, first_blur)  # 0.8^2 + 0.8^2 = 1.13^2
+                image = opencv.gaussian_blur(image, first_blur)  # 0.8^2 + 0.8^2 = 1.13^2
             images.append(image.ravel())
             levels.append((offset, *image.shape, step))
             blur.append(sigma * step)
             offset += image.size
-        image = _opencv.gaussian_blur(image, first_blur * np.sqrt(2))[::2, ::2]
+        image = opencv.gaussian_blur(image, first_blur * np.sqrt(2))[::2, ::2]
         step *= 2
     return Pyramid(np.concatenate(images), np.array(levels, float), np.array(blur))
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Float32s, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
 LAYERS = 3  # an octave
@@ -65,7 +65,7 @@ def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Ke
         The extrema.
     """
     least: Any = np.float32(contrast * 255 / LAYERS)
-    image = _opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
+    image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
     with ThreadPoolExecutor(min(n_threads, LAYERS)) as pool:
         while min(image.shape) > 2 * _keypoint_kernels.MARGIN:
@@ -85,7 +85,7 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
     dog = np.empty((LAYERS + 2, *image.shape), np.float32)
     for k in range(len(dog)):
         blur = FIRST_BLUR * 2 ** (k / LAYERS)
-        wider = _opencv.gaussian_blur(image, blur * np.sqrt(4 ** (1 / LAYERS) - 1))
+        wider = opencv.gaussian_blur(image, blur * np.sqrt(4 ** (1 / LAYERS) - 1))
         np.subtract(wider, image, out=dog[k])
         image = wider
         if k == LAYERS - 1:

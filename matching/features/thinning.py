@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matching._types import Array, Ints
+from matching._common.types import Array, Ints
 
 BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 

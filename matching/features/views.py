@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Bools
+from matching._common import opencv
+from matching._common.types import Array, Bools
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
 ANTIALIASING = 0.8  # pixels of blur a unit of sqrt(tilt^2 - 1) before squeezing, as ASIFT has it
@@ -144,9 +144,9 @@ def extract_from_view(
     Features
         In the picture's pixels.
     """
-    image, matrix = _opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
+    image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
-    inside = _opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
+    inside = opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
     own = replace(config, regions=view.kinds, max_features=most)
     return _keep_within(map_back(extract_features(image, own, inside), matrix), grey.shape)
 

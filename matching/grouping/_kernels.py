@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 
 @njit
@@ -158,7 +158,8 @@ def spline_residuals(
         u /= math.sqrt(square)
         _offsets(y, near[r], to[r], v)
         _spline_equations(u, smoothing / square, matrix, right)
-        solved[:] = right
+        for n in range(k + 3):
+            solved[n] = right[n]
         _solve_in_place(matrix, solved)
         a, b, variance = 0.0, 0.0, 0.0
         for n in range(k):

@@ -1,7 +1,7 @@
 """Compiled loop that lets the neighbours of a match vote for a similarity map around it."""
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 
 @njit

@@ -11,7 +11,7 @@ import numpy as np
 
 import gdl_core
 from gdl_core import AffinityGraph, KnnGraph
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError, check_at_least
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matching._types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.graph import CONFIRMED, GraphConfig, edge_weights

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
-from matching._types import Array, Floats
+from matching._common.types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
     acc_neighbors,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats
 from matching.grouping import _vote_kernels
 
 

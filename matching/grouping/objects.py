@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._types import Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import check_at_least
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 import gdl_core
-from matching._types import Ints
+from matching._common.types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph

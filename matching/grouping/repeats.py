@@ -21,7 +21,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, cKDTree
 
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.refinement.suppression import is_amid

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from matching._types import Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import is_within_reach

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.keypoints import keypoint_sets, one_pair, to_array, to_points
 from matching.interchange.records import (

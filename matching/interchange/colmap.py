@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.records import (
     KeypointSet,

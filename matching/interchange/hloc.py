@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import pair_indices
 from matching.interchange.records import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.records import KeypointSet, frames_from_angles, to_size
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class PairMatches:
             The objects and the object of each match.
         """
         from matching.config import MatchConfig
-        from matching.given import group_matches
+        from matching.pipelines.given import group_matches
 
         return group_matches(
             self.xy0,

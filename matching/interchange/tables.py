@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from matching._types import Array
+from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import CONFIDENCES, DISTANCES, matches_from, read_table
 from matching.interchange.records import PairMatches

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.transforms import apply_transform, fit_transform
 
 Spline = Callable[[Array], Floats]  # of a bend: pixels (n, 2) -> (n, 2)

@@ -9,8 +9,8 @@ import numpy as np
 import shapely
 from scipy.spatial import Delaunay, QhullError
 
-from matching import _opencv
-from matching._types import Array, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Array, Floats, Ints
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
@@ -180,7 +180,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
         return _simplify(pieces[0]), _simplify(pieces[1])
-    return _opencv.convex_hull(xy0), _opencv.convex_hull(xy1)
+    return opencv.convex_hull(xy0), opencv.convex_hull(xy1)
 
 
 def _size(xy: Floats) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from matching._types import Array, Floats
+from matching._common.types import Array, Floats
 from matching.objects.transforms import apply_transform, is_sound, linear_part
 
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g

@@ -10,7 +10,7 @@ import shapely
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from matching._types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Ints
 from matching.objects.frames import polygon_area
 
 

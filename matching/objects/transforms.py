@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Floats
+from matching._common import opencv
+from matching._common.types import Array, Floats
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
@@ -26,8 +26,8 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
         "homography" or "affine".
     """
     affine = _affine(xy0, xy1, tolerance)
-    homography = _opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
-    if homography is not None and is_sound(homography, _opencv.convex_hull(xy0)):
+    homography = opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
+    if homography is not None and is_sound(homography, opencv.convex_hull(xy0)):
         error = [
             np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
         ]
@@ -37,7 +37,7 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
 
 
 def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
-    affine = _opencv.fit_affine(xy0, xy1, tolerance)
+    affine = opencv.fit_affine(xy0, xy1, tolerance)
     if affine is None or not np.isfinite(affine).all():
         # fewer than three points, or all in one line: the shift alone
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matching import _opencv
-from matching._types import Array, Ints
+from matching._common import opencv
+from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import EXPORTS as FORMATS
@@ -289,7 +289,7 @@ def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, by
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
         return PLANAR, None, (transform / transform[2, 2]).tobytes()
-    fundamental, explained = _opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
+    fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MOST:
         return UNCALIBRATED, fundamental.tobytes(), None
     return MULTIPLE, None, None

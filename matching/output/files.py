@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from matching import _opencv
+from matching._common import opencv
 from matching._version import __version__
 from matching.errors import InputError
 from matching.output.figures.crops import crop_files
@@ -23,7 +23,7 @@ from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 
 if TYPE_CHECKING:
-    from matching._types import Bytes
+    from matching._common.types import Bytes
     from matching.config import MatchConfig
     from matching.matches import Matches
     from matching.objects.deformation import Deformation
@@ -163,7 +163,7 @@ def write_results(
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
-            yield "matches.png", _opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
+            yield "matches.png", opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
         warps = {}
         for number, drawings in _draw_warps(picture0, picture1, result, deformations):
             if html:
@@ -171,7 +171,7 @@ def write_results(
 
                 warps[number] = embed_warps(drawings)
             for name, rgb in drawings.items():
-                yield f"{name}.png", _opencv.encode_png(rgb, overwrite=True)
+                yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
             yield from crop_files(pictures, result.objects)
         yield from _export(pictures, result, exports)

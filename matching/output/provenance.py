@@ -16,7 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import gdl_core
-from matching import _opencv
+from matching._common import opencv
 from matching._version import __version__
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "pillow-heif")
@@ -65,7 +65,7 @@ def programs() -> dict[str, str]:
         "gdl-match": __version__,
         "its sources": SOURCES[:16],
         "Python": ".".join(platform.python_version_tuple()[:2]),
-        "OpenCV": _opencv.VERSION,
+        "OpenCV": opencv.VERSION,
         **{name: _version(name) for name in LIBRARIES},
     }
 
@@ -79,8 +79,8 @@ def machine() -> str:
     str
         One line.
     """
-    build = hashlib.sha256(_opencv.build_information().encode()).hexdigest()[:12]
-    return f"{platform.machine()}, {_opencv.cpu_features()}, OpenCV build {build}"
+    build = hashlib.sha256(opencv.build_information().encode()).hexdigest()[:12]
+    return f"{platform.machine()}, {opencv.cpu_features()}, OpenCV build {build}"
 
 
 def origin() -> Origin:

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 
-from matching import _opencv
-from matching._types import Array, Ints
+from matching._common import opencv
+from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.pictures.formats import HEIF, readable_formats
 
@@ -207,7 +207,7 @@ def read_orientation(path: str | Path) -> int:
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
     """Decode an image; `encoded` is the file that it comes from, for OpenCV, None if it is not known."""
     _check_size(name, image.width, image.height)
-    array = _opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
+    array = opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
     is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself
     if array is None:
         with _damage(name):
@@ -289,7 +289,7 @@ def _unusual(path: Path, file: BinaryIO) -> tuple[Array, int]:
         with _damage(path):
             size = _declared_size(head, file)
         _check_size(path, *size)
-        array = _opencv.read_deep(path)
+        array = opencv.read_deep(path)
     if array is None:
         raise InputError(f"{path}: is not a picture that can be read")
     return array, 1

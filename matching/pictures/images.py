@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from matching import _opencv
-from matching._types import Array, Bools, Floats
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.pictures.decoding import decode, decode_image
 
@@ -63,7 +63,7 @@ class Picture:
     @property
     def grey(self) -> Array:
         """(h, w) uint8: luma (ITU-R BT.601), masked pixels set to the mean of the others."""
-        grey = _opencv.luma(self.rgb)
+        grey = opencv.luma(self.rgb)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
         return grey
@@ -160,9 +160,9 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
     if factor >= 1:
         return WorkingImage(grey, mask, np.ones(2))
     width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
-    small = _opencv.resize_area(grey, width, height)
+    small = opencv.resize_area(grey, width, height)
     if mask is not None:
-        mask = _opencv.resize_area(mask.astype(np.uint8) * 255, width, height) >= 128
+        mask = opencv.resize_area(mask.astype(np.uint8) * 255, width, height) >= 128
     return WorkingImage(small, mask, np.array([picture.width / width, picture.height / height]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from matching.threads import default_threads
+from matching._common.threads import default_threads
 
 BASE_MEMORY = 3_000_000_000  # address space of a match of small pictures (1.6 GB measured), and some more
 PIXEL_MEMORY = 60  # bytes of address space for a pixel of either picture (16 measured)

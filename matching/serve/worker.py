@@ -120,7 +120,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 
 def _match_role() -> Callable[..., dict[str, str | bool | None]]:
-    from matching.parent_watchdog import end_with
+    from matching._common.parent_watchdog import end_with
     from matching.serve.uploaded_pair import match_uploads
 
     end_with(os.getppid())

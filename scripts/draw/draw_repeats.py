@@ -14,7 +14,8 @@ import numpy as np
 from PIL import Image
 
 from eval.common.options import check_folder, exit_status
-from matching import _opencv, find_repeats
+from matching import find_repeats
+from matching._common import opencv
 from matching.output.figures.drawing import colour
 from synth.composite import fill_square
 from synth.photographs import Picture, read_shipped
@@ -39,10 +40,10 @@ def draw(folder: Path) -> None:
     result = find_repeats(picture)
     for thing in result.things:
         for place in thing.places:
-            _opencv.draw_polygon(picture, place, (0, 0, 0), 7)
-            _opencv.draw_polygon(picture, place, colour(thing.number), 4)
+            opencv.draw_polygon(picture, place, (0, 0, 0), 7)
+            opencv.draw_polygon(picture, place, colour(thing.number), 4)
             middle = (place.min(axis=0) + place.max(axis=0)) / 2
-            _opencv.draw_label(picture, str(thing.number), middle, colour(thing.number), (0, 0, 0), 0.8)
+            opencv.draw_label(picture, str(thing.number), middle, colour(thing.number), (0, 0, 0), 0.8)
         print(f"thing {thing.number}: {len(thing.places)} places")
     Image.fromarray(picture).save(folder / "repeats.jpg", quality=85)
 

@@ -26,7 +26,7 @@ from matching.grouping import Correspondences, clustering
 from matching.grouping.graph import build_graph
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
-from matching.pipeline import DescribedPicture, MatchResult, describe_picture, match_pictures
+from matching.pipelines.pair import DescribedPicture, MatchResult, describe_picture, match_pictures
 
 KIND_COLOURS = (
     "#E69F00",

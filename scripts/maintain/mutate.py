@@ -45,9 +45,9 @@ PARTS = {
     "gdl_core": Part(
         _in(
             "gdl_core",
-            *("_common/checks.py", "_merge/components.py", "_merge/degrees.py", "_merge/neighbour_sets.py"),
-            *("_merge/pairs.py", "_search/given_graph.py", "completion.py", "graph.py", "merging.py"),
-            *("neighbors.py", "outliers.py", "reference.py", "selection.py", "separation.py", "tree.py"),
+            *("_common/checks.py", "_merge/components.py", "_search/given_graph.py", "completion.py"),
+            *("graph.py", "merging.py", "neighbors.py", "outliers.py", "reference.py", "selection.py"),
+            *("separation.py", "tree.py"),
         ),
         ("tests/gdl_core",),
         _in(
@@ -63,7 +63,7 @@ PARTS = {
         ),
     ),
     "correspondences": Part(
-        _in("matching/correspondences", "candidates.py", "distances.py"),
+        _in("matching/correspondences", "candidates.py", "descriptor_search.py", "distances.py"),
         (
             "tests/matching/correspondences",
             *_in("tests/matching/grouping", "test_graph.py", "refinement/test_smooth_map.py"),
@@ -73,8 +73,9 @@ PARTS = {
     "grouping": Part(
         _in(
             "matching/grouping",
-            *("clustering.py", "graph.py", "local_maps.py", "repeats.py"),
-            *("refinement/ambiguity.py", "refinement/smooth_map.py", "refinement/suppression.py"),
+            *("clustering.py", "evidence.py", "graph.py", "local_maps.py", "objects.py", "repeats.py"),
+            *("stages.py", "refinement/ambiguity.py", "refinement/planes.py", "refinement/smooth_map.py"),
+            "refinement/suppression.py",
         ),
         ("tests/matching/grouping", "tests/matching/test_given.py", "tests/matching/test_repeats.py"),
         (

@@ -18,9 +18,9 @@ from tqdm import tqdm
 from eval.common.options import exit_status
 from eval.common.tables import format_markdown
 from eval.matching.photographs.repeatability import DETECTORS, detect, found_again, turned_copy
+from matching._common.threads import limit_threads
 from matching.collection.plan import list_pictures
 from matching.pictures.images import make_picture_of_array, read_picture
-from matching.threads import limit_threads
 
 COPIES = ((0.3, 1.0), (-0.5, 0.9), (1.2, 1.15), (0.1, 0.8))  # radians, scale
 SHIPPED = ("astronaut", "camera", "chelsea", "coffee", "rocket")

@@ -21,11 +21,11 @@ from tqdm import tqdm
 
 from eval.common.options import check_least, exit_status
 from matching import MatchConfig
+from matching._common.threads import default_threads
 from matching.collection.plan import list_pictures
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipeline import describe_picture, match_described, prepare_views
-from matching.threads import default_threads
+from matching.pipelines.pair import describe_picture, match_described, prepare_views
 
 VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))

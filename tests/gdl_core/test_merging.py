@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 
 import gdl_core
-from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph
+from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph, merging
 from gdl_core._merge.components import split
 from gdl_core.reference import affinity
 
@@ -191,7 +192,43 @@ def test_graph_is_left_as_it_was():
 def test_progress_bar(capsys):
     graph, labels = separate_blobs(300)
     assert_equal_trees(gdl_u(graph, labels), gdl_u(graph, labels, verbose=1))
-    assert "merging" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "merging" in shown and "merge/s" in shown
+
+
+def test_progress_bar_follows_the_merges_of_all_threads(monkeypatch):
+    class Bar:
+        n, shown = 0, ()
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            pass
+
+        def update(self, more):
+            self.n += more
+            self.shown += (self.n,)
+
+    bar, rounds = Bar(), iter([(3, 1), (5, 4), (9, 9), None])
+
+    def wait(futures, timeout):
+        now = next(rounds)
+        if now is not None:
+            watch.progress[:, 0] = now
+        return SimpleNamespace(not_done=now)
+
+    monkeypatch.setattr("tqdm.tqdm", lambda **_: bar)
+    monkeypatch.setattr(merging, "wait", wait)
+    with merging._Watch(2, 12, 1) as watch:
+        watch.wait([])
+    assert bar.shown == (4, 9, 12, 12)  # never more than all
+
+
+def test_graphs_of_too_many_edges():
+    graph = SimpleNamespace(n_samples=2, indices=np.broadcast_to(0, 2**30))
+    with pytest.raises(ValueError, match=r"fewer than 2\*\*30 edges, got 1073741824"):
+        gdl_u(graph, [0, 1])
 
 
 @pytest.mark.parametrize("algorithm", [gdl, gdl_u, agdl])

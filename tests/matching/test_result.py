@@ -10,7 +10,7 @@ from planting import object_pair
 from matching import InputError, MatchConfig, MatchResult, match
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import draw_matches
-from matching.pipeline import STAGES
+from matching.pipelines.pair import STAGES
 
 
 @pytest.fixture(scope="module")

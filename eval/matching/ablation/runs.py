@@ -22,10 +22,10 @@ from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
 from eval.matching.synthetic.trials import read_working_images
 from matching import MatchConfig
+from matching._common.threads import limit_threads
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
-from matching.pipeline import choose_listed, find_objects
-from matching.threads import limit_threads
+from matching.pipelines.pair import choose_listed, find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 

@@ -23,9 +23,9 @@ from skimage.measure import points_in_poly
 
 from eval.common.tables import format_markdown
 from matching import MatchConfig, MatchResult
+from matching._common.threads import default_threads
 from matching.pictures.images import read_picture
-from matching.pipeline import describe_picture, match_described
-from matching.threads import default_threads
+from matching.pipelines.pair import describe_picture, match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones

@@ -17,7 +17,7 @@ from matching.correspondences.candidates import Candidates
 from matching.grouping import Correspondences, Groups
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
-from matching.pipeline import find_objects
+from matching.pipelines.pair import find_objects
 
 SIFT_RANSAC = "sift-ransac"  # has matches of its own
 

@@ -16,7 +16,7 @@ from matching import MatchConfig
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import extract_features
 from matching.pictures.images import make_picture_of_array
-from matching.pipeline import find_objects
+from matching.pipelines.pair import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 

@@ -20,7 +20,7 @@ from eval.common import journal as journals
 from eval.matching.synthetic import methods, trials
 from eval.matching.synthetic.trials import PairSettings
 from matching import __version__
-from matching.threads import limit_threads
+from matching._common.threads import limit_threads
 from synth.photographs import Photographs
 
 SWEEPS = ("n_outliers", "sigma", "n_common")

@@ -17,8 +17,8 @@ from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
 from eval.matching.metrics import score_matches
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from eval.matching.synthetic.trials import PairSettings, Trial, label_true_candidates
-from matching.pipeline import find_objects
-from matching.threads import limit_threads
+from matching._common.threads import limit_threads
+from matching.pipelines.pair import find_objects
 from synth.photographs import Photographs
 
 FIRST_TUNING_SEED = 1000

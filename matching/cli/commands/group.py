@@ -19,7 +19,7 @@ from matching.errors import InputError
 from matching.pictures.names import make_absolute
 
 if TYPE_CHECKING:
-    from matching._types import Floats, Ints
+    from matching._common.types import Floats, Ints
     from matching.config import MatchConfig
     from matching.interchange.files import MatchFile
     from matching.interchange.records import PairMatches
@@ -137,7 +137,7 @@ def _run(argv: Sequence[str] | None) -> int:
     guard: Guard = partial(end_on_interrupt, "gdl-match group") if argv is None else nullcontext
     with guard():
         job = _job(arguments, guard)
-        import matching.given  # noqa: F401 - all that is slow to load
+        import matching.pipelines.given  # noqa: F401 - all that is slow to load
     is_one = not job.file.holds_many or arguments.image0 is not None
     return _group_one(job) if is_one else _group_many(job)
 

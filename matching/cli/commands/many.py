@@ -22,7 +22,7 @@ from matching.pictures.names import is_file, is_folder, make_absolute
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
-    from matching.pipeline import FindClusters
+    from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
 HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "seen")
@@ -141,8 +141,8 @@ class _Search:
         self.tell = make_teller(arguments)
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
-        from matching.pipeline import describe_picture
-        from matching.threads import default_threads
+        from matching._common.threads import default_threads
+        from matching.pipelines.pair import describe_picture
 
         self.config = make_config(arguments)
         with report_compiling(self.tell):
@@ -174,8 +174,8 @@ class _Search:
         return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
 
     def _result(self, picture: Picture) -> MatchResult:
-        from matching.pipeline import describe_picture, match_described
-        from matching.threads import default_threads
+        from matching._common.threads import default_threads
+        from matching.pipelines.pair import describe_picture, match_described
 
         with print_short_warnings(), report_compiling(self.tell):
             described = describe_picture(picture, self.config, default_threads())

@@ -24,7 +24,7 @@ from matching.pictures.names import is_folder, make_absolute
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.pictures.images import Picture
-    from matching.pipeline import FindClusters
+    from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
 
@@ -108,7 +108,9 @@ def _match(
     tell = make_teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipeline import match_pictures  # only now: unreadable pictures are reported without it
+    from matching.pipelines.pair import (
+        match_pictures,  # only now: unreadable pictures are reported without it
+    )
 
     config = make_config(arguments)
     if config.view_synthesis and arguments.method in rivals:
@@ -117,7 +119,7 @@ def _match(
         raise InputError("--view-synthesis needs two pictures, got one")
     with print_short_warnings(), report_compiling(tell):
         if _is_single(arguments):
-            from matching.repeats import find_repeats_in_picture
+            from matching.pipelines.repeats import find_repeats_in_picture
 
             result = find_repeats_in_picture(inputs.pictures[0], config)
         else:
@@ -183,7 +185,7 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
     if arguments.images:
         paths = arguments.images
         return Inputs(_read_pictures(arguments, paths), tuple(map(make_absolute, paths)))
-    from matching import _opencv
+    from matching._common import opencv
     from matching.cli.demo import make_demo_pair
     from matching.pictures.images import make_picture
 
@@ -192,7 +194,7 @@ def _inputs(arguments: argparse.Namespace) -> Inputs:
     made = [
         replace(make_picture(rgb), path=_base(arguments) / n) for n, rgb in zip(names, arrays, strict=True)
     ]
-    others = {name: _opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
+    others = {name: opencv.encode_png(rgb) for name, rgb in zip(names, arrays, strict=True)}
     return Inputs(_read_pictures(arguments, made), None, others)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Floats
+from matching._common.types import Floats
 from matching.collection.database.connection import connect, transaction
 from matching.collection.database.settings import check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from matching._common.threads import default_threads, limit_threads
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.kept_index.merging import merge_small_segments
@@ -22,7 +23,6 @@ from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import origin
-from matching.threads import default_threads, limit_threads
 
 TOGETHER = 256  # pictures a segment: what a run that is killed may have to do again
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Bools, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
@@ -218,7 +218,7 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
     explained : (n,) bool
         Which matches it explains.
     """
-    fundamental, _ = _opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
+    fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
     explained = _epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR

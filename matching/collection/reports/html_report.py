@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Floats
+from matching._common.types import Floats
 from matching.collection.cache import FeatureCache
 from matching.collection.database.settings import has_same_programs, read_config
 from matching.collection.database.store import Store, open_store
@@ -26,7 +26,7 @@ from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.pictures.images import read_picture
 from matching.pictures.names import make_relative
-from matching.pipeline import match_described
+from matching.pipelines.pair import match_described
 
 Row = tuple[Any, ...]  # of the database
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Floats
+from matching._common import opencv
+from matching._common.types import Array, Floats
 from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
@@ -146,7 +146,7 @@ def find_relation_of_matches(
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
     found = find_relation(transform, size0, size1)
     common = found.share1 * size1[0] * size1[1]
-    surrounded = abs(_area(_opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
+    surrounded = abs(_area(opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
     if explained.mean() < EXPLAINED or surrounded < SUPPORTED * common:
         return replace(found, kind="same thing", derived=None)
     return found

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gdl_core._common.jit import inner, njit
-from matching._types import Array, Scalar
+from matching._common.types import Array, Scalar
 
 
 @inner

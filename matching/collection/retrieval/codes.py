@@ -17,11 +17,11 @@ from importlib.resources import files
 
 import numpy as np
 
-from matching._types import Array, Floats
+from matching._common.threads import run_in_ranges
+from matching._common.types import Array, Floats
 from matching.collection.retrieval import _kernels
 from matching.features.extraction import Features
 from matching.features.thinning import choose_strongest
-from matching.threads import run_in_ranges
 
 PER_PICTURE = 1300  # entries: 53 kB
 PER_QUERY = 8000  # descriptors that a query looks up: in a scene of many objects each has few of them

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._types import Array, Floats, Ints
+from matching._common.threads import run_in_ranges
+from matching._common.types import Array, Floats, Ints
 from matching.collection.retrieval import _kernels
 from matching.collection.retrieval.codes import SCALE_STEPS, Query, load_codebook
 from matching.collection.retrieval.segments import Segment
 from matching.features.extraction import DESCRIPTOR_NORM
-from matching.threads import run_in_ranges
 
 PROBES = 8  # cells that each descriptor looks through
 KEPT = 32  # neighbours of a descriptor

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from matching._types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Ints
 from matching.collection.retrieval.codes import Codes, load_codebook
 
 MAGIC = b"gdlidx01"

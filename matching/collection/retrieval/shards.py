@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from matching._common.threads import limit_threads
 from matching.collection.backends import Lost, Progress, Run
 from matching.collection.retrieval import codes, search
 from matching.collection.retrieval.segments import Segment, make_segment, open_segment, write_segment
 from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
-from matching.threads import limit_threads
 
 T = TypeVar("T")
 Check = Callable[[Any], object]  # of the result of a task

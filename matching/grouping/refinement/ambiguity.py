@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from matching._types import Floats
+from matching._common.types import Floats
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
 from matching.grouping.refinement.suppression import is_amid

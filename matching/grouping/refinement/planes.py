@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from matching import _opencv
-from matching._types import Array, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.errors import check_at_least
 from matching.grouping.objects import Groups
@@ -132,11 +132,11 @@ def _find_explained(correspondences: Correspondences, members: Array, tolerance:
     x, y = correspondences.xy0, correspondences.xy1
     if magnification(correspondences[members])[1] > 1:
         x, y = y, x
-    matrix = _opencv.fit_homography(x[members], y[members], tolerance / 2)
+    matrix = opencv.fit_homography(x[members], y[members], tolerance / 2)
     if matrix is None:
         return none
     near = transfer_errors(matrix, x, y) < 2 * tolerance
-    back = _opencv.fit_homography(y[near], x[near], tolerance / 2)
+    back = opencv.fit_homography(y[near], x[near], tolerance / 2)
     return none if back is None else np.flatnonzero(transfer_errors(back, y, x) < tolerance)
 
 

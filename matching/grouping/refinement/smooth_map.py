@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.threads import run_in_ranges
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import do_agree
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
-from matching.threads import run_in_ranges
 
 
 @dataclass(frozen=True)

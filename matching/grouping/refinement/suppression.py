@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching._types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Ints
 from matching.errors import check_at_least
 
 NEIGHBORS = 8  # of a match: it covers as far as these are

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from matching._types import Bytes
+from matching._common.types import Bytes
 
 LEAST, MOST = 9.0, 60.0  # pixels of a font
 LINE = 1.5  # height of a line, in sizes of the font

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
-from matching._types import Bytes, Floats
+from matching._common.types import Bytes, Floats
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject

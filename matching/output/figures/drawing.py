@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Bytes, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Bytes, Floats, Ints
 from matching.output.figures.captions import add_caption
 from matching.output.figures.labels import place_labels
 from matching.output.words import NOTHING, describe_things, name_picture
@@ -87,14 +87,14 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
     for found in result.objects:
         for xy in drawn:
             for point in xy[result.cluster == found.id]:
-                _opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
+                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.id))
     panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
     for side in outlines:
         for number, outline in side:
-            _opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
-            _opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+            opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+            opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
         _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
     caption = (
@@ -144,7 +144,7 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
         ends = start + (end - start) * (np.arange(-0.5, 2 * n + 1) / (2 * n)).clip(0, 1)[:, None]
         for ink, width in (((0, 0, 0), thickness + 2), (tint, thickness)):
             for a, b in zip(ends[0::2], ends[1::2], strict=True):
-                _opencv.draw_line(canvas, a, b, ink, width)
+                opencv.draw_line(canvas, a, b, ink, width)
 
 
 def _draw_labels(
@@ -157,11 +157,11 @@ def _draw_labels(
     """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
     texts = [str(number) for number, _ in order]
-    sizes = [_opencv.label_size(text, scale) for text in texts]
+    sizes = [opencv.label_size(text, scale) for text in texts]
     centres = place_labels([outline for _, outline in order], sizes, low, high)
     for (number, _), text, centre in zip(order, texts, centres, strict=True):
         if centre is not None:
-            _opencv.draw_label(canvas, text, centre, colour(number), (0, 0, 0), scale)
+            opencv.draw_label(canvas, text, centre, colour(number), (0, 0, 0), scale)
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
@@ -253,7 +253,7 @@ def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
         The faded picture.
     """
     keep = (1 - strength) / 2
-    return _opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
+    return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
 
 def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], thickness: int) -> None:
@@ -264,8 +264,8 @@ def _draw_lines(canvas: Bytes, result: Matches, drawn: tuple[Floats, Floats], th
         strip = canvas[top : top + STRIP]
         lined = strip.copy()
         for start, end, tint in lines:
-            _opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
-        strip[:] = _opencv.blend(strip, lined, LINE_STRENGTH)
+            opencv.draw_line(lined, start - (0, top), end - (0, top), tint, thickness)
+        strip[:] = opencv.blend(strip, lined, LINE_STRENGTH)
 
 
 def _outline(result: Matches, found: MatchedObject) -> Ints:
@@ -278,7 +278,7 @@ def _reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
     if factor == 1:
         return rgb, np.ones(2)
     height, width = (max(round(n * factor), 1) for n in rgb.shape[:2])
-    return _opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
+    return opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
 
 
 def _zoom(xy: Floats, zoom: Floats) -> Floats:
@@ -311,7 +311,7 @@ def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE)
     outlines = list(outlines)
     shown = fade(rgb, strength)
     if outlines:
-        inside = _opencv.fill_polygons(rgb.shape[:2], outlines)
+        inside = opencv.fill_polygons(rgb.shape[:2], outlines)
         shown[inside] = rgb[inside]
     return shown
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from matching._types import Floats
+from matching._common.types import Floats
 
 ROOMY = 4.0  # an object at least this many times as large as its label has it inside, a smaller one beside it
 RINGS = 24  # rings around the preferred place in which a label may be placed, a label's size apart

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matching._types import Floats
+from matching._common.types import Floats
 from matching.output.figures.drawing import colour
 
 if TYPE_CHECKING:

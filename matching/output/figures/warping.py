@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from matching import _opencv
-from matching._types import Array, Bools, Bytes, Floats, Ints
+from matching._common import opencv
+from matching._common.types import Array, Bools, Bytes, Floats, Ints
 from matching.output.figures.drawing import (
     CANVAS_PIXELS,
     CANVAS_SIDE,
@@ -120,14 +120,14 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
-        panel = _opencv.resize(cut, height / len(cut))
+        panel = opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
         panel = fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
         _draw_outline(panel, _zoom(outline, corner, zoom), colour(found.id))
         for place in _zoom(xy[own], corner, zoom):
-            _opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
+            opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
         for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
-            _opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
+            opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
         panels.append(panel)
     return _row(panels)
 
@@ -160,7 +160,7 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
         source, lambda xy: to_source((xy + 0.5) / zoom - 0.5 + corner), outline, origin, shape
     )
     board = _checkerboard(outline, shape)
-    outside = ~_opencv.fill_polygons(shape, [outline])
+    outside = ~opencv.fill_polygons(shape, [outline])
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
@@ -200,12 +200,12 @@ def warp_object(
         What is inside the outline and in the source.
     """
     places = _places(to_source, corner, shape)
-    inside = _opencv.fill_polygons(shape, [outline - corner])
+    inside = opencv.fill_polygons(shape, [outline - corner])
     step = _magnification(to_source, outline)
     if step > 1.5:
         height, width = (max(round(n / step), 1) for n in source.shape[:2])
         steps = np.array([source.shape[1] / width, source.shape[0] / height])
-        source = _opencv.resize_area(source, width, height)
+        source = opencv.resize_area(source, width, height)
     else:
         steps = np.ones(2)
     warped = np.empty((*shape, 3), np.uint8)
@@ -213,7 +213,7 @@ def warp_object(
         rows = slice(top, min(top + STRIP, shape[0]))
         xy = (places(np.arange(rows.start, rows.stop)) + 0.5) / steps - 0.5
         low, part = _around(source, xy)
-        warped[rows] = _opencv.sample(part, xy - low)
+        warped[rows] = opencv.sample(part, xy - low)
         limit = np.array([source.shape[1], source.shape[0]]) - 0.5
         inside[rows] &= ((xy >= -0.5) & (xy <= limit)).all(axis=2)
     return warped, inside
@@ -271,7 +271,7 @@ def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
 def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
     """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
     size = max(cut.shape[:2])
-    panel = _opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
+    panel = opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
     return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
 
 
@@ -285,8 +285,8 @@ def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
 
 def _draw_outline(panel: Bytes, outline: Floats, tint: Colour) -> None:
     unit = max(len(panel) / 960, 0.5)
-    _opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
-    _opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
+    opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
+    opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))
 
 
 def _row(panels: Sequence[Bytes]) -> Bytes:

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
-from matching._types import Bytes, Floats, Ints
+from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
 from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, format_object

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching._types import Bytes
+from matching._common.types import Bytes
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.output.words import describe_result, describe_things, may_look_harder, name_picture

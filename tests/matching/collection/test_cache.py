@@ -17,7 +17,7 @@ from matching.collection import room
 from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
-from matching.pipeline import DescribedPicture, describe_picture
+from matching.pipelines.pair import DescribedPicture, describe_picture
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,7 @@ import numpy as np
 from pathlib import Path
 from matching.collection.cache import CachedPicture, FeatureCache
 from matching.features.extraction import Features
-from matching.pipeline import DescribedPicture
+from matching.pipelines.pair import DescribedPicture
 from dataclasses import fields
 
 folder, value = Path(sys.argv[1]), int(sys.argv[2])

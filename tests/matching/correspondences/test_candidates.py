@@ -11,6 +11,7 @@ from matching.correspondences.candidates import (
     CandidateConfig,
     Candidates,
     _equal_shares,
+    find_comparable_rows,
     match_features,
     match_with_reserve,
     match_within,
@@ -43,6 +44,7 @@ def test_nearest_descriptors_are_exact(seed, n0, n1, width):
     expected, truth = literal_nearest(d0, d1, width)
     k = min(width, n1)
     assert found.shape == squared.shape == (n0, width)
+    assert squared.dtype == np.float32
     assert np.array_equal(found[:, :k], expected)
     assert np.array_equal(squared[:, :k], truth)
     assert (found[:, k:] == -1).all()
@@ -195,6 +197,30 @@ def test_dark_regions_are_compared_with_dark_ones_only():
     assert (f0.bright[mixed.row0] != f1.bright[mixed.row1]).any()
 
 
+def test_comparable_rows_are_of_one_kind():
+    f0, f1 = two_images(8)
+    f0 = replace(f0, bright=np.arange(8) % 2 == 0)
+    for kind in (0, 1):
+        own = 4 * kind + np.arange(4)
+        ((rows0, rows1),) = find_comparable_rows(f0, f1, kind, False)
+        assert rows0.tolist() == rows1.tolist() == own.tolist()
+        (dark, none), (bright, others) = find_comparable_rows(f0, f0[f0.bright], kind, True)
+        assert dark.tolist() == own[1::2].tolist()
+        assert len(none) == 0
+        assert bright.tolist() == own[::2].tolist()
+        assert others.tolist() == [2 * kind, 2 * kind + 1]
+
+
+@pytest.mark.parametrize("per_polarity", [False, True])
+def test_dark_regions_of_a_picture_are_compared_with_its_dark_ones_only(per_polarity):
+    f, _ = two_images()
+    f = replace(f, bright=np.random.default_rng(5).random(len(f)) < 0.5)
+    config = CandidateConfig(per_polarity=per_polarity)
+    found, _ = match_within(f, np.zeros(len(f)), config)
+    assert len(found) > 20
+    assert (f.bright[found.row0] == f.bright[found.row1]).all() == per_polarity
+
+
 def test_candidates_within_a_picture_are_each_pair_once_outside_the_clearance():
     f, _ = two_images()
     f = replace(f, kind=np.zeros(len(f), np.int8))
@@ -260,6 +286,14 @@ def test_a_bound_leaves_out_what_is_beyond_it_alone(seed, n0, n1, share):
     assert np.array_equal(near[inside], squared[inside])
 
 
+def test_copies_are_within_the_least_bound():
+    """However the products of their components are rounded."""
+    descriptors = whole_descriptors(np.random.default_rng(0), 600)
+    found, squared = nearest_descriptors(descriptors, descriptors, 1, bound=0.5)
+    assert np.array_equal(found[:, 0], np.arange(600))
+    assert (squared == 0).all()
+
+
 def pictures_with_copies(n, n_copied, seed=0):
     """Features of two pictures, of which the first n_copied show the same, with a little noise."""
     rng = np.random.default_rng(seed)
@@ -278,20 +312,24 @@ def pictures_with_copies(n, n_copied, seed=0):
     ]
 
 
-@pytest.mark.parametrize("crowd", [1.0, 0.002], ids=["all apart", "near duplicates"])
-def test_candidates_are_the_same_without_a_bound(monkeypatch, crowd):
+@pytest.mark.parametrize(
+    ("crowd", "again"), [(1.0, False), (0.002, True)], ids=["all apart", "near duplicates"]
+)
+def test_candidates_are_the_same_without_a_bound(monkeypatch, crowd, again):
     features = pictures_with_copies(3000, 800)
     features = [replace(own, xy=own.xy * crowd) for own in features]
     config = CandidateConfig(max_matches=100)
-    bounds, estimate = [], candidates.estimate_bound
+    bounds, search = set(), candidates.nearest_descriptors
 
-    def noted(*arguments):
-        bounds.append(estimate(*arguments))
-        return bounds[-1]
+    def noted(descriptors0, *arguments, bound):
+        if len(descriptors0):
+            bounds.add(bound)
+        return search(descriptors0, *arguments, bound=bound)
 
-    monkeypatch.setattr(candidates, "estimate_bound", noted)
+    monkeypatch.setattr(candidates, "nearest_descriptors", noted)
     bounded = candidates.match_with_reserve(*features, config)
     assert any(map(np.isfinite, bounds))
+    assert (np.inf in bounds) == again  # where too many were near duplicates
     monkeypatch.setattr(candidates, "estimate_bound", lambda *_: np.inf)
     for p, q in zip(bounded, candidates.match_with_reserve(*features, config), strict=True):
         for field in fields(p):

@@ -3,7 +3,7 @@ import pytest
 
 from matching.correspondences import descriptor_search
 from matching.correspondences.candidates import CandidateConfig
-from matching.correspondences.descriptor_search import nearest_descriptors, search_by_cells
+from matching.correspondences.descriptor_search import find_centres, nearest_descriptors, search_by_cells
 from matching.correspondences.view_candidates import ViewCandidatesConfig, match_views
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
@@ -52,6 +52,13 @@ def test_cells_do_not_depend_on_threads(monkeypatch):
     one, three = (search_by_cells(asked, there, 4, n) for n in (1, 3))
     for a, b in zip(one, three, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_centres_are_means_of_a_sample_in_whole_numbers():
+    rng = np.random.default_rng(1)
+    there = np.repeat(words(5, 0), 300, axis=0) + rng.integers(-20, 21, (1500, 128)).astype(np.float32)
+    sample = there[:: 1500 // (5 * descriptor_search.SAMPLE)].reshape(5, 75, 128)
+    np.testing.assert_array_equal(find_centres(there, 5), np.rint(sample.mean(axis=1, dtype=np.float64)))
 
 
 def test_few_descriptors_are_all_compared():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import skimage.data
 
-from matching import _opencv
+from matching._common import opencv
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features, rotation
 from matching.features.views import (
     BORDER,
@@ -39,7 +39,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("view", [View(1.0, 0.7), View(4.0, 0.0), View(8.0, 2.5)])
 def test_frames_are_mapped_back_by_the_affine_map_of_the_view(view, grey):
-    _, matrix = _opencv.tilt(grey, view.tilt, view.angle, 0.8)
+    _, matrix = opencv.tilt(grey, view.tilt, view.angle, 0.8)
     truth = some_features(30)
     seen = Features(
         truth.xy @ matrix[:, :2].T + matrix[:, 2],
@@ -57,7 +57,7 @@ def test_frames_are_mapped_back_by_the_affine_map_of_the_view(view, grey):
 def test_a_view_shows_what_its_matrix_says(tilt, angle):
     y, x = np.mgrid[:180, :240]
     ramp = (0.5 * x + 0.6 * y).astype(np.uint8)  # linear: neither blur nor interpolation changes it
-    view, matrix = _opencv.tilt(ramp, tilt, angle, 0.8)
+    view, matrix = opencv.tilt(ramp, tilt, angle, 0.8)
     v, u = np.mgrid[: view.shape[0], : view.shape[1]]
     at = (np.stack([u, v], axis=-1) - matrix[:, 2]) @ np.linalg.inv(matrix[:, :2]).T
     margin = 3 * tilt

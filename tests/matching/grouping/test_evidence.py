@@ -47,8 +47,22 @@ def test_points_of_many_correspondences_are_no_evidence():
 @pytest.mark.parametrize("n", [0, 1, 4, 5])
 def test_too_few_are_no_evidence_unless_none_is_asked_for(n):
     c = geometry(moving(np.random.default_rng(0), n, np.eye(2)))
-    assert not has_evidence(c, 35, DEGREE, GraphConfig()) or n == 5
+    assert has_evidence(c, 35, DEGREE, GraphConfig()) == (n == 5)
     assert has_evidence(c, 35, 0.0, GraphConfig())
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_four_among_strangers_are_evidence(n):
+    rng = np.random.default_rng(1)
+    few = moving(rng, n, np.eye(2), (200, 200), (300, 300), size=20.0)
+    assert evidence(together(few, strangers(rng, 25))[0]) == (n == 4)
+
+
+def test_neighbours_are_chosen_by_nearness_too():
+    rng = np.random.default_rng(0)
+    c = geometry(together(moving(rng, 30, np.eye(2), size=600.0), strangers(rng, 600))[0])
+    assert has_evidence(c, 10, DEGREE, GraphConfig(nearness=0.0))
+    assert not has_evidence(c, 10, DEGREE, GraphConfig(nearness=1e3))  # strangers are nearer
 
 
 def test_grouping_clusters_nothing_without_evidence():

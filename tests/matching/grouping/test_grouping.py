@@ -6,9 +6,9 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 
 from matching import MatchConfig
 from matching.errors import InputError
-from matching.grouping import group, stages
-from matching.grouping.objects import ObjectsConfig
-from matching.pipeline import find_objects
+from matching.grouping import Correspondences, group, stages
+from matching.grouping.objects import ObjectsConfig, is_object
+from matching.pipelines.pair import find_objects
 
 DEFAULT = MatchConfig()
 
@@ -163,6 +163,50 @@ def test_another_clustering_may_be_put_in(scene):
     found = grouped(c, cluster=one_cluster)
     assert seen[0] == (len(c), len(c), len(c), True)
     assert len(found.scores) < 3
+
+
+def test_matches_of_a_dropped_cluster_join_the_object_around_it():
+    c = moving(np.random.default_rng(0), 240, np.eye(2), size=300.0)
+    inside = (np.abs(c.xy0 - 150) < 90).all(axis=1) & (np.arange(240) % 2 == 0)
+    seen = []
+
+    def two_clusters(correspondences, knn, graph, initial, config):
+        seen.append(initial)
+        return inside.astype(np.int64) if initial is None else initial
+
+    found = grouped(c, cluster=two_clusters)
+    assert len(seen) == 1  # one part is left, and nothing to merge
+    assert (found.labels == 0).all()
+
+
+def test_matches_of_known_objects_join_no_other():
+    c = moving(np.random.default_rng(0), 160, np.eye(2), size=200.0)
+    left = np.flatnonzero(c.xy0[:, 0] < 100)
+    right = np.setdiff1d(np.arange(len(c)), left)
+    found, scores = stages._find_objects(
+        geometry(c), right, [left], DEFAULT, 1, lambda c, *_: np.zeros(len(c), np.int64)
+    )
+    assert len(found) == len(scores) == 1
+    assert np.array_equal(found[0], right)
+
+
+def test_objects_of_equal_scores_are_numbered_as_given():
+    scores = np.repeat([0.25, 0.75, 0.5], 100)
+    groups = stages._number_by_score(301, [np.array([k]) for k in range(300)], scores)
+    assert np.array_equal(groups.labels, [*range(200, 300), *range(100), *range(100, 200), -1])
+    assert (np.diff(groups.scores) <= 0).all()
+
+
+def test_as_many_and_as_wide_as_is_asked_for_is_an_object():
+    xy = np.array([[1.0, 0], [-1, 0], [0, 2], [0, -2]])  # half as wide as long
+    c = Correspondences(xy, xy, np.tile(np.eye(2), (4, 1, 1)))
+    for min_matches, min_width in ((4, 0.5), (5, 0.5), (4, 0.51)):
+        config = ObjectsConfig(min_matches=min_matches, min_width=min_width)
+        assert is_object(c, np.arange(4), config) == ((min_matches, min_width) == (4, 0.5))
+
+
+def test_the_least_settings_are_allowed():
+    ObjectsConfig(min_matches=4, min_width=0.0, rounds=1, reach=0.0, gap=0.0, evidence=0.0)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.graph import GraphConfig, build_graph
 from matching.grouping.paper import make_initial_clusters
 from matching.pictures.images import make_picture_of_array
-from matching.pipeline import find_objects
+from matching.pipelines.pair import find_objects
 
 
 def planted():

@@ -10,7 +10,8 @@ import skimage.data
 from PIL import Image
 from scipy import ndimage
 
-from matching import MatchConfig, MatchResult, __version__, _opencv
+from matching import MatchConfig, MatchResult, __version__
+from matching._common import opencv
 from matching.errors import InputError
 from matching.objects.description import describe_object
 from matching.output import files as output
@@ -287,7 +288,7 @@ def test_picture_shows_both_at_full_size(pictures, result):
 def test_objects_are_not_dimmed_and_the_rest_is(pictures, result):
     none_drawn = replace(result, cluster=np.full_like(result.cluster, -1))
     drawn = draw_matches(*pictures, none_drawn)[:240, :300]
-    inside = _opencv.fill_polygons((240, 300), [found.outline0 for found in result.objects])
+    inside = opencv.fill_polygons((240, 300), [found.outline0 for found in result.objects])
     same = (drawn == pictures[0].rgb).all(axis=2)
     assert same[inside].mean() > 0.7  # but for outlines and labels
     assert same[~ndimage.binary_dilation(inside, iterations=5)].mean() < 0.02
@@ -337,7 +338,7 @@ def test_the_drawing_of_any_pictures_stays_in_bounds(sizes):
     drawn = draw_matches(*pair, nothing)
     assert max(drawn.shape) <= drawing.CANVAS_SIDE
     assert drawn.size / 3 < 1.03 * drawing.CANVAS_PIXELS  # with the caption
-    assert len(_opencv.encode_png(drawn)) > 0
+    assert len(opencv.encode_png(drawn)) > 0
 
 
 def test_a_smaller_drawing_has_everything_in_its_place(pictures, result, monkeypatch):

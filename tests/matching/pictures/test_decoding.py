@@ -238,7 +238,7 @@ def test_an_error_of_the_program_is_not_called_a_damaged_picture(tmp_path, monke
         raise AttributeError("cv2 has no such thing")
 
     cv2.imwrite(str(tmp_path / "deep.png"), RGB[:, :, ::-1].astype(np.uint16) * 99)
-    monkeypatch.setattr(decoding._opencv, "read_deep", broken)
+    monkeypatch.setattr(decoding.opencv, "read_deep", broken)
     with pytest.raises(AttributeError):
         decode(tmp_path / "deep.png")
 

@@ -314,7 +314,7 @@ def test_settings_reach_the_grouping(gdl_match, monkeypatch):
         seen.append(config.clustering)
         return group_matches(*arguments, config=config, **options)
 
-    monkeypatch.setattr("matching.given.group_matches", spy)
+    monkeypatch.setattr("matching.pipelines.given.group_matches", spy)
     gdl_match(
         "group", "m.csv", "--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--no-figure"
     )

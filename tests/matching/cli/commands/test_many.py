@@ -68,7 +68,7 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
     shapes = []
     extract = extraction.extract_features
     monkeypatch.setattr(
-        "matching.pipeline.extract_features", lambda g, *a: shapes.append(g.shape) or extract(g, *a)
+        "matching.pipelines.pair.extract_features", lambda g, *a: shapes.append(g.shape) or extract(g, *a)
     )
     gdl_match("box.png", "scenes/with.png", "scenes/without.png", "--mask0", "box.png")
     assert shapes == [(220, 220), (440, 440), (220, 220)]

@@ -17,6 +17,7 @@ from planting import crops, object_pair, true_shift
 from eval.matching import command
 from matching import __version__
 from matching.cli import main as cli
+from matching.cli.compiling import compile_grouping
 from matching.cli.demo import make_demo_pair
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -528,17 +529,26 @@ def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
     )
 
 
-def test_compiling_is_told_once(tmp_path):
+def test_compiling_is_told_once_and_done_by_two_processes():
     """Where the kernels are not in Numba's cache."""
     program = (
-        "import numba; from matching.cli.compiling import report_compiling\n"
-        "add = numba.njit(lambda a: a + 1); told = []\n"
-        "with report_compiling(told.append): add(1); add(1.0)\n"
-        "with report_compiling(told.append): add(2)\n"
-        "print(told)"
+        "import subprocess, sys; from matching.cli import compiling\n"
+        "import numba; add = numba.njit(lambda a: a + 1); told, started = [], []\n"
+        "class Popen(subprocess.Popen):\n"
+        "    def __init__(self, command, **more): started.append(self); super().__init__(command, **more)\n"
+        "compiling.subprocess.Popen = Popen; compiling.default_threads = lambda: int(sys.argv[1])\n"
+        "with compiling.report_compiling(told.append): add(1); add(1.0)\n"
+        "with compiling.report_compiling(told.append): add(2)\n"
+        "print(told, [process.returncode is not None for process in started])"
     )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert process.stdout == "['compiling the inner loops, once: about half a minute']\n"
+    for n_threads, ended in ((2, "[True]"), (1, "[]")):
+        command = [sys.executable, "-c", program, str(n_threads)]
+        process = subprocess.run(command, capture_output=True, text=True)
+        assert process.stdout == f"['compiling the inner loops, once: about 15 seconds'] {ended}\n"
+
+
+def test_what_the_second_process_compiles_is_all_of_grouping():
+    assert compile_grouping() == 1  # object: no stage ends early
 
 
 def test_decoders_are_kept_off_standard_error(pictures, tmp_path, monkeypatch, capfd):

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from matching.config import MatchConfig
 from matching.correspondences.correspondences import Correspondences
@@ -38,6 +39,12 @@ def test_beyond_the_horizon_errors_are_infinite():
     assert np.isinf(errors).tolist() == [False, False, False, True]
 
 
+def test_a_point_on_the_horizon_is_beyond_it():
+    matrix = np.array([[1, 0, -128], [0, 1, 0], [-1 / 256, -1 / 16, 1]])
+    x = np.array([[128.0, 8], [64, 8], [0, 0]])  # the first becomes (0, 8, 0)
+    assert np.isinf(transfer_errors(matrix, x, x)).tolist() == [True, False, False]
+
+
 def planted(n_wall=120, n_false=40):
     x = points(n_wall + n_false)
     y = apply_transform(SIDE, x)
@@ -54,14 +61,33 @@ def test_a_group_becomes_what_its_plane_explains():
     np.testing.assert_array_equal(np.flatnonzero(planes.labels == 0), np.arange(n_wall))
 
 
-def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane():
+@pytest.mark.parametrize(("size", "noise"), [(1, 0.5), (16, 1.0)])
+def test_matches_inaccurate_where_the_wall_is_narrow_and_many_false_ones_leave_the_plane(size, noise):
     c, n_wall = planted(200, 100)
-    y = c.xy1 + np.random.default_rng(1).normal(0, 0.5, c.xy1.shape)
-    noisy = correspondences(c.xy0, y)
-    found = find_planes(noisy, Groups(np.zeros(300, int), np.array([0.5])), PLANES, TOLERANCE, OVERLAP)
+    y = c.xy1 + np.random.default_rng(1).normal(0, noise, c.xy1.shape)
+    noisy, groups = correspondences(size * c.xy0, size * y), Groups(np.zeros(300, int), np.array([0.5]))
+    found = find_planes(noisy, groups, PLANES, size * TOLERANCE, OVERLAP)
     explained = np.flatnonzero(found.labels == 0)
     assert (explained < n_wall).all()
-    assert len(explained) > 0.85 * n_wall  # 0.5 px there are 2.5 px and more where it is wide
+    assert len(explained) > 0.85 * n_wall  # noise there is five times as much and more where it is wide
+
+
+def test_a_match_that_two_planes_explain_is_of_the_one_with_more_places():
+    """The line where two walls meet."""
+    line = np.column_stack([np.full(40, 600.0), np.linspace(0, 400, 40)])
+    left, right = points(200), points(120, 1) + np.array([640, 0])
+    x = np.vstack([left, line, right])
+    y = x + np.array([300, 0])
+    y[240:, 0] = 900 + 0.5 * (right[:, 0] - 600)
+    for labels in ([0] * 240 + [1] * 120, [1] * 240 + [0] * 120):
+        planes = find_planes(
+            correspondences(x, y), Groups(np.array(labels), np.array([0.4, 0.4])), PLANES, TOLERANCE, OVERLAP
+        )
+        assert np.array_equal(planes.labels, labels)
+
+
+def test_the_least_number_of_places_is_allowed():
+    assert PlanesConfig(min_places=4).min_places == 4
 
 
 def test_few_places_are_no_object():

@@ -241,3 +241,27 @@ def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members)
                 for ours, theirs in zip(kept.predict(*asked), anew.predict(*asked), strict=True):
                     np.testing.assert_array_equal(ours, theirs)
             members = np.sort(np.concatenate([rng.permutation(members)[2:], rng.permutation(others)[:3]]))
+
+
+def test_only_what_a_change_touches_is_forgotten():
+    c, config = bent(np.random.default_rng(5), 600), SmoothMapConfig()
+    kept, members = _Map(c.xy0, c.xy1, config, 1), np.arange(0, 600, 2)
+    kept.set_members(members)
+    near = kept.predict(np.arange(1, 600, 2), False)[0]
+    lost, come = members[100], 1
+    own = np.linalg.norm(c.xy0[1::2] - c.xy0[come], axis=1)  # of the new member itself 0
+    touched = (near == lost).any(axis=1) | (own <= kept.gap[1::2, -1])
+    kept.set_members(np.sort(np.append(np.delete(members, 100), come)))
+    np.testing.assert_array_equal(kept.is_known[1::2], ~touched)
+    assert 0 < np.count_nonzero(touched) < 100
+
+
+def test_what_is_within_reach_of_one_member_is_predicted():
+    c = bent(np.random.default_rng(5), 60)
+    c.xy0[50], c.xy0[51] = (500, 0), (510, 0)
+    smooth = _Map(c.xy0, c.xy1, SmoothMapConfig(), 1)
+    smooth.set_members(np.arange(51))  # the last one far from the others
+    for reach, is_finite in ((11.0, True), (10.0, False)):
+        residual = smooth.predict(np.array([51]), False, reach)[1]
+        assert np.isfinite(residual).tolist() == [is_finite]
+        smooth.is_known[:] = False

@@ -3,7 +3,8 @@ import pytest
 import skimage.data
 from planting import similarity
 
-from matching import MatchResult, _opencv, object_deformation
+from matching import MatchResult, object_deformation
+from matching._common import opencv
 from matching.objects.deformation import SmoothMap
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import CANVAS_SIDE
@@ -63,7 +64,7 @@ def pair():
     linear, shift = similarity(0.1, 1.1), np.array([20.0, -30])
     y, x = np.mgrid[:400, :600].astype(float)
     back = (np.stack([x, y], axis=-1) - shift) @ np.linalg.inv(linear).T
-    pictures = Picture(COFFEE), Picture(_opencv.sample(COFFEE, back))
+    pictures = Picture(COFFEE), Picture(opencv.sample(COFFEE, back))
     xy0 = np.random.default_rng(0).uniform([180, 120], [340, 280], (200, 2))
     xy1 = xy0 @ linear.T + shift
     found = describe_object(0, xy0, xy1, 50.0)

@@ -25,7 +25,7 @@ from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
 from matching.output.html.page import _json, candidates_data, embed_picture, objects_data
 from matching.pictures.images import make_picture_of_array
-from matching.pipeline import match_pictures
+from matching.pipelines.pair import match_pictures
 
 
 @pytest.fixture(scope="module")

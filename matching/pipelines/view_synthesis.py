@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from matching._common.threads import default_threads
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.view_candidates import match_views
@@ -18,7 +19,6 @@ from matching.features.views import ViewedPicture, join_features, view_levels
 from matching.grouping import Correspondences, Groups, group
 from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
-from matching.threads import default_threads
 
 ENOUGH = 2  # times the places that an object needs: no more views are looked at
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from matching import _opencv
+from matching._common import opencv
 
 _most: int | None = None  # threads, where `limit_threads` says so
 _blas_lock, _blas_users = threading.Lock(), 0
@@ -48,13 +48,13 @@ def limit_threads(n: int) -> Iterator[None]:
     """
     global _most
     before, _most = _most, n
-    opencv_before = _opencv.set_threads(n)
+    opencv_before = opencv.set_threads(n)
     try:
         with threadpool_limits(n):
             yield
     finally:
         _most = before
-        _opencv.set_threads(opencv_before)
+        opencv.set_threads(opencv_before)
 
 
 @contextmanager

@@ -6,12 +6,13 @@ import skimage.data
 from PIL import Image
 from planting import crops, object_pair, strangers, true_shift
 
-from matching import InputError, MatchConfig, MatchedObject, MatchResult, match, pipeline
+from matching import InputError, MatchConfig, MatchedObject, MatchResult, match
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import make_picture_of_array
-from matching.pipeline import match_pictures
+from matching.pipelines import pair as pipeline
+from matching.pipelines.pair import match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matching._types import Array, Floats, Ints
+from matching._common.threads import default_threads
+from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
@@ -27,9 +28,8 @@ from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.objects.description import add_things
 from matching.objects.things import find_things_of_pair
-from matching.pipeline import describe_objects
+from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
-from matching.threads import default_threads
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
@@ -79,7 +79,7 @@ def group_matches(
         frames count.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count. Its lengths are
-        working pixels, see `matching.given`.
+        working pixels, see `matching.pipelines.given`.
 
     Returns
     -------

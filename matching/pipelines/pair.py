@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Floats, Ints
+from matching._common.threads import default_threads, single_blas_thread
+from matching._common.types import Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, extract_features, mirrored_features
@@ -29,9 +30,8 @@ from matching.pictures.images import (
     make_working_image,
     to_picture,
 )
+from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
-from matching.threads import default_threads, single_blas_thread
-from matching.view_synthesis import find_in_views, is_solved
 
 STAGES = ("read", "features", "candidates", "grouping", "objects")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from matching._types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats
 
 VERSION = cv2.__version__
 Point = Sequence[float] | Array  # (2,) x, y

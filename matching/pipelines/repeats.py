@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from matching._types import Array, Bools, Floats, Ints
+from matching._common.threads import default_threads, single_blas_thread
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
@@ -20,9 +21,8 @@ from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import find_things_of_repeats
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
-from matching.pipeline import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
+from matching.pipelines.pair import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
 from matching.result import MatchResult, add_inputs
-from matching.threads import default_threads, single_blas_thread
 
 
 def find_repeats(

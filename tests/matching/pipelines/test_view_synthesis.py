@@ -6,14 +6,14 @@ import skimage.data
 
 from eval.matching.photographs import extreme_views
 from matching import InputError, MatchConfig, match
+from matching._common.threads import limit_threads
 from matching.cli.main import main
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
 from matching.pictures.images import make_picture_of_array
-from matching.pipeline import describe_picture, list_stages, match_described
-from matching.threads import limit_threads
-from matching.view_synthesis import is_solved
+from matching.pipelines.pair import describe_picture, list_stages, match_described
+from matching.pipelines.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
 COLUMNS = ("xy0", "xy1", "cluster", "score")

@@ -1,7 +1,7 @@
 import pytest
 
-from matching import _opencv
-from matching.threads import default_threads, limit_threads, run_in_ranges
+from matching._common import opencv
+from matching._common.threads import default_threads, limit_threads, run_in_ranges
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -23,13 +23,13 @@ def test_at_least_one_thread():
 
 
 def test_limited_threads_hold_inside_only():
-    before = default_threads(), _opencv.set_threads(3)
-    _opencv.set_threads(before[1])
+    before = default_threads(), opencv.set_threads(3)
+    opencv.set_threads(before[1])
     with limit_threads(1):
         assert default_threads() == 1
-        assert _opencv.set_threads(1) == 1
+        assert opencv.set_threads(1) == 1
     assert default_threads() == before[0]
-    assert _opencv.set_threads(before[1]) == before[1]
+    assert opencv.set_threads(before[1]) == before[1]
 
 
 def test_the_limit_ends_with_an_error():

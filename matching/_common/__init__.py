@@ -1,0 +1,1 @@
+"""What the folders of the package share: OpenCV, types, threads, names that load when used."""
