@@ -41,17 +41,35 @@ def complete_by_distance(
     MergeTree
         ``tree`` and the new merges, with affinity 0.
     """
+    return complete_tree(tree, knn.n_neighbors, graph, distances_among)
+
+
+def complete_tree(
+    tree: MergeTree, n_neighbors: int, graph: AffinityGraph, distances_among: DistancesAmong | None
+) -> MergeTree:
+    """`complete_by_distance` where the distances between all samples are gone to save memory.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    n_neighbors : int
+        K.
+    graph : AffinityGraph
+    distances_among : callable or None
+
+    Returns
+    -------
+    MergeTree
+    """
     if len(tree.roots()) <= 1:
         return tree
-    tree = _join_by_weight(tree, graph)
-    weight = np.zeros(knn.n_samples)
-    weight += np.bincount(graph.indices, graph.weights, knn.n_samples)
-    weight += np.bincount(
-        np.repeat(np.arange(knn.n_samples), np.diff(graph.indptr)), graph.weights, knn.n_samples
-    )
+    tree, n = _join_by_weight(tree, graph), graph.n_samples
+    weight = np.zeros(n)
+    weight += np.bincount(graph.indices, graph.weights, n)
+    weight += np.bincount(np.repeat(np.arange(n), np.diff(graph.indptr)), graph.weights, n)
     while distances_among is not None and len(tree.roots()) > 1:
         samples = _find_best_connected(tree, weight)
-        near = distances_among(samples, min(knn.n_neighbors, len(samples) - 1))
+        near = distances_among(samples, min(n_neighbors, len(samples) - 1))
         rows = np.repeat(np.arange(len(samples)), near.n_neighbors)
         tree = _join_by_distance(tree, samples[rows], samples[near.indices.ravel()], near.distances.ravel())
     return tree

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints
-from .completion import complete_by_distance, make_distances_among
+from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, knn_graph
@@ -154,10 +154,12 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
         asked = self.n_initial_neighbors
         initial = enough_initial_clusters(knn, asked, self.n_clusters or 1, stacklevel=2)
+        n_neighbors = knn.n_neighbors
+        del knn  # merging needs no distances, and may need all memory there is
         merged = self._merge(initial)
         given = issparse(X) or isinstance(X, tuple)
         among = None if given else make_distances_among(X, self.metric)
-        self.tree_ = complete_by_distance(merged, knn, self.graph_, among)
+        self.tree_ = complete_tree(merged, n_neighbors, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:

@@ -125,10 +125,14 @@ def _merge(
         n_clusters if n_parts == 1 else 1,
         float(min_affinity),
         min(k_nearest, n_initial - 1),
-        components.labels,
-        components.indptr,
-        components.indices,
-        components.weights,
+        (
+            components.labels,
+            components.vertices,
+            components.rank,
+            components.graph.indptr,
+            components.graph.indices,
+            components.graph.weights,
+        ),
     )
     shares = _shares(components, n_jobs)
     with _Watch(len(shares), n_initial - n_clusters, verbose) as watch:
@@ -141,9 +145,8 @@ def _merge(
 def _shares(components: Components, n_jobs: int | None) -> list[Ints]:
     """Rows for the kernel, cut into runs of components with about the same number of edges."""
     vertex, cluster = components.vertex_start, components.cluster_start
-    empty = np.zeros(len(vertex) - 1, np.int64)
-    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], empty], axis=1)
-    edges = components.indptr[vertex]
+    edges = components.edge_start
+    parts = np.stack([vertex[:-1], vertex[1:], cluster[:-1], cluster[1:], np.diff(edges)], axis=1)
     n_shares = min(effective_jobs(n_jobs), len(parts))
     cuts = np.searchsorted(edges, edges[-1] * np.arange(1, n_shares) / n_shares)
     return [np.ascontiguousarray(p) for p in np.split(parts, cuts) if len(p)]
@@ -158,18 +161,15 @@ def _merge_share(
 ) -> None:
     from ._merge.merge_kernel import merge_components
 
-    n_target, min_affinity, k_nearest, labels, indptr, indices, weights = arguments
-    room = 2 * int(np.diff(indptr[parts[:, :2]], axis=1).max())  # entries: two for each edge at the most
+    n_target, min_affinity, k_nearest, split_graph = arguments
+    room = 2 * int(parts[:, 4].max())  # entries: two for each edge at the most
     sums, ints = np.empty((room, 4)), np.empty((room, 3), np.int32)
     merge_components(
         parts,
         n_target,
         min_affinity,
         k_nearest,
-        labels,
-        indptr,
-        indices,
-        weights,
+        *split_graph,
         sums,
         ints,
         children,

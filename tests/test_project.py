@@ -75,7 +75,7 @@ LAYERS = {  # a folder or module imports from those before it
         "kept_index",
         "reports",
     ),
-    "eval": ("common", "images matching"),
+    "eval": ("common", "images matching", "clustering"),
     "eval/matching": ("metrics", "baselines", "synthetic", "photographs", "ablation", "given", "command"),
 }
 SIBLINGS = {*MAY_IMPORT, "scripts", "tests"}

@@ -17,7 +17,9 @@ from ..graph import AffinityGraph
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """A graph with its components one behind the other.
+    """The vertices and clusters of a graph with its components one behind the other.
+
+    The graph itself is not copied: it may be most of the memory there is.
 
     Attributes
     ----------
@@ -27,45 +29,42 @@ class Components:
         The cluster of the whole graph that each of these is; within a component in rising order.
     labels : (n,) int32
         Cluster of each vertex, counted within its component.
-    indptr : (n + 1,) int64
-    indices : (nnz,) int32
-        Counted within the component.
-    weights : (nnz,) float64
+    vertices : (n,) int64
+        The vertex of the whole graph that each of these is; within a component in rising order.
+    rank : (n,) int32
+        The number of each vertex of the whole graph, counted within its component.
+    edge_start : (p + 1,) int64
+        Component q has ``edge_start[q + 1] - edge_start[q]`` edges.
+    graph : AffinityGraph
+        The whole graph without edges of weight 0, which add nothing to any affinity.
     """
 
     vertex_start: Ints
     cluster_start: Ints
     clusters: Ints
     labels: Int32s
-    indptr: Ints
-    indices: Int32s
-    weights: Floats
+    vertices: Ints
+    rank: Int32s
+    edge_start: Ints
+    graph: AffinityGraph
 
 
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
-    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined.
-
-    Edges of weight 0, which add nothing to any affinity, are left out.
-    """
+    """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
     graph = _drop_zero_weights(graph)
     of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
-    if n_parts == 1:
-        whole = np.array([0, graph.n_samples]), np.array([0, n_initial]), np.arange(n_initial)
-        return Components(*whole, labels.astype(np.int32), graph.indptr, graph.indices, graph.weights)
-    of_vertex = of_cluster[labels]
-    vertex_start, vertices, vertex_rank = _group(of_vertex, n_parts)
+    vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
     cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
-    degree = np.diff(graph.indptr)[vertices]
-    indptr = np.concatenate([[0], np.cumsum(degree)])
-    edges = np.repeat(graph.indptr[:-1][vertices] - indptr[:-1], degree) + np.arange(len(graph.indices))
+    edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
     return Components(
         vertex_start,
         cluster_start,
         clusters,
         cluster_rank[labels[vertices]].astype(np.int32),
-        indptr,
-        vertex_rank[graph.indices[edges]].astype(np.int32),
-        graph.weights[edges],
+        vertices,
+        vertex_rank.astype(np.int32),
+        np.concatenate([[0], edge_end])[vertex_start],
+        graph,
     )
 
 

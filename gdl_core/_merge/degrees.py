@@ -22,23 +22,29 @@ from .double_double import add
 def build_degrees(
     clusters: Array,
     label: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
+    w: tuple[Array, ...],
     count: Array,
     beside: Array,
     sums: Array,
     link: Array,
 ) -> Array:
-    """Fill the entries of a graph with clusters ``label``; returns start."""
+    """Fill the entries of a part of the graph with clusters ``label``; returns start.
+
+    w: vertices, rank, indptr, indices, weights, as ``merge_components`` takes them, the vertices those of the
+    part.
+    """
+    vertices, rank, indptr, indices, weights = w
     n = len(label)
-    tptr, tindices, tweights = _transpose(n, indptr, indices, weights)
+    tptr, tindices, tweights = _transpose(vertices, rank, indptr, indices, weights)
     start = np.zeros(n + 1, np.int64)
     at = np.full(len(clusters), -1, np.int64)  # the current vertex's entry for each cluster
     for i in range(n):
         count[i] = 0
-        _gather(i, 2, label, indptr, indices, weights, at, start, count, beside, sums)
-        _gather(i, 0, label, tptr, tindices, tweights, at, start, count, beside, sums)
+        row = vertices[i]
+        for k in range(indptr[row], indptr[row + 1]):
+            _add_edge(i, rank[indices[k]], weights[k], 2, label, at, start, count, beside, sums)
+        for k in range(tptr[i], tptr[i + 1]):
+            _add_edge(i, tindices[k], tweights[k], 0, label, at, start, count, beside, sums)
         start[i + 1] = start[i] + count[i]
         for e in range(start[i], start[i + 1]):
             c = beside[e]
@@ -50,49 +56,52 @@ def build_degrees(
 
 
 @inner
-def _transpose(n: int, indptr: Array, indices: Array, weights: Array) -> tuple[Array, Array, Array]:
+def _transpose(
+    vertices: Array, rank: Array, indptr: Array, indices: Array, weights: Array
+) -> tuple[Array, Array, Array]:
+    n = len(vertices)
     tptr = np.zeros(n + 1, np.int64)
-    for e in range(len(indices)):
-        tptr[indices[e] + 1] += 1
+    for i in range(n):
+        for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            tptr[rank[indices[e]] + 1] += 1
     for i in range(n):
         tptr[i + 1] += tptr[i]
     at = tptr[:-1].copy()
-    tindices = np.empty(len(indices), np.int32)
-    tweights = np.empty(len(indices), np.float64)
+    tindices = np.empty(tptr[n], np.int32)
+    tweights = np.empty(tptr[n], np.float64)
     for i in range(n):
-        for e in range(indptr[i], indptr[i + 1]):
-            k = at[indices[e]]
-            tindices[k], tweights[k] = i, weights[e]
-            at[indices[e]] = k + 1
+        for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
+            j = rank[indices[e]]
+            tindices[at[j]], tweights[at[j]] = i, weights[e]
+            at[j] += 1
     return tptr, tindices, tweights
 
 
 @inner
-def _gather(
+def _add_edge(
     i: int,
+    j: int,
+    weight: float,
     column: int,
     label: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
     at: Array,
     start: Array,
     count: Array,
     beside: Array,
     sums: Array,
 ) -> None:
-    for k in range(indptr[i], indptr[i + 1]):
-        c = label[indices[k]]
-        if c == label[i] or not weights[k] > 0:
-            continue
-        e = at[c]
-        if e < 0:
-            e = start[i] + count[i]
-            count[i] += 1
-            beside[e], at[c] = c, e
-            for q in range(4):
-                sums[e, q] = 0.0
-        sums[e, column], sums[e, column + 1] = add(sums[e, column], sums[e, column + 1], weights[k], 0.0)
+    """Add the weight of an edge between i and j to the entry of i for the cluster of j."""
+    c = label[j]
+    if c == label[i] or not weight > 0:
+        return
+    e = at[c]
+    if e < 0:
+        e = start[i] + count[i]
+        count[i] += 1
+        beside[e], at[c] = c, e
+        for q in range(4):
+            sums[e, q] = 0.0
+    sums[e, column], sums[e, column + 1] = add(sums[e, column], sums[e, column + 1], weight, 0.0)
 
 
 @inner

@@ -26,6 +26,8 @@ from .pairs import (
     delete_pair,
     find_pair,
     find_side,
+    make_table,
+    needs_larger_table,
     new_pair,
     pair_type,
     put_in_heap,
@@ -35,7 +37,7 @@ from .pairs import (
 )
 
 # Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "577aa63974dd"
+PARTS = "96d0736522d8"
 
 cluster_type = np.dtype(
     [
@@ -61,6 +63,8 @@ def merge_components(
     min_affinity: float,
     k_nearest: int,
     label: Array,
+    vertices: Array,
+    rank: Array,
     indptr: Array,
     indices: Array,
     weights: Array,
@@ -73,18 +77,18 @@ def merge_components(
     """Merge each component of a graph on its own, to ``n_target`` clusters or the last affinity that is
     positive and at least ``min_affinity``.
 
-    parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; where to write the number
-    of merges. Vertices of a component are consecutive, and so are its clusters. k_nearest: 0 for GDL-U,
-    else K^c of AGDL. label (n,) int32: initial clusters, counted within the component; changed here. indptr
-    (n + 1,) int64, indices int32 (within the component), weights float64: W. sums (E, 4) float64 and ints
-    (E, 3) int32: room for the entries of the largest component. children (n_initial, 2) int64, affinities
-    (n_initial,) float64: filled from the component's first cluster on, with node numbers within the
-    component. progress (2,) int64: merges so far; set the second to stop early.
+    parts (p, 5) int64, a component a row: first vertex, end; first cluster, end; the number of edges, in
+    whose place the number of merges is written. Vertices of a component are consecutive, and so are its
+    clusters. k_nearest: 0 for GDL-U, else K^c of AGDL. label (n,) int32: initial clusters, counted within the
+    component; changed here. vertices (n,) int64: the row of W of each vertex. rank (n,) int32: the number of
+    each row's vertex, counted within its component. indptr (n + 1,) int64, indices int32, weights float64: W.
+    sums (E, 4) float64 and ints (E, 3) int32: room for the entries of the largest component. children
+    (n_initial, 2) int64, affinities (n_initial,) float64: filled from the component's first cluster on, with
+    node numbers within the component. progress (2,) int64: merges so far; set the second to stop early.
     """
     for q in range(len(parts)):
         v0, v1, c0, c1 = parts[q, 0], parts[q, 1], parts[q, 2], parts[q, 3]
-        e0, e1 = indptr[v0], indptr[v1]
-        w = indptr[v0 : v1 + 1] - e0, indices[e0:e1], weights[e0:e1]
+        w = vertices[v0:v1], rank, indptr, indices, weights
         cut = slice(c0, c1)
         parts[q, 4] = _merge(
             c1 - c0,
@@ -113,12 +117,11 @@ def _merge(
     affinities: Array,
     progress: Array,
 ) -> Scalar:
-    indptr, indices, weights = w
     sums, ints = room
     clusters, following = _clusters(n_initial, label)
     count = np.empty(len(label), np.int32)
     beside, link = ints[:, 0], ints[:, 1:]
-    start = build_degrees(clusters, label, indptr, indices, weights, count, beside, sums, link)
+    start = build_degrees(clusters, label, w, count, beside, sums, link)
     pairs, table, counts = _initial_pairs(clusters, label, start[len(label)], beside, sums, link)
     heap = np.empty(len(pairs), np.int32)
     if k_nearest == 0:
@@ -152,6 +155,9 @@ def _merge(
         children[t, 0], children[t, 1], affinities[t] = low, high, pairs[top].key
         if clusters[a].work < clusters[b].work:
             a, b = b, a
+        if needs_larger_table(table, counts, clusters[b].work):  # one for each entry of b at the most
+            table = make_table(pairs, counts, clusters[b].work)
+            queue = pairs, table, heap, counts
         touched[1][0] = 0
         open_sets(clusters, pairs, sets, union, found, a, b, top)
         _move_pairs(t, a, b, clusters, queue, touched, k_nearest, near)
@@ -199,18 +205,17 @@ def _initial_pairs(
         both += sums[e, 0] > 0 and sums[e, 2] > 0
     # a pair needs an entry with both sums positive, and a new such entry uses up two others
     pairs = np.empty(both + (n_entries - both) // 2 + 1, pair_type)
-    slots = 16
-    while slots < 2 * len(pairs):
-        slots *= 2
-    table = np.full(slots, -1, np.int32)
     counts = np.zeros(3, np.int64)
     counts[FREE] = -1
+    table = make_table(pairs, counts, 1)
     for e in range(n_entries):
         high, low = multiply(sums[e, 0], sums[e, 1], sums[e, 2], sums[e, 3])
         if high > 0:
             a, c = np.int64(beside[e]), np.int64(label[link[e, 0]])
             p = find_pair(pairs, table, a, c)
             if p < 0:
+                if needs_larger_table(table, counts, 1):
+                    table = make_table(pairs, counts, counts[USED])
                 p = new_pair(clusters, pairs, table, counts, a, c)
             add_sum(pairs, p, find_side(pairs, p, a), high, low)
     return pairs, table, counts

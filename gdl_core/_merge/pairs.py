@@ -4,9 +4,9 @@ The record of {a, c} holds S[a][c] = sum_{i in c} in_a[i] out_a[i] = |a|^2 A_{c 
 Each record is in two doubly linked lists, those of its two clusters, which begin at ``clusters[a].pair``,
 and in a hash table.
 
-pairs (P,): the records. table: the hash table, of record numbers, its length a power of two. heap (P,):
-record numbers. counts (3,): records ever used, heap entries, and the first of the records given back
-(chained by ``next[0]``), or -1.
+pairs (P,): the records; one that was given back has ``end[0]`` -1. table: the hash table, of record numbers,
+its length a power of two and at least twice the records ever used. heap (P,): record numbers. counts (3,):
+records ever used, heap entries, and the first of the records given back (chained by ``next[0]``), or -1.
 """
 
 import numpy as np
@@ -81,6 +81,25 @@ def _leave(pairs: Array, table: Array, p: int) -> None:
     table[hole] = -1
 
 
+@inner
+def needs_larger_table(table: Array, counts: Array, more: int) -> Scalar:
+    """Whether so many more records would fill more than half of the table."""
+    return 2 * (counts[USED] + more) > len(table)
+
+
+@inner
+def make_table(pairs: Array, counts: Array, more: int) -> Array:
+    """A hash table of all records with room for so many more, and as many again."""
+    slots = 16
+    while slots < 2 * (counts[USED] + more):
+        slots *= 2
+    table = np.full(slots, -1, np.int32)
+    for p in range(counts[USED]):
+        if pairs[p].end[0] >= 0:
+            _enter(pairs, table, p)
+    return table
+
+
 # --- records and lists ----------------------------------------------------------------------------
 
 
@@ -137,7 +156,7 @@ def delete_pair(clusters: Array, pairs: Array, table: Array, heap: Array, counts
     for side in range(2):
         _unlink(clusters, pairs, p, side)
     take_from_heap(pairs, heap, counts, p)
-    pairs[p].next[0] = counts[FREE]
+    pairs[p].end[0], pairs[p].next[0] = -1, counts[FREE]
     counts[FREE] = p
 
 

@@ -32,9 +32,11 @@ def refusal(capsys, name, *options):
         ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
         ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
         ("collection/evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
-        ("bench_clustering", ["scaling", "--jobs", "0"], "--jobs must be at least 1, got 0"),
-        ("bench_clustering", ["scaling", "--repeats", "0"], "--repeats must be at least 1, got 0"),
+        ("bench_clustering", ["growth", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+        ("bench_clustering", ["merging", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_clustering", ["speed"], "PART must be one of merging, "),
+        ("bench_clustering", ["given"], "given: --graph must name a folder"),
+        ("bench_clustering", ["growth", "--sizes", "10"], "--sizes must be at least 1000, got 10"),
         ("collection/bench_collection", ["none", "killed"], "none must hold models/*.jpg"),
         (
             "collection/bench_collection",

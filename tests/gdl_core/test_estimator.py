@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import warnings
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -428,3 +429,23 @@ def test_no_cache_where_others_could_plant_code(kind, tmp_path):
 
 def test_works_where_no_cache_can_be_written(tmp_path):
     assert cache_path_of_a_kernel(tmp_path, NOWHERE.format(locators="[Nowhere]")) == "None"
+
+
+def test_distances_are_gone_before_merging(monkeypatch):
+    """They are a third of what a fit holds then."""
+    found, merge = [], GraphDegreeLinkage._merge
+
+    def search(self, x):
+        knn = neighbours(self, x)
+        found.append(weakref.ref(knn))
+        return knn
+
+    def check_and_merge(self, labels):
+        found.append(found[0]() is None)
+        return merge(self, labels)
+
+    neighbours = GraphDegreeLinkage._neighbours
+    monkeypatch.setattr(GraphDegreeLinkage, "_neighbours", search)
+    monkeypatch.setattr(GraphDegreeLinkage, "_merge", check_and_merge)
+    GraphDegreeLinkage(1, "gdl-u", n_neighbors=3).fit(np.arange(10.0)[:, None])
+    assert found[1]

@@ -15,6 +15,7 @@ from sklearn.datasets import make_blobs
 
 import gdl_core
 from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph, merging
+from gdl_core._merge.components import split
 from gdl_core.reference import affinity
 
 problems = st.one_of(knn_problems(), any_problems())
@@ -262,6 +263,21 @@ def test_whole_numbers_of_any_type_are_labels():
     graph = AffinityGraph.from_csr(np.ones((3, 3)))
     for kind in (np.float32, np.uint8, np.int32):
         assert_equal_trees(gdl_u(graph, np.arange(3).astype(kind)), gdl_u(graph, [0, 1, 2]))
+
+
+def test_components_of_a_graph_share_its_edges():
+    blocks = np.kron(np.eye(3), np.ones((4, 4)))
+    graph, labels = AffinityGraph.from_csr(blocks), np.arange(12)
+    parts = split(graph, labels, 12)
+    assert np.diff(parts.edge_start).tolist() == [12, 12, 12]
+    assert np.shares_memory(parts.graph.weights, graph.weights)
+    assert np.shares_memory(parts.graph.indices, graph.indices)
+
+
+def test_pairs_that_outgrow_the_hash_table_while_merging():
+    knn = knn_graph(np.random.default_rng(1).normal(size=(60, 10)), 4)  # 52 pairs at first, a table of 128
+    graph, labels = affinity_graph(knn), initial_clusters(knn, 0)
+    assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
 
 
 def test_kernel_cache_is_renewed_with_its_parts():
