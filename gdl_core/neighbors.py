@@ -23,7 +23,7 @@ from .graph import KnnGraph
 Metric = str | Callable[[Array, Array], float]
 
 TREE_FEATURES = 8  # with so few, search trees are exact and fast at any size
-EXACT_UP_TO = 5e11  # n^2 (d + 64), about ten seconds of one processor
+EXACT_UP_TO = 1e11  # n^2 (d + 64), about three seconds of one processor
 OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in features
 BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
 BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
