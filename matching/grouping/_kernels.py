@@ -18,10 +18,14 @@ def edge_weights(
     scale: Scalar,
     slope: Scalar,
     reach: Scalar,
+    start: Scalar,
+    stop: Scalar,
     out: Array,
 ) -> None:
-    """out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance distances[i, k]."""
-    for i in range(len(indices)):
+    """Rows start..stop of out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance
+    distances[i, k].
+    """
+    for i in range(start, stop):
         for k in range(indices.shape[1]):
             j = indices[i, k]
             unit = math.sqrt(growth[i] * growth[j])
@@ -53,15 +57,17 @@ def local_maps(
     ridge: Scalar,
     scale: Scalar,
     rounds: Scalar,
+    start: Scalar,
+    stop: Scalar,
     out: Array,
 ) -> None:
-    """out (m, 2, 2): the linear part of an affine map fitted to the displacements of the neighbours near
-    (m, K), with weights (m, K), from maps (m, 2, 2).
+    """Rows start..stop of out (m, 2, 2): the linear part of an affine map fitted to the displacements of the
+    neighbours near (m, K), with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
     u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
     normal, right, change = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
-    for i in range(len(near)):
+    for i in range(start, stop):
         # lengths in pixels of the image where the object is smaller
         unit0, unit1 = max(1.0 / growth[i], 1.0), max(growth[i], 1.0)
         own = maps[i] * (unit0 / unit1)

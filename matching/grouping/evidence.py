@@ -49,7 +49,7 @@ def has_evidence(
     if k < CONFIRMED:
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
-    degree = edge_weights(mutual, knn, config.scale, config.slope).sum(axis=1)
+    degree = edge_weights(mutual, knn, config.scale, config.slope, n_threads=n_threads).sum(axis=1)
     return bool(np.count_nonzero(degree >= min_degree * k) >= CONFIRMED)
 
 

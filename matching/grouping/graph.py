@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
+from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
@@ -108,18 +109,24 @@ def build_graph(
     if config.n_candidates is not None:
         among = find_nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
     knn = acc_neighbors(correspondences, k, n_threads, config.nearness, among=among)
-    weights = edge_weights(correspondences, knn, *coarse)
+    weights = edge_weights(correspondences, knn, *coarse, n_threads=n_threads)
     if config.rounds == 0:
         return knn, _make_affinity_graph(knn, weights)
-    fitted = fit_local_maps(correspondences, knn, weights, config)
+    fitted = fit_local_maps(correspondences, knn, weights, config, n_threads)
     if parts is not None:
         k, among = min(k, len(parts) - int(np.bincount(parts).max())), None
     knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts, among)
-    return knn, _make_affinity_graph(knn, edge_weights(fitted, knn, config.scale, config.slope, reach))
+    weights = edge_weights(fitted, knn, config.scale, config.slope, reach, n_threads)
+    return knn, _make_affinity_graph(knn, weights)
 
 
 def edge_weights(
-    correspondences: Correspondences, knn: KnnGraph, scale: float, slope: float, reach: float = np.inf
+    correspondences: Correspondences,
+    knn: KnnGraph,
+    scale: float,
+    slope: float,
+    reach: float = np.inf,
+    n_threads: int = 1,
 ) -> Floats:
     """The weights w_ij of the edges of a graph.
 
@@ -133,6 +140,8 @@ def edge_weights(
         The standard deviation at no separation, pixels, and its growth a pixel of separation.
     reach : float
         Edges over a wider gap have no weight, pixels.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -140,14 +149,19 @@ def edge_weights(
         The weights.
     """
     c, weights = correspondences, np.empty(knn.indices.shape)
-    _kernels.edge_weights(c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach, weights)
+    shared = c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach
+    run_in_ranges(lambda a, b: _kernels.edge_weights(*shared, a, b, weights), len(c), n_threads, 512)
     if c.mirrored.any():
         weights[c.mirrored[:, None] != c.mirrored[knn.indices]] = 0.0
     return weights
 
 
 def fit_local_maps(
-    correspondences: Correspondences, knn: KnnGraph, weights: Array, config: GraphConfig
+    correspondences: Correspondences,
+    knn: KnnGraph,
+    weights: Array,
+    config: GraphConfig,
+    n_threads: int = 1,
 ) -> Correspondences:
     """Fit an affine map to the displacements of each correspondence's neighbours.
 
@@ -165,6 +179,8 @@ def fit_local_maps(
         Their weights.
     config : GraphConfig
         Settings of the fit.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -173,9 +189,8 @@ def fit_local_maps(
     """
     c, maps = correspondences, np.empty_like(correspondences.maps)
     own, ridge = np.ascontiguousarray(c.maps), (config.scale / (config.slope * config.coarseness)) ** 2
-    _kernels.local_maps(
-        c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, maps
-    )
+    shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds
+    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(c), n_threads, 512)
     change = np.linalg.det(maps) / np.linalg.det(own)
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))

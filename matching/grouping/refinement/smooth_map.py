@@ -202,13 +202,14 @@ def _find_joining(
     """
     if len(members) < CONFIRMED:
         return others[:0]
+    for way in maps:
+        others = others[_is_in_box(way.x[others], way.x[members], config.reach)]
     around = np.empty((len(others), 0), np.int64)
     for way in maps:
         way.set_members(members)
-        rows = np.flatnonzero(_is_in_box(way.x[others], way.x[members], config.reach))
-        near, residual, deviation = way.predict(others[rows], False, config.reach)
+        near, residual, deviation = way.predict(others, False, config.reach)
         fits = residual < config.tolerance * deviation
-        others, around = others[rows[fits]], np.hstack([around[rows[fits]], near[fits]])
+        others, around = others[fits], np.hstack([around[fits], near[fits]])
     coarse = graph.scale * graph.coarseness, graph.slope * graph.coarseness
     agreed = do_agree(correspondences, np.repeat(others, around.shape[1]), around.ravel(), *coarse)
     return others[agreed.reshape(around.shape).mean(axis=1) >= config.agreeing] if len(others) else others
