@@ -14,9 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from matching._common.types import Array, Floats
+from matching.objects.robust import minimize_cauchy
 from matching.objects.transforms import apply_transform, is_sound, linear_part
 
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
@@ -123,18 +123,30 @@ def _fit_map(x: Floats, y: Floats, linear: Floats, spread: float) -> Floats:
     """
     (p, q), (r, s) = linear
     similar, deviant = ([2, 3], [0, 1]) if np.linalg.det(linear) < 0 else ([0, 1], [2, 3])
+    n, (x0, x1) = len(x), x.T
 
     def as_matrix(unknown: Floats) -> Floats:
         a, b, c, d, *t, g0, g1 = unknown
         return np.array([[a + c, d - b, t[0]], [b + d, a - c, t[1]], [g0, g1, 1.0]])
 
-    def residuals(unknown: Floats) -> Floats:
-        off = (apply_transform(as_matrix(unknown), x) - y) / spread
-        deviation = unknown[deviant] / np.hypot(*unknown[similar])
-        return np.concatenate([off.ravel(), deviation / PRIOR, unknown[6:] / PRIOR])
+    def residuals(unknown: Floats) -> tuple[Floats, Floats]:
+        share = 1 / (spread * (1 + x @ unknown[6:]))  # of an offset in the residuals
+        mapped = apply_transform(as_matrix(unknown), x).T
+        scale = np.hypot(*unknown[similar])
+        off = np.concatenate([((mapped - y.T) / spread).ravel(), unknown[deviant] / (PRIOR * scale)])
+        by = np.zeros((2 * n + 4, 8))
+        own0, own1 = by[:n].T, by[n : 2 * n].T
+        own0[:4] = x0 * share, -x1 * share, x0 * share, x1 * share
+        own1[:4] = x1 * share, x0 * share, -x1 * share, x0 * share
+        own0[4] = own1[5] = share
+        own0[6:], own1[6:] = -mapped[0] * x.T * share, -mapped[1] * x.T * share
+        by[[2 * n, 2 * n + 1], deviant] = 1 / (PRIOR * scale)
+        by[2 * n : 2 * n + 2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
+        by[[2 * n + 2, 2 * n + 3], [6, 7]] = 1 / PRIOR
+        return np.concatenate([off, unknown[6:] / PRIOR]), by
 
     start = [*np.array([p + s, r - q, p - s, q + r]) / 2, *np.median(y - x @ linear.T, axis=0), 0.0, 0.0]
-    return as_matrix(least_squares(residuals, start, loss="cauchy").x)
+    return as_matrix(minimize_cauchy(residuals, np.array(start)))
 
 
 def describe_motion(

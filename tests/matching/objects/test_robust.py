@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy.optimize import check_grad, least_squares
+
+from matching.objects import frames
+from matching.objects.robust import minimize_cauchy
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_line_amid_outliers_is_that_of_scipy(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, 200)
+    y = 2 * x - 0.5 + rng.normal(0, 0.05, 200)
+    y[:60] = rng.uniform(-5, 5, 60)
+
+    def residuals(unknown):
+        slope, offset = unknown
+        return (slope * x + offset - y) / 0.05, np.stack([x, np.ones(200)], axis=1) / 0.05
+
+    theirs = least_squares(lambda u: residuals(u)[0], [1.5, 0.0], loss="cauchy", ftol=1e-12, xtol=1e-12).x
+    np.testing.assert_allclose(minimize_cauchy(residuals, np.array([1.5, 0.0])), theirs, atol=1e-5)
+
+
+def test_what_no_residual_tells_stays():
+    def residuals(unknown):
+        return np.array([unknown[0] - 3]), np.array([[1.0, 0.0]])
+
+    np.testing.assert_allclose(minimize_cauchy(residuals, np.array([2.5, 7.0])), [3, 7])
+
+
+def test_steps_that_go_too_far_are_damped():
+    def residuals(unknown):  # Gauss and Newton's step from 5 leads beyond -5
+        return np.arctan(unknown), (1 / (1 + unknown**2))[:, None]
+
+    np.testing.assert_allclose(minimize_cauchy(residuals, np.array([5.0])), 0, atol=1e-4)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_derivatives_of_the_map_of_a_frame(mirrored, monkeypatch):
+    rng = np.random.default_rng(0)
+    linear = np.array([[0.9, -0.3], [0.4, 1.1]]) @ np.diag([-1.0 if mirrored else 1.0, 1.0])
+    x = rng.uniform(-1, 1, (40, 2))
+    asked = []
+    monkeypatch.setattr(frames, "minimize_cauchy", lambda f, start: asked.append((f, start)) or start)
+    frames._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), linear, 0.1)
+    residuals, start = asked[0]
+    at = start + rng.normal(0, 0.1, 8)
+    rows = residuals(at)[0]
+    for k in range(len(rows)):
+        assert check_grad(lambda u, k=k: residuals(u)[0][k], lambda u, k=k: residuals(u)[1][k], at) < 1e-4
