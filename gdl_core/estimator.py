@@ -4,7 +4,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
+import scipy
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -157,7 +157,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         n_neighbors = knn.n_neighbors
         del knn  # merging needs no distances, and may need all memory there is
         merged = self._merge(initial)
-        given = issparse(X) or isinstance(X, tuple)
+        given = scipy.sparse.issparse(X) or isinstance(X, tuple)
         among = None if given else make_distances_among(X, self.metric)
         self.tree_ = complete_tree(merged, n_neighbors, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities

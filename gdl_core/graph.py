@@ -10,9 +10,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ._common.checks import check_integer, check_integers, check_weighting
 from ._common.types import Array, Floats, Int32s, Ints
@@ -158,7 +157,7 @@ class AffinityGraph:
         -------
         AffinityGraph
         """
-        matrix = csr_matrix(matrix, dtype=np.float64, copy=True)
+        matrix = scipy.sparse.csr_matrix(matrix, dtype=np.float64, copy=True)
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"matrix must be square, got shape {matrix.shape}")
         matrix.sum_duplicates()
@@ -180,7 +179,7 @@ class AffinityGraph:
         (n, n) csr_matrix of float64
         """
         n = self.n_samples
-        return csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
+        return scipy.sparse.csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
 
 
 def _check_range(indices: Array, n: int) -> None:
@@ -198,7 +197,7 @@ def _check_edges(indptr: Ints, indices: Int32s) -> None:
             f"indices of row {i} must not hold {i} itself; AffinityGraph.from_csr drops the diagonal"
         )
     # columns with their rows in order, by counting: a repeated entry stands beside its like
-    columns = csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n)).tocsc()
+    columns = scipy.sparse.csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n)).tocsc()
     repeated = columns.indices[1:] == columns.indices[:-1]
     starts = columns.indptr[1:-1]
     repeated[starts[(starts > 0) & (starts < len(indices))] - 1] = False
@@ -284,10 +283,14 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
     n, k = knn.n_samples, n_initial_neighbors
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
-    links = coo_matrix((np.ones(n * k, np.int8), (rows, knn.indices[:, :k].ravel())), shape=(n, n)).tocsr()
+    links = scipy.sparse.coo_matrix(
+        (np.ones(n * k, np.int8), (rows, knn.indices[:, :k].ravel())), shape=(n, n)
+    ).tocsr()
     if mutual:
         links = links.multiply(links.T)
-    return number_by_first(connected_components(links, directed=True, connection="weak")[1])
+    return number_by_first(
+        scipy.sparse.csgraph.connected_components(links, directed=True, connection="weak")[1]
+    )
 
 
 def enough_initial_clusters(

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+import scipy
 
 from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
@@ -101,7 +101,7 @@ def knn_graph(
     x = _check_samples(x, metric)
     check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
-        return read_sparse(x, n_neighbors) if issparse(x) else read_dense(x, n_neighbors)
+        return read_sparse(x, n_neighbors) if scipy.sparse.issparse(x) else read_dense(x, n_neighbors)
     if _is_approximate(search, x, metric):
         return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
@@ -113,12 +113,12 @@ def _check_samples(x: Any, metric: Metric) -> Any:
     _check_metric(metric)
     precomputed = metric == "precomputed"
     x = check_array(x, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
-    if issparse(x) and not precomputed:
+    if scipy.sparse.issparse(x) and not precomputed:
         raise ValueError('a sparse matrix needs metric="precomputed"')
     if precomputed:
         if x.shape[0] != x.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
-        values = x.data if issparse(x) else x
+        values = x.data if scipy.sparse.issparse(x) else x
         if values.size and values.min() < 0:
             raise ValueError(
                 f"Negative values in data: precomputed distances must be >= 0, got {values.min()}"

@@ -1,7 +1,7 @@
 """How many clusters are separate: those that few of their edges join to others."""
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import scipy
 
 from ._common.checks import check_integer_at_least
 from ._common.types import Floats, Ints
@@ -75,7 +75,9 @@ def merge_conductances(tree: MergeTree, graph: AffinityGraph, min_cluster_size: 
     n_branches = len(parent)
     of_vertex = branch[tree.initial_labels]
     ones = np.ones(len(of_vertex))
-    members = csr_matrix((ones, (of_vertex, np.arange(len(of_vertex)))), (n_branches, len(of_vertex)))
+    members = scipy.sparse.csr_matrix(
+        (ones, (of_vertex, np.arange(len(of_vertex)))), (n_branches, len(of_vertex))
+    )
     weights = graph.to_csr()
     between = (members @ (weights + weights.T) @ members.T).tocoo()
     volume = np.bincount(between.row, between.data, n_branches)

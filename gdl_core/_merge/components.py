@@ -8,8 +8,7 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from .._common.types import Floats, Int32s, Ints
 from ..graph import AffinityGraph
@@ -79,13 +78,15 @@ def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
 def _component_of_cluster(graph: AffinityGraph, labels: Ints, n_initial: int) -> tuple[Ints, int]:
     n = graph.n_samples
     edges = np.ones(len(graph.indices), np.int8)
-    links = csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
-    n_parts, part = connected_components(links, directed=True, connection="weak")
+    links = scipy.sparse.csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
+    n_parts, part = scipy.sparse.csgraph.connected_components(links, directed=True, connection="weak")
     if n_parts == 1:
         return np.zeros(n_initial, np.int64), 1
     ones = np.ones(n, np.int8)
-    joined = coo_matrix((ones, (labels, n_initial + part)), shape=(n_initial + n_parts,) * 2)
-    n_parts, part = connected_components(joined.tocsr(), directed=True, connection="weak")
+    joined = scipy.sparse.coo_matrix((ones, (labels, n_initial + part)), shape=(n_initial + n_parts,) * 2)
+    n_parts, part = scipy.sparse.csgraph.connected_components(
+        joined.tocsr(), directed=True, connection="weak"
+    )
     return part[:n_initial].astype(np.int64), n_parts
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import scipy
 
 from .._common.jobs import effective_jobs
 from .._common.types import Array, Bools, Floats, Ints
@@ -102,7 +102,7 @@ class SparseSearch:
     space : Space
     """
 
-    points: csr_matrix
+    points: "scipy.sparse.csr_matrix"
     space: "Space"
 
     def k_nearest(self, rows: Ints, k: int) -> tuple[Ints, Floats]:
@@ -167,7 +167,7 @@ def make_search(x: Array, metric: Any, n_jobs: int | None) -> ExactSearch | Spar
 
     space = make_space(x, metric, n_jobs)
     if space is not None and np.count_nonzero(space.points) * _SPARSE < space.points.size:
-        return SparseSearch(csr_matrix(space.points), space)
+        return SparseSearch(scipy.sparse.csr_matrix(space.points), space)
     searched = x if space is None else _centre(space.points)
     searcher = NearestNeighbors(metric=metric if space is None else "euclidean", n_jobs=n_jobs).fit(searched)
     return ExactSearch(searcher, searched, space, 0.0 if space is None else _rounding(searched))

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from gdl_core import KnnGraph
 from matching._common.threads import run_in_ranges
@@ -104,7 +104,7 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     (n,) bool
         Whether one of the others is near.
     """
-    return np.asarray(np.isfinite(cKDTree(others).query(points, distance_upper_bound=reach)[0]))
+    return np.asarray(np.isfinite(scipy.spatial.cKDTree(others).query(points, distance_upper_bound=reach)[0]))
 
 
 def acc_neighbors(
@@ -229,7 +229,7 @@ def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Int
     (n, k) int64
         Rows of `x`, the nearest first.
     """
-    near = rows[cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
+    near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
     own = near == np.arange(len(x))[:, None]
     own[~own.any(axis=1), -1] = True
     nearest: Ints = near[~own].reshape(len(x), k)
@@ -255,7 +255,7 @@ def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: in
     (r, k) int64
         Rows of `x`, the nearest first.
     """
-    near = cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
+    near = scipy.spatial.cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
     # A point is its own nearest, but where points coincide it may come later, or be crowded out.
     own = near == np.arange(len(x))[rows, None]
     own[~own.any(axis=1), -1] = True

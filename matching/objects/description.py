@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 import shapely
-from scipy.spatial import Delaunay, QhullError
 
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
@@ -172,8 +172,8 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
         In image 1.
     """
     try:
-        triangles = Delaunay(xy0).simplices if len(xy0) >= 4 else np.empty((0, 3), int)
-    except QhullError:  # all in one line
+        triangles = scipy.spatial.Delaunay(xy0).simplices if len(xy0) >= 4 else np.empty((0, 3), int)
+    except scipy.spatial.QhullError:  # all in one line
         triangles = np.empty((0, 3), int)
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 import shapely
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from matching._common.types import Array, Bools, Ints
 from matching.objects.frames import polygon_area
@@ -110,8 +109,8 @@ def find_things_of_repeats(
     n, outlines = len(outlines0), [*outlines0, *outlines1]
     place = number_places(outlines)
     n_places = place.max(initial=-1) + 1
-    joined = coo_array((np.ones(n), (place[:n], place[n:])), shape=(n_places, n_places))
-    label = connected_components(joined, directed=False)[1]
+    joined = scipy.sparse.coo_array((np.ones(n), (place[:n], place[n:])), shape=(n_places, n_places))
+    label = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
     number = renumber(label[place[:n]])
     things = []
     for k in range(number.max(initial=-1) + 1):

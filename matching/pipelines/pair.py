@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 
 from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Floats, Ints
@@ -146,14 +147,23 @@ def match_pictures(
     clock = clock or Clock()
     n_threads = default_threads()
     with ThreadPoolExecutor(min(n_threads, 2)) as pool:
-        described0, described1 = pool.map(
+        described = pool.map(
             lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
         )
+        _load_scipy()
+        described0, described1 = described
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
         described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
     )
+
+
+def _load_scipy() -> tuple[object, ...]:
+    """What grouping needs of SciPy: its parts load when they are first used, here while compiled code of
+    other threads extracts features.
+    """
+    return scipy.spatial.cKDTree, scipy.sparse.csgraph.connected_components
 
 
 def describe_picture(

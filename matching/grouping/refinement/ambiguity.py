@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy
 
 from matching._common.types import Floats
 from matching.correspondences.candidates import Candidates
@@ -65,7 +65,7 @@ def _confusable_share(
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM
-    gap = cdist(matched.xy, inside.xy)
+    gap = scipy.spatial.distance.cdist(matched.xy, inside.xy)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
     close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))

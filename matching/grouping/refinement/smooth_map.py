@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
@@ -142,7 +142,7 @@ class _Map:
             return
         known = known[~gone[self.near[known]].any(axis=1)]
         if come.any():
-            nearest = cKDTree(self.x[come]).query(self.x[known], workers=self.n_threads)[0]
+            nearest = scipy.spatial.cKDTree(self.x[come]).query(self.x[known], workers=self.n_threads)[0]
             known = known[nearest > self.gap[known, -1]]
         self.is_known[known] = True
 
@@ -153,7 +153,9 @@ class _Map:
         most = self.near.shape[1]
         k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
         asked = [*range(1, k + are_members + 1)]
-        gap, near = cKDTree(self.x[self.members]).query(self.x[new], asked, workers=self.n_threads)
+        gap, near = scipy.spatial.cKDTree(self.x[self.members]).query(
+            self.x[new], asked, workers=self.n_threads
+        )
         near = self.members[near]
         if are_members:
             others = near != new[:, None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.spatial import cKDTree
+import scipy
 
 from matching._common.types import Array, Bools, Ints
 from matching.errors import check_at_least
@@ -115,8 +115,8 @@ class _Place:
         self.points = points
 
     @cached_property
-    def tree(self) -> cKDTree:
-        return cKDTree(np.unique(np.rint(self.points), axis=0))
+    def tree(self) -> scipy.spatial.cKDTree:
+        return scipy.spatial.cKDTree(np.unique(np.rint(self.points), axis=0))
 
     @cached_property
     def reach(self) -> float:
