@@ -12,10 +12,8 @@ import numpy as np
 
 from matching._common.types import Floats
 
-STEPS = 100
-TOLERANCE = 1e-8  # share by which a step changes the loss or the unknowns, at least
 
-
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")  # of steps that are taken back
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Minimize the sum of log(1 + r^2) over residuals r, from a first guess.
 
@@ -37,21 +35,20 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
-    loss = np.log1p(r * r).sum()
-    for _ in range(STEPS):
+    loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # that a step changes, at least
+    while True:
         weight = 1 / (1 + r * r)
         curvature = np.maximum((1 - r * r) * weight * weight, 1e-3 * weight)
         normal = (jacobian.T * curvature) @ jacobian
         damped = normal + damping * np.diag(np.diag(normal))
         step = -np.linalg.lstsq(damped, jacobian.T @ (weight * r), rcond=None)[0]
+        small = np.linalg.norm(step) <= share * np.linalg.norm(unknown)
         new, new_jacobian = residuals(unknown + step)
         new_loss = np.log1p(new * new).sum()
-        if not new_loss <= loss:
+        if new_loss <= loss:
+            small |= loss - new_loss <= share * loss
+            unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
+        else:
             damping = max(10 * damping, 1e-4)
-            continue
-        small = np.linalg.norm(step) <= TOLERANCE * np.linalg.norm(unknown)
-        small |= loss - new_loss <= TOLERANCE * loss
-        unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
         if small:
-            break
-    return unknown
+            return unknown

@@ -35,6 +35,13 @@ def test_steps_that_go_too_far_are_damped():
     np.testing.assert_allclose(minimize_cauchy(residuals, np.array([5.0])), 0, atol=1e-4)
 
 
+def test_steps_to_where_there_is_no_residual_are_taken_back():
+    def residuals(unknown):  # Gauss and Newton's step from 9 leads below 0
+        return np.log(unknown) - np.log(2), (1 / unknown)[:, None]
+
+    np.testing.assert_allclose(minimize_cauchy(residuals, np.array([9.0])), 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_derivatives_of_the_map_of_a_frame(mirrored, monkeypatch):
     rng = np.random.default_rng(0)
