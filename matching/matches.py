@@ -92,8 +92,12 @@ class Matches:
 
     @property
     def confidence(self) -> str | None:
-        """How sure the surest object is: "sure", "likely" or "look at it"; None without objects."""
-        return min((found.confidence for found in self.objects), key=WORDS.index, default=None)
+        """How sure the surest object is: "sure", "likely" or "look at it".
+
+        None without objects, and where scores do not say it, as with the grouping of the paper.
+        """
+        words = (found.confidence for found in self.objects)
+        return min((word for word in words if word is not None), key=WORDS.index, default=None)
 
 
 def object_deformation(result: Matches, object_id: int, smoothing: float | None = None) -> Deformation:

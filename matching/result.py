@@ -77,7 +77,7 @@ class MatchResult(Matches):
         kept = int((self.cluster >= 0).sum())
         n = len(self.objects)
         found = f"{n} object{'' if n == 1 else 's'}" if n else "no common object"
-        told = f", {self.confidence}" if n else ""
+        told = "" if self.confidence is None else f", {self.confidence}"
         return f"<MatchResult: {found}{told}, {kept} of {len(self.cluster)} candidates>"
 
 

@@ -53,6 +53,8 @@ class MatchedObject:
         Equal for objects that are copies of one thing: they share their place in picture 0.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty where not known.
+    is_rated : bool
+        Whether its score says how sure it is. That was measured for the default grouping only.
     """
 
     id: int
@@ -68,18 +70,19 @@ class MatchedObject:
     thing: int = 0
     points0: Array = field(default_factory=_no_points)
     points1: Array = field(default_factory=_no_points)
+    is_rated: bool = True
 
     @property
-    def confidence(self) -> str:
-        """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`."""
-        return confidence(self.score)
+    def confidence(self) -> str | None:
+        """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`; None where the
+        score does not say it.
+        """
+        return confidence(self.score) if self.is_rated else None
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
-        return (
-            f"<MatchedObject {self.id}: {self.confidence}, {self.n_matches} matches,"
-            f" score {self.score:.2f}{words}>"
-        )
+        sure = "" if self.confidence is None else f" {self.confidence},"
+        return f"<MatchedObject {self.id}:{sure} {self.n_matches} matches, score {self.score:.2f}{words}>"
 
     @property
     def rank(self) -> float:

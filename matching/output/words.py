@@ -57,7 +57,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
         A text for each column of HEADER.
     """
     error = f"{found.transform_error:.1f} px"
-    return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence,
+    return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
             *format_place(found), error)  # fmt: skip
 
 

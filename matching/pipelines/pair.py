@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -262,7 +262,8 @@ def match_described(
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
-    found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
+    boxes, is_rated = (described0.box, described1.box), config.grouping == "default" and find_clusters is None
+    found_objects = describe_objects(xy0, xy1, groups, tolerance, boxes, is_rated)
     things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
     objects = add_things(found_objects, things)
     clock.lap("objects")
@@ -272,7 +273,12 @@ def match_described(
 
 
 def describe_objects(
-    xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, boxes: tuple[Floats, Floats]
+    xy0: Floats,
+    xy1: Floats,
+    groups: Groups,
+    tolerance: float,
+    boxes: tuple[Floats, Floats],
+    is_rated: bool = True,
 ) -> list[MatchedObject]:
     """Describe the object of each group of matches.
 
@@ -286,6 +292,8 @@ def describe_objects(
         Of the transforms, pixels of picture 1.
     boxes : tuple of (2, 2) float64
         Least and greatest x and y of either picture.
+    is_rated : bool
+        Whether the scores say how sure the objects are.
 
     Returns
     -------
@@ -296,7 +304,7 @@ def describe_objects(
     def describe(k: int) -> MatchedObject:
         own = groups.labels == k
         found: MatchedObject = describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
-        return found
+        return replace(found, is_rated=is_rated)
 
     with ThreadPoolExecutor(default_threads()) as pool:
         return list(pool.map(describe, range(len(groups.scores))))

@@ -135,9 +135,10 @@ def find_repeats_in_described(
     clock.lap("grouping")
     xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
     tolerance = config.graph.scale * float(described.step.max())
+    boxes, is_rated = (described.box, described.box), config.grouping == "default"
     objects = [
         _add_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
+        for found in describe_objects(xy0, xy1, rows, tolerance, boxes, is_rated)
     ]
     places = [found.outline0 for found in objects], [found.outline1 for found in objects]
     things = find_things_of_repeats(*places, repeats.periodic)

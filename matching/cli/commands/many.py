@@ -224,7 +224,7 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
         str(len(copies)),
         str(found.n_matches),
         f"{found.score:.2f}",
-        found.confidence,
+        found.confidence or UNKNOWN,
         turn,
         scale,
         seen,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +141,8 @@ def _pair_data(
     cluster = columns[:, 1].astype(int)
     boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
     matches = [(xy0[cluster == k], xy1[cluster == k]) for k in np.unique(cluster)]
-    objects = list(_objects(store, number, boxes, matches))
+    is_rated = read_config(store.settings()).grouping == "default"
+    objects = [replace(found, is_rated=is_rated) for found in _objects(store, number, boxes, matches)]
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     others = np.empty((0, 5))
     if settings is not None:

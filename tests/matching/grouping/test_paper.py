@@ -278,3 +278,6 @@ def test_scores_are_shares_of_the_most():
     found = match(*object_pair(), MatchConfig.paper())
     assert len(found.objects) > 0
     assert all(0 < thing.score <= 1 for thing in found.objects)
+    # what the words mean was measured for the default grouping
+    assert {thing.confidence for thing in found.objects} == {found.confidence} == {None}
+    assert "sure" not in repr(found)

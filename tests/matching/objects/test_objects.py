@@ -255,6 +255,7 @@ def test_objects_get_the_numbers_of_their_things():
 def test_an_object_in_one_line():
     plain = MatchedObject(3, 12, 0.5, SQUARE, SQUARE, np.eye(3), "affine", 0.0)
     assert repr(plain) == "<MatchedObject 3: sure, 12 matches, score 0.50>"
+    assert repr(replace(plain, is_rated=False)) == "<MatchedObject 3: 12 matches, score 0.50>"
     motion = Motion(np.zeros(2), 0.0, 2.0, False, 1.0)
     assert repr(replace(plain, motion=motion)).endswith("score 0.50, 2.00 times as large>")
 

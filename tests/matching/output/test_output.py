@@ -20,6 +20,7 @@ from matching.output.figures import drawing
 from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, make_folder, summarise, write_results
 from matching.output.folders import check_folder, write_whole
+from matching.output.words import format_object
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
 
 
@@ -55,6 +56,15 @@ def test_npz_holds_every_candidate(result, tmp_path):
         }  # fmt: skip
         for name in data.files:
             assert np.array_equal(data[name], getattr(result, name))
+
+
+def test_objects_that_are_not_rated_have_no_word(pictures, result):
+    objects = tuple(replace(found, is_rated=False) for found in result.objects)
+    unrated = replace(result, objects=objects)
+    assert [item["confidence"] for item in summarise(pictures, unrated, None)["objects"]] == [None] * 3
+    assert [format_object(found)[3] for found in objects] == ["-"] * 3
+    assert [format_object(found)[3] for found in result.objects] == ["sure"] * 3
+    assert (unrated.confidence, result.confidence) == (None, "sure")
 
 
 def test_equal_results_give_equal_bytes(result):
