@@ -20,7 +20,7 @@ from matching.grouping.refinement.suppression import SuppressionConfig
 GROUPINGS = ("default", "paper")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MatchConfig:
     """Settings of `match`, stage by stage.
 
@@ -87,6 +87,10 @@ class MatchConfig:
             raise InputError("view_synthesis must be off where grouping is 'paper', which has no views")
         if self.grouping == "paper" and self.clustering.n_clusters is None:
             raise InputError("n_clusters must be a number where grouping is 'paper', got None")
+
+    def __repr__(self) -> str:
+        """The settings that differ from the defaults, so that signatures stay short."""
+        return _describe_changes(self, MatchConfig())
 
     def with_settings(self, **settings: Any) -> MatchConfig:
         """Change some settings, those of any stage by their names alone.
@@ -164,6 +168,17 @@ class MatchConfig:
             candidates=CandidateConfig(reserve=0.0, duplicate_radius=0.0, per_polarity=False),
             clustering=ClusteringConfig(n_clusters=50, min_affinity=0.0, min_degree=0.0, min_score=0.0),
         )
+
+
+def _describe_changes(config: Any, default: Any) -> str:
+    """The call that makes settings, or those of a stage, from the defaults."""
+    changed = []
+    for field in fields(config):
+        value, usual = getattr(config, field.name), getattr(default, field.name)
+        if value != usual:
+            text = _describe_changes(value, usual) if is_dataclass(value) else repr(value)
+            changed.append(f"{field.name}={text}")
+    return f"{type(config).__name__}({', '.join(changed)})"
 
 
 def check_config(config: MatchConfig) -> None:

@@ -1,5 +1,6 @@
 """What a result offers in Python."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from PIL import Image
 from planting import object_pair
 
-from matching import InputError, MatchConfig, MatchResult, match
+from matching import InputError, MatchConfig, MatchResult, config, match
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import draw_matches
 from matching.pipelines.pair import STAGES
@@ -61,6 +62,14 @@ def test_settings_that_cannot_be(settings, error, message):
 def test_settings_that_several_stages_have_are_those_of_the_clustering():
     changed = MatchConfig().with_settings(n_neighbors=20)
     assert changed == replace(changed, clustering=replace(MatchConfig().clustering, n_neighbors=20))
+
+
+def test_settings_are_told_by_what_differs_from_the_defaults():
+    assert repr(MatchConfig()) == "MatchConfig()"
+    changed = MatchConfig(mirrored=True).with_settings(n_clusters=9)
+    assert repr(changed) == "MatchConfig(mirrored=True, clustering=ClusteringConfig(n_clusters=9))"
+    assert eval(repr(MatchConfig.paper()), vars(config)) == MatchConfig.paper()
+    assert len(str(inspect.signature(match))) < 400
 
 
 def test_an_object_tells_its_points_and_how_sure_it_is(found):
