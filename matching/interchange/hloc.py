@@ -280,5 +280,5 @@ def _h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise InputError("hloc's files need the package h5py (pip install h5py)") from None
+        raise InputError("hloc's files need h5py: pip install 'gdl-match[hloc]'") from None
     return h5py

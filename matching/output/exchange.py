@@ -356,5 +356,5 @@ def require_h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise InputError("export to hloc needs the package h5py (pip install h5py)") from None
+        raise InputError("export to hloc needs h5py: pip install 'gdl-match[hloc]'") from None
     return h5py

@@ -299,7 +299,7 @@ def _heif(path: str | Path) -> Array:
     try:
         import pillow_heif
     except ImportError:
-        raise InputError(f"{path}: HEIC needs the package pillow-heif (pip install pillow-heif)") from None
+        raise InputError(f"{path}: HEIC needs pillow-heif: pip install 'gdl-match[heic]'") from None
     with _damage(path):
         picture = pillow_heif.open_heif(path)
     _check_size(path, *picture.size)

@@ -273,5 +273,5 @@ def test_what_cannot_be_exported_is_told(monkeypatch):
     with pytest.raises(InputError, match="must be one of colmap, hloc, csv, got 'ply'"):
         check_formats(["ply"], pictures())
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(InputError, match="needs the package h5py"):
+    with pytest.raises(InputError, match=r"needs h5py: pip install 'gdl-match\[hloc\]'"):
         check_formats(["hloc"], pictures())
