@@ -78,6 +78,8 @@ class Matches:
         What was matched; None if it is not known.
     things : tuple of Thing
         One for each number that objects have as their `thing`.
+    n_features : tuple of int, optional
+        How many features either picture has; None if it is not known.
     """
 
     xy0: Floats
@@ -89,6 +91,7 @@ class Matches:
     config: MatchConfig | None = None
     inputs: Inputs | None = None
     things: tuple[Thing, ...] = ()
+    n_features: tuple[int, int] | None = None
 
     @property
     def confidence(self) -> str | None:

@@ -28,7 +28,7 @@ EPILOG = """\
 The table says how sure an object is (sure, likely, look at it), place and size of its outline in the second
 picture, its turn (cw: clockwise) and scale from the first to the second, and how much of the first is seen.
 Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
-2 bad input or usage, 3 an error of the program itself.
+2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
 outlines, parameters), matches.png (both pictures, each object in its own colour).
 """

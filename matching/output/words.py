@@ -88,6 +88,8 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
 def format_repeats(result: Matches) -> str:
     """Format what one picture shows more than once as a table, one line a thing.
 
+    Score, how sure and error are those of its best object.
+
     Parameters
     ----------
     result : Matches
@@ -100,12 +102,18 @@ def format_repeats(result: Matches) -> str:
     """
     if not result.things:
         return "nothing stands there twice"
-    rows: list[tuple[str, ...]] = [("thing", "places", "objects", "matches", "")]
+    rows: list[tuple[str, ...]] = [
+        ("thing", "places", "objects", "matches", "score", "how sure", "error", ""),
+    ]
     for thing in result.things:
-        matches = sum(o.n_matches for o in result.objects if o.thing == thing.number)
-        counts = thing.number, len(thing.places), len(thing.objects), matches
-        rows.append((*map(str, counts), "periodic texture" if thing.periodic else ""))
-    return "\n".join(align_columns(rows, left=(4,)))
+        own = [found for found in result.objects if found.thing == thing.number]
+        best = max(own, key=lambda found: found.score)
+        n_matches = sum(found.n_matches for found in own)
+        places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture is all over its place
+        kind = "periodic texture" if thing.periodic else ""
+        _, _, score, sure, *_, error = format_object(best)
+        rows.append((str(thing.number), places, str(len(own)), str(n_matches), score, sure, error, kind))
+    return "\n".join(align_columns(rows, left=(5, 7)))
 
 
 def format_turn(motion: Motion) -> str:
@@ -225,11 +233,46 @@ def may_look_harder(result: Matches) -> bool:
     Returns
     -------
     bool
-        Whether there is no object, and the default grouping has looked at no views.
+        Whether there is no object, though there were candidates enough for one, and the default grouping has
+        looked at no views.
     """
     config = result.config
-    is_plain = config is not None and config.grouping == "default" and not config.view_synthesis
-    return is_plain and not result.objects
+    if config is None or config.grouping != "default" or config.view_synthesis or result.objects:
+        return False
+    return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
+
+
+def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
+    """Explain why pictures can't have an object: too few features, or too few candidates.
+
+    Parameters
+    ----------
+    result : Matches
+        Of two pictures, or of one.
+    names : sequence of object
+        What the pictures are called.
+
+    Returns
+    -------
+    list of str
+        A line for each picture with too few features, else one if there are too few candidates; none where
+        there is an object, or was enough for one.
+    """
+    if result.objects or result.config is None or result.n_features is None:
+        return []
+    by_paper = result.config.grouping == "paper"  # which reads no such setting
+    least = 0 if by_paper else result.config.objects.min_matches
+    needed = f"an object needs {least} matches"
+    lines = []
+    for name, n in zip(names, result.n_features, strict=False):
+        if n == 0:
+            lines.append(f"{name}: no features: it is too small, flat, transparent or masked")
+        elif n < least:
+            lines.append(f"{name}: {n} feature{'s' if n > 1 else ''}: {needed}")
+    n = len(result.cluster)
+    if not lines and n < least:
+        lines.append(f"{n or 'no'} candidate{'' if n == 1 else 's'}: {needed}")
+    return lines
 
 
 def name_picture(path: str | PurePath | None) -> str:

@@ -268,8 +268,9 @@ def match_described(
     objects = add_things(found_objects, things)
     clock.lap("objects")
     return MatchResult(
-        xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things
-    )
+        xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things,
+        n_features=(len(described0.features), len(described1.features)),
+    )  # fmt: skip
 
 
 def describe_objects(

@@ -145,8 +145,9 @@ def find_repeats_in_described(
     clock.lap("objects")
     found = add_things(objects, things)
     return MatchResult(
-        xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things
-    )
+        xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things,
+        n_features=(len(described.features),) * 2,
+    )  # fmt: skip
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:

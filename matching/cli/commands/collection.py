@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
+SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 STOPPED = "interrupted; the same command goes on from here"
 
 DESCRIPTION = (
@@ -33,8 +35,8 @@ DESCRIPTION = (
 )
 EPILOG = """\
 Exit status: 0 objects found in some pair, 1 in none, 2 bad input or usage, 3 the program failed on some pair
-(the database says where and how). Pictures that can't be used are recorded with their reason and stop
-nothing. With --db alone and --csv, --parquet or --html, a database that exists is exported."""
+(the database says where and how), 130 interrupted. Pictures that can't be used are recorded with their reason
+and stop nothing. With --db alone and --csv, --parquet or --html, a database that exists is exported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -293,21 +295,27 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _write(arguments: argparse.Namespace) -> None:
+    """Write what the options ask for, and tell of each on standard error."""
     from matching.collection.reports.export import export
 
+    tell = make_teller(arguments)
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             export(arguments.db, folder, kind)
+            tell(f"tables written to {make_printable(str(folder))}")
     for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
         if folder is not None:
             from matching.collection.reports.export_sfm import export_for_sfm
 
             export_for_sfm(arguments.db, folder, kind, arguments.static)
+            tell(f"matches for {SFM_NAMES[kind]} written to {make_printable(str(folder))}")
     if arguments.groups and arguments.csv is not None:
         from matching.collection.reports.groups import format_groups_csv, read_groups
         from matching.output.folders import write_whole
 
-        write_whole(arguments.csv / "groups.csv", format_groups_csv(read_groups(arguments.db)))
+        groups = arguments.csv / "groups.csv"
+        write_whole(groups, format_groups_csv(read_groups(arguments.db)))
+        tell(f"groups written to {make_printable(str(groups))}")
     if arguments.groups and arguments.html is not None:
         from matching.collection.reports.html_groups import write_groups_report
         from matching.output.files import make_folder
@@ -320,6 +328,8 @@ def _write(arguments: argparse.Namespace) -> None:
 
         make_folder(arguments.html.parent)
         write_collection_report(arguments.db, arguments.html, arguments.html_pairs, open_cache(arguments))
+    if arguments.html is not None:
+        tell(f"report written to {make_printable(str(arguments.html))}")
 
 
 def _read_failures(db: Path) -> Iterator[str]:

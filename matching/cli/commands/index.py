@@ -13,6 +13,7 @@ from typing import Any
 
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
 from matching.cli.commands.collection import add_run_options, make_printable, open_cache
+from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
@@ -21,8 +22,9 @@ COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
 DESCRIPTION = "An index of pictures on disk: which of them show what a picture shows?"
 EPILOG = """\
-Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed. An index
-grows with each add; pictures whose files are gone are dropped, changed ones are looked at again."""
+Exit status: 0 pictures added or found, 1 none found, 2 bad input or usage, 3 the program failed, 130
+interrupted. An index grows with each add; pictures whose files are gone are dropped, changed ones are looked
+at again."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,6 +119,8 @@ def _query(arguments: argparse.Namespace) -> int:
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
     with verify_candidates(candidates, db=arguments.db, **how) as db:
         results = collect_results(db, queries, candidates)
+    if arguments.db is not None:
+        make_teller(arguments)(f"matches written to {make_printable(str(arguments.db))}")
     if arguments.json:
         print(json.dumps({"queries": results}, indent=1))
     else:

@@ -16,7 +16,7 @@ from matching.cli.destination import check_not_over, name_pair_folder, output_op
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
 from matching.output.folders import MANIFEST, check_folder, choose_folder
-from matching.output.words import NOTHING, UNKNOWN, format_place
+from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         base = arguments.out if arguments.out is not None else Path()
         check_folder(base)
         search = _Search(arguments, rivals, thing, base, guard)
+    explained: set[str] = set()
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
+    tell = make_teller(arguments)
     if not arguments.json:
         print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
@@ -90,12 +92,15 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
             print(f"gdl-match: error: {outcome.error}", file=sys.stderr)
         if not arguments.json:
             print(_describe_outcome(outcome, width), flush=True)
+        if outcome.result is not None:
+            reasons = explain_nothing(outcome.result, (thing, path))
+            for reason in (r for r in reasons if r not in explained):
+                tell(reason)
+            explained.update(reasons)  # the first picture's is told once
     if arguments.json:
         print(_format_json(outcomes))
     else:
-        make_teller(arguments)(
-            f"written to {base}" if arguments.out else "written to a folder for each picture"
-        )
+        tell(_describe_written(outcomes, base))
     having = [(o.result, o.folder) for o in outcomes if o.result and o.result.objects and o.folder]
     if not having:
         return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
@@ -230,6 +235,17 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
         seen,
     )
     return _format_line(name, cells, width)
+
+
+def _describe_written(outcomes: list[Outcome], base: Path) -> str:
+    """Where the results are: the folder itself, or the folder of the folders."""
+    folders = [outcome.folder for outcome in outcomes if outcome.folder is not None]
+    if not folders:
+        return "nothing written"
+    if len(folders) == 1:
+        return f"written to {folders[0]}"
+    parent = base if base.parts else base.absolute()
+    return f"written to {len(folders)} folders in {parent}: {folders[0].name} to {folders[-1].name}"
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:

@@ -18,7 +18,7 @@ from matching.cli.destination import check_not_over, name_pair_folder, output_op
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import format_repeats, format_table, may_look_harder
+from matching.output.words import explain_nothing, format_repeats, format_table, may_look_harder
 from matching.pictures.names import is_folder, make_absolute
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def _match(
             find_clusters = rivals.get(arguments.method)
             result = match_pictures(picture0, picture1, config, find_clusters=find_clusters)
     kept = int((result.cluster >= 0).sum())
-    tell(f"{len(result.cluster)} candidates, {kept} kept, {sum(result.timings.values()):.1f} s")
+    n = len(result.cluster)
+    tell(f"{n} candidate{'' if n == 1 else 's'}, {kept} kept, {sum(result.timings.values()):.1f} s")
     return inputs, config, result
 
 
@@ -150,6 +151,9 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     else:
         print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
     tell = make_teller(arguments)
+    names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
+    for line in explain_nothing(result, names):
+        tell(line)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
         tell("pictures from very different directions? --view-synthesis looks harder")

@@ -46,14 +46,16 @@ def finished(folder, cache, tmp_path_factory):
 
 
 def test_it_tells_the_best_pairs(finished):
-    _, run = finished
+    place, run = finished
     assert run.returncode == 0
     head, first, *_ = run.stdout.splitlines()
     assert head.split() == ["score", "objects", "matches", "pair"]
     assert first.endswith(("b second.png", "c.jpg"))
-    assert run.stderr.splitlines()[-1].startswith(
-        "6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;"
-    )
+    *_, counts, csv_written, parquet_written, report_written = run.stderr.splitlines()
+    assert counts.startswith("6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;")
+    assert csv_written == f"tables written to {place / 'csv'}"
+    assert parquet_written == f"tables written to {place / 'parquet'}"
+    assert report_written == f"report written to {place / 'c.html'}"
 
 
 def test_each_failed_picture_is_named_with_its_reason(finished, folder):
@@ -133,6 +135,22 @@ def test_a_finished_database_can_be_exported_again(finished, tmp_path, capsys):
     assert "a first.png" in capsys.readouterr().out
 
 
+def test_what_is_written_is_told(finished, tmp_path, capsys):
+    groups = ["--groups", "--csv", str(tmp_path), "--html", str(tmp_path / "g.html")]
+    exports = ["--colmap", str(tmp_path / "colmap"), "--hloc", str(tmp_path / "hloc")]
+    arguments = ["--db", str(finished[0] / "c.db"), *groups, *exports]
+    assert command.main(arguments) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"tables written to {tmp_path}",
+        f"matches for COLMAP written to {tmp_path / 'colmap'}",
+        f"matches for hloc written to {tmp_path / 'hloc'}",
+        f"groups written to {tmp_path / 'groups.csv'}",
+        f"report written to {tmp_path / 'g.html'}",
+    ]
+    assert command.main([*arguments, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_names_that_the_console_has_no_letters_for(finished, tmp_path):
     shutil.copy(finished[0] / "c.db", tmp_path)
     with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
@@ -143,7 +161,7 @@ def test_names_that_the_console_has_no_letters_for(finished, tmp_path):
         text=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
     )
-    assert (run.returncode, run.stderr) == (0, "")
+    assert (run.returncode, run.stderr) == (0, f"tables written to {tmp_path / 'csv'}\n")
     assert "a ???.png" in run.stdout
 
 

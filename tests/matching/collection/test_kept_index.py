@@ -78,7 +78,12 @@ def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path,
     assert main(["query", query, *where]) == 0
     assert "scene.png" in capsys.readouterr().out
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
-    assert main(["query", str(tmp_path / "plain.png"), *where]) == 1
+    query = ["query", str(tmp_path / "plain.png"), "--db", str(tmp_path / "c.db"), *where]
+    assert main(query) == 1
+    assert capsys.readouterr().err == ""  # quiet
+    query.remove("--quiet")
+    assert main(query) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"matches written to {tmp_path / 'c.db'}"
 
 
 def test_it_grows_and_drops_and_gives_what_a_new_one_would(pictures, cache, tmp_path):

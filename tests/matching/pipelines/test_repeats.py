@@ -8,6 +8,7 @@ from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
+from matching.output.words import format_repeats
 
 SIDE = 220
 
@@ -35,6 +36,10 @@ def test_a_thing_three_times_is_one_thing_with_three_places(c):
     (thing,) = found.things
     assert len(thing.places) == 3
     assert not thing.periodic
+    best = found.objects[0]
+    row = format_repeats(found).splitlines()[1].split()
+    assert row[:3] == ["0", "3", "3"]
+    assert row[4:] == [f"{best.score:.2f}", best.confidence, f"{best.transform_error:.1f}", "px"]
     assert {item.thing for item in found.objects} == {0}
 
 
@@ -75,6 +80,13 @@ def test_a_fine_texture_is_said_to_be_one():
     found = find_repeats(texture("checks", (200, 260), np.random.default_rng(0), Screen(10.5, 0.3)))
     assert found.things
     assert all(thing.periodic for thing in found.things)
+    head, *rows = format_repeats(found).splitlines()
+    assert head.split() == ["thing", "places", "objects", "matches", "score", "how", "sure", "error"]
+    for row, thing in zip(rows, found.things, strict=True):
+        number, places, n_objects, _, score, *_ = row.split()
+        assert (number, places, n_objects) == (str(thing.number), "-", str(len(thing.objects)))
+        assert score == f"{max(found.objects[k].score for k in thing.objects):.2f}"
+        assert row.endswith(" px  periodic texture")
 
 
 def test_masked_places_are_not_found(c):

@@ -81,6 +81,21 @@ def test_none_has_it(gdl_match):
     assert output.count("no common object") == 2
 
 
+def test_it_says_where_the_folders_are_and_what_has_no_features(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("thing", "a", "b"):
+        Image.fromarray(np.full((9, 9), 7, np.uint8)).save(f"{name}.png")
+    assert cli.main(["thing.png", "a.png", "b.png", "--no-figure"]) == 1
+    *told, written = capsys.readouterr().err.splitlines()
+    assert [line for line in told if "features" in line] == [
+        f"{name}.png: no features: it is too small, flat, transparent or masked"
+        for name in ("thing", "a", "b")
+    ]
+    assert written == f"written to 2 folders in {tmp_path}: thing-a-match to thing-b-match"
+    cli.main(["thing.png", "a.png", "b.png", "--no-figure", "--out", "out"])
+    assert " folders in out: thing-a-match to " in capsys.readouterr().err
+
+
 def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
     (tmp_path / "scenes" / "a.png").write_text("not a picture")
     status, output, error = gdl_match("box.png", "scenes")

@@ -391,6 +391,14 @@ def test_pictures_that_show_nothing(gdl_match, tmp_path, name):
     assert json.loads((tmp_path / "out" / "matches.json").read_text())["objects"] == []
 
 
+def test_what_has_no_features_is_named_and_no_advice_is_given(gdl_match):
+    status, _, error = gdl_match("coffee.png", "black.png", "--out", "out", "--no-figure")
+    assert status == 1
+    assert "\nblack.png: no features: it is too small, flat, transparent or masked\n" in error
+    assert "coffee.png: no features" not in error
+    assert "--view-synthesis" not in error
+
+
 def test_two_black_pictures(gdl_match):
     assert gdl_match("black.png", "black.png", "--out", "out", "--quiet")[0] == 1
 
@@ -571,7 +579,7 @@ def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, m
     status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
     assert status == 2
     assert error.splitlines() == [
-        "gdl-match: error: export to hloc needs the package h5py (pip install h5py)"
+        "gdl-match: error: export to hloc needs h5py: pip install 'gdl-match[hloc]'"
     ]
     assert not listed(tmp_path)
 
@@ -586,6 +594,12 @@ def test_masks_keep_matches_where_they_are_white(gdl_match, tmp_path):
     assert data["cluster"].max() == 0
     column, row = np.rint(data["xy1"]).astype(int).T
     assert white[row, column].all()
+
+
+def test_one_candidate_is_too_few_for_the_advice(gdl_match):
+    *_, error = gdl_match("rocket.png", "chelsea.png", "--out", "out", "--no-figure", "--max-matches", "1")
+    assert "\n1 candidate: an object needs 12 matches\n" in error
+    assert "--view-synthesis" not in error
 
 
 def test_a_mask_of_another_size(gdl_match, tmp_path):
