@@ -74,8 +74,9 @@ class MatchedObject:
 
     @property
     def confidence(self) -> str | None:
-        """How sure it is: "sure", "likely" or "look at it", see `matching.objects.confidence`; None where the
-        score does not say it.
+        """How sure it is: "sure", "likely" or "look at it"; None where its score does not say.
+
+        See `matching.objects.confidence`.
         """
         return confidence(self.score) if self.is_rated else None
 
