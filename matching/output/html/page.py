@@ -119,7 +119,7 @@ def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> l
                 "colour": "#{:02x}{:02x}{:02x}".format(*colour(o.id)),
                 "n_matches": o.n_matches,
                 "score": round(o.score, 4),
-                "cells": format_object(o)[1:],
+                "cells": _cells(o),
                 "kind": o.transform_kind,
                 "words": "" if o.motion is None else o.motion.words,
                 "frame": None if frame is None else np.round(frame, 1).tolist(),
@@ -128,6 +128,14 @@ def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> l
             }
         )
     return found
+
+
+def _cells(found: MatchedObject) -> list[str]:
+    """The cells of the table after the first; none is called sure or not where its score does not say."""
+    cells = dict(zip(HEADER, format_object(found), strict=True))
+    if found.confidence is None:
+        cells["how sure"] = ""
+    return list(cells.values())[1:]
 
 
 def candidates_data(

@@ -137,13 +137,11 @@ def test_a_finished_database_can_be_exported_again(finished, tmp_path, capsys):
 
 def test_what_is_written_is_told(finished, tmp_path, capsys):
     groups = ["--groups", "--csv", str(tmp_path), "--html", str(tmp_path / "g.html")]
-    exports = ["--colmap", str(tmp_path / "colmap"), "--hloc", str(tmp_path / "hloc")]
-    arguments = ["--db", str(finished[0] / "c.db"), *groups, *exports]
+    arguments = ["--db", str(finished[0] / "c.db"), *groups, "--colmap", str(tmp_path / "colmap")]
     assert command.main(arguments) == 0
     assert capsys.readouterr().err.splitlines() == [
         f"tables written to {tmp_path}",
         f"matches for COLMAP written to {tmp_path / 'colmap'}",
-        f"matches for hloc written to {tmp_path / 'hloc'}",
         f"groups written to {tmp_path / 'groups.csv'}",
         f"report written to {tmp_path / 'g.html'}",
     ]

@@ -151,7 +151,7 @@ class Viewer {
     this.find("[data-act=object]").disabled = id === null;
     const object = this.object(id);
     this.find(".singled-out").textContent = object
-      ? `Object ${object.id} singled out: ${object.cells[2]}, ${object.n_matches} matches, score ${object.score.toFixed(2)}, `
+      ? `Object ${object.id} singled out: ${object.cells[2] && `${object.cells[2]}, `}${object.n_matches} matches, score ${object.score.toFixed(2)}, `
         + (object.words ? `${object.words}; ` : "") + `${object.kind} with an error of ${object.cells.at(-1)}.`
       : "";
     this.show();

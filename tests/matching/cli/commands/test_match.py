@@ -395,7 +395,7 @@ def test_pictures_that_show_nothing(gdl_match, tmp_path, name):
 def test_what_has_no_features_is_named_and_no_advice_is_given(gdl_match):
     status, _, error = gdl_match("coffee.png", "black.png", "--out", "out", "--no-figure")
     assert status == 1
-    assert "\nblack.png: no features: it is too small, flat, transparent or masked\n" in error
+    assert "/black.png: no features: it is too small, flat, transparent or masked\n" in error
     assert "coffee.png: no features" not in error
     assert "--view-synthesis" not in error
 

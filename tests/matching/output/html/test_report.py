@@ -94,6 +94,15 @@ def test_equal_results_give_equal_pages(pair):
     assert pair_report(pictures, result) == pair_report(pictures, result)
 
 
+def test_pages_do_not_say_how_sure_an_object_is_where_its_score_does_not(pair):
+    pictures, result = pair
+    unrated = replace(result, objects=tuple(replace(found, is_rated=False) for found in result.objects))
+    for shown, has_word in ((result, True), (unrated, False)):
+        page = pair_report(pictures, shown)
+        words = {found.confidence for found in result.objects}
+        assert any(f"<td>{word}</td>" in page for word in words) is has_word
+
+
 def test_kept_candidates_come_first_then_the_nearest_rejected():
     xy = np.arange(10.0).reshape(5, 2)
     data, rows = candidates_data(
