@@ -97,7 +97,8 @@ HEIC_HEAD = struct.pack(">I", 24) + b"ftypheic" + bytes(12)
 def test_heic_without_its_package_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pillow_heif", None)
     (tmp_path / "a.heic").write_bytes(HEIC_HEAD)
-    with pytest.raises(InputError, match=r"a\.heic: HEIC needs the package pillow-heif"):
+    told = r"a\.heic: HEIC needs pillow-heif: pip install 'gdl-match\[heic\]'"
+    with pytest.raises(InputError, match=told):
         decode(tmp_path / "a.heic")
 
 
