@@ -74,10 +74,11 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 @contextmanager
 def _no_imports_from_current_folder() -> Iterator[None]:
-    """Let Python processes started inside import nothing from the current folder, which may hold anyone's files.
+    """Let Python processes started inside import nothing from the current folder, which may hold any files.
 
     loky starts its processes by `python -m` and `python -c`, which put the current folder before all others
-    until they are sent the path of this process. It replaces workers while others run: this holds for a whole run.
+    until they are sent the path of this process. It replaces workers while others run, so this has to hold
+    for a whole run.
     """
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)

@@ -388,7 +388,7 @@ def _show(db: Path) -> int:
 
     with open_store(db) as store:
         rows = store.rows(
-            "SELECT score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
+            "SELECT rank, score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
             " ORDER BY rank DESC, pair LIMIT ?",
             (SHOWN,),
         )
@@ -396,10 +396,10 @@ def _show(db: Path) -> int:
     if not rows:
         print("no common object")
         return NONE_FOUND
-    print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
-    for score, objects, matches, path0, path1 in rows:
+    print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  pair")
+    for rank, score, objects, matches, path0, path1 in rows:
         names = (make_printable(Path(path).name) for path in (path0, path1))
-        print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
+        print(f"{rank:>5.3f}  {score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")
     return FOUND

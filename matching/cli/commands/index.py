@@ -131,11 +131,12 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         if not result["pictures"]:
             print("no picture of the index shows an object of this one")
             continue
-        print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
+        print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
         for picture in result["pictures"]:
             n = sum(o["n_matches"] for o in picture["objects"])
             numbers = f"{len(picture['objects']):>7}  {n:>7}  {picture['votes']:>5}"
-            print(f"{picture['score']:>5.2f}  {numbers}  {make_printable(picture['path'])}")
+            sizes = f"{picture['rank']:>5.3f}  {picture['score']:>5.2f}"
+            print(f"{sizes}  {numbers}  {make_printable(picture['path'])}")
 
 
 def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:

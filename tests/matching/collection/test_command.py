@@ -49,8 +49,11 @@ def test_it_tells_the_best_pairs(finished):
     _, run = finished
     assert run.returncode == 0
     head, first, *_ = run.stdout.splitlines()
-    assert head.split() == ["score", "objects", "matches", "pair"]
+    assert head.split() == ["rank", "score", "objects", "matches", "pair"]
     assert first.endswith(("b second.png", "c.jpg"))
+    with closing(sqlite3.connect(finished[0] / "c.db")) as db:
+        rank, score = db.execute("SELECT rank, score FROM pairs ORDER BY rank DESC, id LIMIT 1").fetchone()
+    assert first.split()[:2] == [f"{rank:.3f}", f"{score:.2f}"]
     assert run.stderr.splitlines()[-1].startswith(
         "6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;"
     )
