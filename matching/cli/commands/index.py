@@ -8,10 +8,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.commands.collection import add_run_options, make_printable, open_cache
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -54,7 +53,7 @@ def make_parser() -> LineParser:
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
-    add.add_argument("pictures", type=Path, nargs="+", metavar="DIR", help="folders, or pictures")
+    add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
     add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
     add.add_argument("--check", action="store_true", help="read all of the index, and mend damaged parts")
     query = commands.add_parser(
@@ -62,7 +61,9 @@ def make_parser() -> LineParser:
         help="find what pictures show",
         description="Which pictures of an index show what a picture shows?",
     )
-    query.add_argument("pictures", type=Path, nargs="+", metavar="IMAGE", help="pictures, or folders of them")
+    query.add_argument(
+        "pictures", type=parse_path, nargs="+", metavar="IMAGE", help="pictures, or folders of them"
+    )
     query.add_argument(
         "--shortlist",
         type=parse_whole_number,
@@ -70,10 +71,12 @@ def make_parser() -> LineParser:
         default=10,
         help="match a picture with the N that share most descriptors with it (default: 10)",
     )
-    query.add_argument("--db", type=Path, metavar="FILE", help="keep the matches, as a collection's database")
+    query.add_argument(
+        "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
+    )
     query.add_argument("--json", action="store_true", help="one JSON document on standard output")
     for each, jobs in ((add, "one a processor"), (query, "1")):
-        each.add_argument("--index", type=Path, metavar="FOLDER", required=True, help="of the index")
+        each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
         how.add_argument("--quiet", action="store_true", help="no progress on standard error")
