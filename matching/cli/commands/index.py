@@ -13,6 +13,7 @@ from typing import Any
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.commands.collection import add_run_options, make_printable, open_cache
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
+from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
 
@@ -38,7 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+        COMMAND,
+        report_full_disk(lambda: _run(make_parser().parse_args(argv))),
+        STOPPED,
+        owns_process=argv is None,
     )
 
 

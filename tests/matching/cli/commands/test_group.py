@@ -296,6 +296,36 @@ def test_bad_input_is_one_line(gdl_match, arguments, message):
     assert listed(".") == before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("code", "unbuffered"),
+    [
+        ("main(['--version'])", ""),
+        *((f"main([{name!r}, '--help'])", "") for name in SUBCOMMANDS),
+        ("exit_status('gdl-match', report_full_disk(lambda: print('an object') or 0))", "1"),
+    ],
+)
+def test_standard_output_on_a_full_disk_is_one_line(code, unbuffered):
+    """Whether it is written at the end or at once."""
+    imports = (
+        "import sys\n"
+        "from matching.cli.exits import exit_status\n"
+        "from matching.cli.full_disk import report_full_disk\n"
+        "from matching.cli.main import main\n"
+    )
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", f"{imports}sys.exit({code})"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+        )
+    assert run.returncode == 2
+    assert run.stderr.endswith("error: the output can't be written (No space left on device)\n")
+    assert run.stderr.count("\n") == 1
+
+
 def test_input_is_never_written_over(gdl_match):
     gdl_match("group", "m.csv", "--out", "o", "--quiet")
     before = Path("o/matches.npz").read_bytes()
