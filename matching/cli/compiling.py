@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import numpy as np
 
 from matching._common.threads import default_threads
 
-TEXT = "compiling the inner loops, once: about 15 seconds"
+TEXT = "compiling inner loops that are needed for the first time: up to 15 seconds"
 
 
 @contextmanager
@@ -42,7 +43,9 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
                 self.told = True
                 tell(TEXT)
                 if default_threads() > 1:
-                    self.other = _start_compiling()
+                    self.other = _start(
+                        "from matching.cli.compiling import compile_grouping; compile_grouping()"
+                    )
 
         def on_end(self, event: object) -> None:
             pass
@@ -57,10 +60,12 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
             teller.other.wait()
 
 
-def _start_compiling() -> subprocess.Popen[bytes]:
+def _start(code: str) -> subprocess.Popen[bytes]:
+    """A Python that runs this code, and ends with this process, even where that is killed."""
     code = (
-        f"import sys; sys.path[:] = {sys.path!r}; from matching.cli.compiling import compile_grouping; "
-        "compile_grouping()"
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        f"from matching._common.parent_watchdog import end_with; end_with({os.getpid()}, 0.2)\n"
+        f"{code}"
     )
     silent = subprocess.DEVNULL
     return subprocess.Popen(  # in a session of its own, where no Ctrl-C of the terminal reaches it

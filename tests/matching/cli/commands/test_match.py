@@ -11,13 +11,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import PATIENCE
 from PIL import Image
 from planting import crops, object_pair, true_shift
 
 from eval.matching import command
 from matching import __version__
 from matching.cli import main as cli
-from matching.cli.compiling import compile_grouping
+from matching.cli.compiling import TEXT, compile_grouping
 from matching.cli.demo import make_demo_pair
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -559,7 +560,30 @@ def test_compiling_is_told_once_and_done_by_two_processes():
     for n_threads, ended in ((2, "[True]"), (1, "[]")):
         command = [sys.executable, "-c", program, str(n_threads)]
         process = subprocess.run(command, capture_output=True, text=True)
-        assert process.stdout == f"['compiling the inner loops, once: about 15 seconds'] {ended}\n"
+        assert process.stdout == f"['{TEXT}'] {ended}\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs process ids of parents")
+def test_the_second_process_ends_with_one_that_is_killed():
+    program = (
+        "import os; from matching.cli import compiling\n"
+        "other = compiling._start('import time; time.sleep(1e6)')\n"
+        "print(other.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    pid = int(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout)
+    until = time.monotonic() + PATIENCE
+    while _is_running(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not _is_running(pid)
+
+
+def _is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")  # one that has ended may still wait for its new parent
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_what_the_second_process_compiles_is_all_of_grouping():
