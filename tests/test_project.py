@@ -64,7 +64,12 @@ LAYERS = {  # a folder or module imports from those before it
         "html",
         "files",
     ),
-    "matching/cli": ("subcommands exits console destination compiling demo", "arguments", "commands", "main"),
+    "matching/cli": (
+        "subcommands exits full_disk console destination compiling demo",
+        "arguments",
+        "commands",
+        "main",
+    ),
     "matching/collection": (
         "addresses plan records room",
         "cache database",

@@ -12,11 +12,7 @@ from collections.abc import Callable
 
 from matching.errors import InputError
 
-FULL = {
-    errno.ENOSPC,
-    errno.EFBIG,
-    *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []),
-}  # no quotas on Windows
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
 
 
 def report_full_disk(work: Callable[[], int]) -> Callable[[], int]:
