@@ -20,7 +20,7 @@ def check_at_least(settings: Any, **bounds: float) -> None:
     Raises
     ------
     InputError
-        Where an attribute is below its bound, or nan.
+        Where an attribute is below its bound, nan, or no number.
 
     Examples
     --------
@@ -31,5 +31,9 @@ def check_at_least(settings: Any, **bounds: float) -> None:
     """
     for name, bound in bounds.items():
         value = getattr(settings, name)
-        if not value >= bound:
+        try:
+            is_high_enough = bool(value >= bound)
+        except (TypeError, ValueError):  # no number; an array
+            raise InputError(f"{name} must be a number, at least {bound:g}, got {value!r}") from None
+        if not is_high_enough:
             raise InputError(f"{name} must be at least {bound:g}, got {value}")

@@ -127,6 +127,8 @@ def object_deformation(result: Matches, object_id: int, smoothing: float | None 
         A ValueError: there is no such object or the length is not positive.
     """
     found = [thing for thing in result.objects if thing.id == object_id]
+    if not result.objects:
+        raise InputError(f"object_id must be that of an object; the result has none, got {object_id!r}")
     if not found:
         raise InputError(f"object_id must be below {len(result.objects)}, got {object_id!r}")
     if smoothing is not None and not smoothing > 0:

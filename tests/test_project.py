@@ -64,7 +64,12 @@ LAYERS = {  # a folder or module imports from those before it
         "html",
         "files",
     ),
-    "matching/cli": ("subcommands exits console destination compiling demo", "arguments", "commands", "main"),
+    "matching/cli": (
+        "subcommands exits full_disk console destination compiling demo",
+        "arguments",
+        "commands",
+        "main",
+    ),
     "matching/collection": (
         "addresses plan records room",
         "cache database",
@@ -204,6 +209,19 @@ def test_ci_runs_the_second_block_of_the_readme():
     assert run.stdout == readme_blocks()[1]
     assert re.search(r'^bash .*-c "\$command"', script, re.M)
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+PATH = re.compile(r"(?<![\w/$.-])(?:gdl_core|matching|synth|eval|scripts|tests|docs|\.ci)/[\w./-]*\w")
+
+
+def test_paths_named_in_documents_exist():
+    named = {
+        (page.relative_to(ROOT), path)
+        for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+        for path in PATH.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 50
+    assert not [f"{page}: {path}" for page, path in sorted(named) if not (ROOT / path).exists()]
 
 
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")

@@ -14,6 +14,7 @@ from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
+from matching.pictures.names import check_name
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -46,9 +47,9 @@ class LineParser(argparse.ArgumentParser):
             What is wrong.
         """
         words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
-        known = list(self._option_string_actions)
-        unknown = [word for word in words if word not in known and message.startswith("unrecognized")]
-        meant = [close for word in unknown for close in get_close_matches(word, known, 1)]
+        known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
+        unknown = [word.removeprefix("--") for word in words if message.startswith("unrecognized")]
+        meant = [f"--{close}" for word in unknown for close in get_close_matches(word, known, 1)]
         raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
 
 
@@ -74,7 +75,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
     result.add_argument(
         "images",
         nargs="*",
-        type=Path,
+        type=parse_path,
         metavar="IMAGE",
         help="two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures,"
         " or folders of them, to find it in",
@@ -89,10 +90,10 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
 def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, for a folder each"
-    add("--out", type=Path, metavar="DIR", help=text)
+    add("--out", type=parse_path, metavar="DIR", help=text)
     for k, which in enumerate(("first", "second")):
         text = f"picture as large as the {which} one, white where features may lie"
-        add(f"--mask{k}", type=Path, metavar="FILE", help=text)
+        add(f"--mask{k}", type=parse_path, metavar="FILE", help=text)
     add("--warp", action="store_true", help="for each object, draw it warped onto the other picture")
     add("--crops", action="store_true", help="cut each object out of both pictures")
     add(
@@ -185,6 +186,23 @@ def add_clustering(
     )
 
 
+def check_settings(arguments: argparse.Namespace) -> None:
+    """Check that the options of `add_settings` go together.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Parsed.
+
+    Raises
+    ------
+    InputError
+        They don't.
+    """
+    if arguments.view_synthesis and arguments.paper:
+        raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
+
+
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """The settings that parsed arguments stand for.
 
@@ -200,6 +218,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """
     from matching.config import MatchConfig
 
+    check_settings(arguments)
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     return replace(
         config,
@@ -234,6 +253,26 @@ def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig)
         n_initial_neighbors=arguments.n_initial_neighbors,
         n_neighbor_clusters=arguments.n_neighbor_clusters,
     )
+
+
+def parse_path(text: str) -> Path:
+    """The value of an option that names a file or folder.
+
+    Parameters
+    ----------
+    text : str
+        As given.
+
+    Returns
+    -------
+    Path
+        The file or folder.
+    """
+    try:
+        check_name(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return Path(text)
 
 
 def parse_whole_number(text: str) -> int:

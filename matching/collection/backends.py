@@ -68,7 +68,28 @@ def local_backend(jobs: int) -> Iterator[Run]:
     callable
         The backend.
     """
-    yield partial(_run_local, jobs)
+    with _no_imports_from_current_folder():
+        yield partial(_run_local, jobs)
+
+
+@contextmanager
+def _no_imports_from_current_folder() -> Iterator[None]:
+    """Let Python processes started inside import nothing from the current folder, which may hold any files.
+
+    loky starts its processes by `python -m` and `python -c`, which put the current folder before all others
+    until they are sent the path of this process. It replaces workers while others run, so this has to hold
+    for a whole run.
+    """
+    name = "PYTHONSAFEPATH"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
 
 
 def _run_local(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[Any]:

@@ -7,6 +7,7 @@ centre of the top-left pixel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -80,8 +81,9 @@ class FeatureConfig:
     descriptor: str = "rootsift"
 
     def __post_init__(self) -> None:
-        regions = tuple(self.regions) if not isinstance(self.regions, str) else ()
-        if not regions or not set(regions) <= set(KINDS) or len(set(regions)) < len(regions):
+        is_list = isinstance(self.regions, Iterable) and not isinstance(self.regions, str)
+        regions = tuple(self.regions) if is_list else ()
+        if not regions or any(kind not in KINDS for kind in regions) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
         if self.descriptor not in DESCRIPTORS:
             raise InputError(f"descriptor must be one of {DESCRIPTORS}, got {self.descriptor!r}")

@@ -116,7 +116,10 @@ def read_table(table: Array, source: str) -> PairMatches:
         Where the shape is another one.
     """
     if table.ndim != 2 or table.shape[1] not in (4, 5):
-        raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {table.shape}")
+        got = f"an array of shape {table.shape}"
+        if table.ndim == 2:
+            got = f"{len(table)} row{'' if len(table) == 1 else 's'} of {table.shape[1]}"
+        raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {got}")
     table = table.astype(np.float64)
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
 

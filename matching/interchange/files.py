@@ -13,7 +13,7 @@ from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
 from matching.output.folders import Content
-from matching.pictures.names import exists, is_folder, make_absolute
+from matching.pictures.names import check_name, exists, is_folder, make_absolute
 
 KINDS = {
     ".npz": "npz",
@@ -151,6 +151,9 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
     InputError
         Where there is none, or its kind is not known.
     """
+    for name in (path, features):
+        if name is not None:
+            check_name(name)
     path, features = Path(path), None if features is None else Path(features)
     for given in (path, features):
         if given is not None and not exists(given):

@@ -82,7 +82,7 @@ def read_text(path: Path) -> PairMatches:
         raise InputError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: must be text in UTF-8") from None
-    lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)]
     lines = [(number, line) for number, line in lines if line]
     if not lines:
         raise InputError(f"{path}: holds no matches")
@@ -115,6 +115,11 @@ def _numbers(
         except ValueError:
             wrong = next(field for field in chosen if not _is_number(field))
             raise InputError(f"{path}: line {number}: must hold numbers, got {wrong!r}") from None
+    wrong_rows, columns = np.nonzero(~(np.abs(table) < np.finfo(np.float32).max))
+    if len(wrong_rows):
+        number, fields = rows[wrong_rows[0]]
+        wrong = fields[used[columns[0]]]
+        raise InputError(f"{path}: line {number}: must hold finite numbers below 3.4e38, got {wrong!r}")
     return table
 
 

@@ -34,6 +34,15 @@ class Thing:
     places: tuple[Array, ...]
     periodic: bool = False
 
+    def __repr__(self) -> str:
+        ids = ", ".join(map(str, self.objects))
+        n = len(self.places)
+        kind = ", periodic" if self.periodic else ""
+        return (
+            f"<Thing {self.number}: object{'' if len(self.objects) == 1 else 's'} {ids},"
+            f" {n} place{'' if n == 1 else 's'}{kind}>"
+        )
+
 
 def number_places(outlines: Sequence[Array]) -> Ints:
     """Number the places where the outlines of one picture lie.

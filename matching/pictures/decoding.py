@@ -19,6 +19,7 @@ from matching._common import opencv
 from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.pictures.formats import HEIF, readable_formats
+from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
 HEAD = 4096  # bytes that tell what a file is
@@ -56,6 +57,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     InputError
         The file is missing, no picture, damaged or larger than MAX_PIXELS.
     """
+    check_name(path)
     path = Path(path)
     with _one_line_errors(path):
         if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin

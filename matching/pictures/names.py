@@ -3,10 +3,39 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+
+from matching.errors import InputError
 
 # pathlib's raise where a name is too long or its folder can't be read: these say no
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Check that a name can be that of a file: `pathlib.Path` makes a folder of an empty one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The name, as given.
+
+    Raises
+    ------
+    InputError
+        It is empty, or the address of something that is not on this machine.
+
+    Examples
+    --------
+    >>> check_name("https://example.com/a.jpg")
+    Traceback (most recent call last):
+    matching.errors.InputError: https://example.com/a.jpg: is an address, not a file: download it first
+    """
+    text = os.fspath(path)
+    if not text:
+        raise InputError("a name is empty")
+    if re.match(r"[a-z][a-z0-9+.-]+://", text, re.IGNORECASE) and not exists(text):
+        raise InputError(f"{text}: is an address, not a file: download it first")
 
 
 def make_absolute(path: str | os.PathLike[str]) -> str:

@@ -270,7 +270,8 @@ def _read_frames(name: str, values: Any, n: int) -> Floats:
     frames = _read_numbers(name, values, (2, 2), n)
     flat = np.flatnonzero(np.linalg.cond(frames) > 1e6) if n else np.empty(0, np.int64)
     if len(flat):
-        raise InputError(f"{name} must be invertible, got {frames[flat[0]].tolist()} in row {flat[0]}")
+        wrong = frames[flat[0]].tolist()
+        raise InputError(f"{name} must be invertible, got {wrong} in row {flat[0]} (from 0)")
     return frames
 
 
@@ -290,5 +291,6 @@ def _read_numbers(name: str, values: Any, shape: tuple[int, ...], n: int | None 
     if len(bad):
         raise InputError(
             f"{name} must hold finite numbers below 3.4e38, got {array[bad[0]].tolist()} in row {bad[0]}"
+            " (from 0)"
         )
     return array

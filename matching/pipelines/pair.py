@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 
 from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Floats, Ints
@@ -150,7 +149,7 @@ def match_pictures(
         described = pool.map(
             lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
         )
-        _load_scipy()
+        load_scipy()
         described0, described1 = described
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
@@ -159,11 +158,13 @@ def match_pictures(
     )
 
 
-def _load_scipy() -> tuple[object, ...]:
-    """What grouping needs of SciPy: its parts load when they are first used, here while compiled code of
-    other threads extracts features.
+def load_scipy() -> None:
+    """Load what grouping needs of SciPy, parts of which load when they are first used.
+
+    A match calls it while compiled code of other threads extracts features.
     """
-    return scipy.spatial.cKDTree, scipy.sparse.csgraph.connected_components
+    for name in ("scipy.spatial", "scipy.sparse.csgraph"):
+        import_module(name)
 
 
 def describe_picture(

@@ -20,7 +20,11 @@ from functools import partial
 from typing import Any
 
 LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
-OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc")  # in the text of an error of OpenCV
+OUT_OF_MEMORY = (  # in the text of an error of OpenCV, or of one that loads a library
+    "Insufficient memory",
+    "bad_alloc",
+    "failed to map segment",
+)
 
 Tell = Callable[..., None]
 
@@ -121,8 +125,10 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 def _match_role() -> Callable[..., dict[str, str | bool | None]]:
     from matching._common.parent_watchdog import end_with
+    from matching.pipelines.pair import load_scipy
     from matching.serve.uploaded_pair import match_uploads
 
+    load_scipy()
     end_with(os.getppid())
     return match_uploads
 

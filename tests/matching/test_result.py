@@ -51,6 +51,10 @@ def test_progress_is_told_stage_by_stage(found, told):
         ({"rounds": 2}, TypeError, "graph__rounds or objects__rounds"),
         ({"graph__bandwidth": 2}, TypeError, "there is no setting 'graph__bandwidth'"),
         ({"max_matches": 0}, InputError, "max_matches must be at least 1, got 0"),
+        ({"max_matches": "many"}, InputError, "max_matches must be a number, at least 1, got 'many'"),
+        ({"max_distance": np.ones(2)}, InputError, "max_distance must be a number, at least 0, got array"),
+        ({"max_pixels": None}, InputError, "max_pixels must be a number, at least 1, got None"),
+        ({"regions": None}, InputError, "regions must be some of .*, got None"),
         ({"max_pixels": 0}, InputError, "max_pixels must be at least 1, got 0"),
     ],
 )

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._version import __version__
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
+from matching.cli.full_disk import report_full_disk
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.pictures.names import is_folder
@@ -54,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     return exit_status(
         COMMAND,
-        lambda: _run(make_parser().parse_args(argv), argv is None),
+        report_full_disk(lambda: _run(make_parser().parse_args(argv), argv is None)),
         STOPPED,
         owns_process=argv is None,
     )
@@ -75,10 +76,10 @@ def make_parser() -> LineParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_argument_group("which pairs")
-    what.add_argument("--pairs", type=Path, metavar="FILE", help="a list, two paths a line")
-    what.add_argument("--all", type=Path, metavar="DIR", help="all pairs of the pictures in a folder")
-    what.add_argument("--query", type=Path, metavar="DIR", help="each picture of this folder ...")
-    what.add_argument("--gallery", type=Path, metavar="DIR", help="... with each one of this folder")
+    what.add_argument("--pairs", type=parse_path, metavar="FILE", help="a list, two paths a line")
+    what.add_argument("--all", type=parse_path, metavar="DIR", help="all pairs of the pictures in a folder")
+    what.add_argument("--query", type=parse_path, metavar="DIR", help="each picture of this folder ...")
+    what.add_argument("--gallery", type=parse_path, metavar="DIR", help="... with each one of this folder")
     what.add_argument("--recursive", action="store_true", help="folders with their subfolders")
     what.add_argument(
         "--shortlist",
@@ -87,18 +88,24 @@ def make_parser() -> LineParser:
         help="match each picture only with the N others that share most descriptors with it",
     )
     where = parser.add_argument_group("results")
-    where.add_argument("--db", type=Path, metavar="FILE", required=True, help="database, made if missing")
-    where.add_argument("--csv", type=Path, metavar="DIR", help="write the tables as CSV files")
-    where.add_argument("--parquet", type=Path, metavar="DIR", help="write the tables as Parquet files")
-    where.add_argument("--html", type=Path, metavar="FILE", help="write a report, one file for any browser")
+    where.add_argument(
+        "--db", type=parse_path, metavar="FILE", required=True, help="database, made if missing"
+    )
+    where.add_argument("--csv", type=parse_path, metavar="DIR", help="write the tables as CSV files")
+    where.add_argument("--parquet", type=parse_path, metavar="DIR", help="write the tables as Parquet files")
+    where.add_argument(
+        "--html", type=parse_path, metavar="FILE", help="write a report, one file for any browser"
+    )
     where.add_argument(
         "--groups",
         action="store_true",
         help="print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with"
         " --csv also groups.csv, with --html a page by group",
     )
-    where.add_argument("--colmap", type=Path, metavar="DIR", help="write all matches as COLMAP's database.db")
-    where.add_argument("--hloc", type=Path, metavar="DIR", help="write all matches as hloc's files")
+    where.add_argument(
+        "--colmap", type=parse_path, metavar="DIR", help="write all matches as COLMAP's database.db"
+    )
+    where.add_argument("--hloc", type=parse_path, metavar="DIR", help="write all matches as hloc's files")
     where.add_argument(
         "--static",
         action="store_true",
@@ -141,7 +148,7 @@ def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
         help="a Dask cluster instead, as tcp://host:port",
     )
     group.add_argument(
-        "--cache", type=Path, metavar="DIR", help="folder for features (default: the user's cache)"
+        "--cache", type=parse_path, metavar="DIR", help="folder for features (default: the user's cache)"
     )
     group.add_argument(
         "--cache-size",
@@ -398,7 +405,7 @@ def _show(db: Path) -> int:
 
     with open_store(db) as store:
         rows = store.rows(
-            "SELECT score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
+            "SELECT rank, score, n_objects, n_matches, path0, path1 FROM results WHERE n_objects > 0"
             " ORDER BY rank DESC, pair LIMIT ?",
             (SHOWN,),
         )
@@ -406,10 +413,10 @@ def _show(db: Path) -> int:
     if not rows:
         print("no common object")
         return NONE_FOUND
-    print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  pair")
-    for score, objects, matches, path0, path1 in rows:
+    print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  pair")
+    for rank, score, objects, matches, path0, path1 in rows:
         names = (make_printable(Path(path).name) for path in (path0, path1))
-        print(f"{score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
+        print(f"{rank:>5.3f}  {score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
         print(f"and {total - len(rows)} more pairs")
     return FOUND

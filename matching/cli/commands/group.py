@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
-from matching.cli.arguments import LineParser, add_clustering, make_clustering
+from matching.cli.arguments import LineParser, add_clustering, make_clustering, parse_path
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
+from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
 
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
+    return exit_status("gdl-match group", report_full_disk(lambda: _run(argv)), owns_process=argv is None)
 
 
 def make_parser() -> LineParser:
@@ -73,15 +74,23 @@ def make_parser() -> LineParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="matches")
+    parser.add_argument("file", type=parse_path, metavar="FILE", help="matches")
     add = parser.add_argument_group("input and output").add_argument
-    add("--features", type=Path, metavar="FILE", help="the keypoints of hloc's matches")
+    add("--features", type=parse_path, metavar="FILE", help="the keypoints of hloc's matches")
     for k in range(2):
         add(
-            f"--image{k}", type=Path, metavar="FILE", help=f"picture {k}; of a file with many pairs, its pair"
+            f"--image{k}",
+            type=parse_path,
+            metavar="FILE",
+            help=f"picture {k}; of a file with many pairs, its pair",
         )
-    add("--images", type=Path, metavar="DIR", help="the pictures of a file with many pairs, by their names")
-    add("--out", type=Path, metavar="DIR", help="folder for results (default: <stem>-groups)")
+    add(
+        "--images",
+        type=parse_path,
+        metavar="DIR",
+        help="the pictures of a file with many pairs, by their names",
+    )
+    add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
     add("--warp", action="store_true", help="draw each object warped onto the other picture; needs them, too")
     add("--no-figure", action="store_true", help="don't draw matches.png")

@@ -8,13 +8,13 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_whole_number
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.commands.collection import add_run_options, make_printable, open_cache
 from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
+from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
 
@@ -41,7 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     return exit_status(
-        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+        COMMAND,
+        report_full_disk(lambda: _run(make_parser().parse_args(argv))),
+        STOPPED,
+        owns_process=argv is None,
     )
 
 
@@ -56,7 +59,7 @@ def make_parser() -> LineParser:
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
-    add.add_argument("pictures", type=Path, nargs="+", metavar="DIR", help="folders, or pictures")
+    add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
     add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
     add.add_argument("--check", action="store_true", help="read all of the index, and mend damaged parts")
     query = commands.add_parser(
@@ -64,7 +67,9 @@ def make_parser() -> LineParser:
         help="find what pictures show",
         description="Which pictures of an index show what a picture shows?",
     )
-    query.add_argument("pictures", type=Path, nargs="+", metavar="IMAGE", help="pictures, or folders of them")
+    query.add_argument(
+        "pictures", type=parse_path, nargs="+", metavar="IMAGE", help="pictures, or folders of them"
+    )
     query.add_argument(
         "--shortlist",
         type=parse_whole_number,
@@ -72,10 +77,12 @@ def make_parser() -> LineParser:
         default=10,
         help="match a picture with the N that share most descriptors with it (default: 10)",
     )
-    query.add_argument("--db", type=Path, metavar="FILE", help="keep the matches, as a collection's database")
+    query.add_argument(
+        "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
+    )
     query.add_argument("--json", action="store_true", help="one JSON document on standard output")
     for each, jobs in ((add, "one a processor"), (query, "1")):
-        each.add_argument("--index", type=Path, metavar="FOLDER", required=True, help="of the index")
+        each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
         how.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -135,11 +142,12 @@ def _show(results: Sequence[dict[str, Any]]) -> None:
         if not result["pictures"]:
             print("no picture of the index shows an object of this one")
             continue
-        print(f"{'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
+        print(f"{'rank':>5}  {'score':>5}  {'objects':>7}  {'matches':>7}  {'votes':>5}  picture")
         for picture in result["pictures"]:
             n = sum(o["n_matches"] for o in picture["objects"])
             numbers = f"{len(picture['objects']):>7}  {n:>7}  {picture['votes']:>5}"
-            print(f"{picture['score']:>5.2f}  {numbers}  {make_printable(picture['path'])}")
+            sizes = f"{picture['rank']:>5.3f}  {picture['score']:>5.2f}"
+            print(f"{sizes}  {numbers}  {make_printable(picture['path'])}")
 
 
 def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import make_config, make_parser
+from matching.cli.arguments import check_settings, make_config, make_parser
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
@@ -113,10 +113,6 @@ def _match(
     )
 
     config = make_config(arguments)
-    if config.view_synthesis and arguments.method in rivals:
-        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
-    if config.view_synthesis and _is_single(arguments):
-        raise InputError("--view-synthesis needs two pictures, got one")
     with print_short_warnings(), report_compiling(tell):
         if _is_single(arguments):
             from matching.pipelines.repeats import find_repeats_in_picture
@@ -172,10 +168,14 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
         wrong = {
             "--mask1": arguments.mask1 is not None,
             "--export": bool(arguments.export),
+            "--view-synthesis": arguments.view_synthesis,
             f"--method {arguments.method}": arguments.method in rivals,
         }
         for option in (name for name, is_given in wrong.items() if is_given):
             raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
+    check_settings(arguments)
+    if arguments.view_synthesis and arguments.method in rivals:
+        raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
 
 
 def _is_single(arguments: argparse.Namespace) -> bool:

@@ -31,7 +31,7 @@ def collect_results(
     Returns
     -------
     list of dict
-        For each query its pictures with objects in common, by falling score; candidates without are left out.
+        For each query its pictures with objects in common, by falling rank; candidates without are left out.
     """
     with open_store(db) as store:
         by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
@@ -39,24 +39,24 @@ def collect_results(
         for candidate in candidates:
             pictures = by_query[candidate.query]
             rows = store.rows(
-                "SELECT pairs.id, pairs.score, pairs.error, a.width, a.height FROM pairs"
+                "SELECT pairs.id, pairs.rank, pairs.score, pairs.error, a.width, a.height FROM pairs"
                 " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
                 " WHERE a.path = ? AND b.path = ?",
                 (candidate.query, candidate.picture),
             )
-            for pair, score, error, width, height in rows:
+            for pair, rank, score, error, width, height in rows:
                 if error is not None:
                     reason = error.strip().splitlines()[-1]
                     failed.setdefault(candidate.query, []).append(
                         {"path": candidate.picture, "error": reason}
                     )
                 elif objects := _objects(store, pair, (width, height)):
-                    told = {"path": candidate.picture, "votes": candidate.votes, "score": score}
-                    pictures.append({**told, "objects": objects})
+                    told = {"path": candidate.picture, "votes": candidate.votes}
+                    pictures.append({**told, "rank": rank, "score": score, "objects": objects})
     return [
         {
             "query": query,
-            "pictures": sorted(pictures, key=lambda p: (-p["score"], p["path"])),
+            "pictures": sorted(pictures, key=lambda p: (-p["rank"], p["path"])),
             "failed": failed.get(query, []),
         }
         for query, pictures in by_query.items()

@@ -49,13 +49,16 @@ def test_it_tells_the_best_pairs(finished):
     place, run = finished
     assert run.returncode == 0
     head, first, *_ = run.stdout.splitlines()
-    assert head.split() == ["score", "objects", "matches", "pair"]
+    assert head.split() == ["rank", "score", "objects", "matches", "pair"]
     assert first.endswith(("b second.png", "c.jpg"))
     *_, counts, csv_written, parquet_written, report_written = run.stderr.splitlines()
     assert counts.startswith("6 pictures (2 failed), 15 pairs (9 failed), 3 with 4 objects;")
     assert csv_written == f"tables written to {place / 'csv'}"
     assert parquet_written == f"tables written to {place / 'parquet'}"
     assert report_written == f"report written to {place / 'c.html'}"
+    with closing(sqlite3.connect(place / "c.db")) as db:
+        rank, score = db.execute("SELECT rank, score FROM pairs ORDER BY rank DESC, id LIMIT 1").fetchone()
+    assert first.split()[:2] == [f"{rank:.3f}", f"{score:.2f}"]
 
 
 def test_each_failed_picture_is_named_with_its_reason(finished, folder):

@@ -71,12 +71,15 @@ def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path,
     assert picture["path"].endswith("scene.png")
     (found,) = picture["objects"]
     assert found["n_matches"] > 20
-    assert picture["score"] == found["score"]
+    assert picture["score"] == found["score"] > picture["rank"] > 0
     assert np.allclose(
         found["frame1"], [[199.5, -0.5], [399.5, -0.5], [399.5, 199.5], [199.5, 199.5]], atol=2
     )
     assert main(["query", query, *where]) == 0
-    assert "scene.png" in capsys.readouterr().out
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.split() == ["rank", "score", "objects", "matches", "votes", "picture"]
+    assert row.startswith(f"{picture['rank']:.3f}")
+    assert row.endswith("scene.png")
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
     query = ["query", str(tmp_path / "plain.png"), "--db", str(tmp_path / "c.db"), *where]
     assert main(query) == 1

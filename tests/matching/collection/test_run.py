@@ -264,6 +264,26 @@ def test_a_task_that_kills_its_process_is_lost_alone():
     assert all(record.length == k for k, record in records.items())
 
 
+def test_worker_processes_import_nothing_from_the_current_folder(tmp_path):
+    for name in ("random", "numpy", "selectors"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the {name} of the current folder')")
+    code = (
+        "from matching.collection.backends import Lost, local_backend\n"
+        "with local_backend(2) as run:\n"
+        "    print(sorted(record.error for record in run(Lost, [(0, 'a'), (1, 'b')])))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],  # as the installed command, which has no current folder either
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+        | {"PYTHONPATH": str(SCRIPT.parents[1])},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (done.stdout, done.stderr) == ("['a', 'b']\n", "")
+
+
 def test_other_settings_want_another_database(done, folder, cache):
     from matching import MatchConfig
 

@@ -9,8 +9,11 @@ import pytest
 from matching import InputError, MatchConfig
 from matching.collection.database.settings import has_same_programs, read_config
 from matching.collection.database.store import open_store
+from matching.collection.kept_index.index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
+from matching.collection.reports.query_results import collect_results
 from matching.objects.description import describe_object
+from matching.objects.frames import Motion
 from matching.output.provenance import Origin, programs
 from matching.result import MatchResult
 
@@ -70,6 +73,28 @@ def test_a_result_is_kept_to_the_last_bit(db):
         assert row[:3] == (o.id, o.n_matches, o.score)
         assert row[3] == str(o.transform.tolist())
         assert row[4] == o.transform_error
+
+
+def test_what_a_query_found_is_sorted_by_rank(db):
+    """The share that is covered counts besides the score: a whole product comes before a logo."""
+    made = result()
+    logo, whole = (
+        replace(made.objects[0], score=score, motion=Motion(np.zeros(2), 0.0, 1.0, False, share))
+        for score, share in ((51.0, 0.01), (50.0, 0.9))
+    )
+    with open_store(db, MatchConfig()) as store:
+        store.add_images(["/query", "/logo", "/whole"])
+        store.add_pairs([(0, 1), (0, 2)])
+        for number in range(3):
+            store.record_image(ImageRecord(number, "5" * 64, 100, 90, 1000))
+        for pair, found in enumerate((logo, whole)):
+            one = replace(made, objects=(found,), cluster=np.minimum(made.cluster, 0))
+            store.record_pair(make_pair_record(pair, FILES, one))
+    candidates = [Candidate("/query", "/logo", 9), Candidate("/query", "/whole", 5)]
+    (told,) = collect_results(db, ["/query"], candidates)
+    assert [picture["path"] for picture in told["pictures"]] == ["/whole", "/logo"]
+    assert [picture["score"] for picture in told["pictures"]] == [50.0, 51.0]
+    assert [picture["rank"] for picture in told["pictures"]] == [whole.rank, logo.rank]
 
 
 def test_a_pair_is_written_once_whoever_comes_first(db):

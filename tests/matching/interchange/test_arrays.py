@@ -1,5 +1,7 @@
 """Matches in memory, in the shapes that LightGlue, LoFTR, vismatch, Transformers and OpenCV give them."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -214,7 +216,7 @@ def test_swapped():
         (({"mkpts0": XY0, "mkpts1": XY0, "m_bids": [0, 1]},), "m_bids: holds matches of several pairs"),
         (({"mkpts0": XY0.T, "mkpts1": XY0.T},), r"mkpts0: must have shape \(n, 2\), got \(2, 40\)"),
         (({"mkpts0": "a.png", "mkpts1": XY0},), "mkpts0: must be an array of numbers, got str"),
-        ((XY0,), r"must have 4 or 5 columns, x0 y0 x1 y1 \[score\], got \(40, 2\)"),
+        ((XY0,), r"must have 4 or 5 columns, x0 y0 x1 y1 \[score\], got 40 rows of 2$"),
         ((INDICES, {"descriptors": XY0}, XY1), "keypoints0: a dictionary of features needs `keypoints`"),
         ((INDICES, [[1], [1, 2]], XY1), "keypoints0: must be an array of numbers"),
         (([cv2.DMatch(0, 0, 0, 1.0), cv2.DMatch(0, 0, 1, 1.0)], XY0, XY1), "several train images"),
@@ -224,3 +226,12 @@ def test_what_cannot_be_read_is_told(arguments, message):
     with pytest.raises(InputError, match=message) as raised:
         matches_from(*arguments)
     assert "\n" not in str(raised.value)
+
+
+def test_matches_are_shown_without_their_arrays():
+    pair = matches_from({"xy0": XY0[:4], "xy1": XY1[:4], "score": np.ones(4)})
+    assert repr(pair) == "<PairMatches: 4 matches, scores>"
+    assert (
+        repr(replace(pair, names=("a.jpg", "b.jpg"), score=None))
+        == "<PairMatches of a.jpg and b.jpg: 4 matches>"
+    )

@@ -85,7 +85,9 @@ def test_archives(tmp_path):
     ("name", "content", "message"),
     [
         ("a.csv", "", "a.csv: holds no matches"),
-        ("a.csv", "1,2,3\n", "a.csv: must have 4 or 5 columns"),
+        ("a.csv", "1,2,3\n", "a.csv: must have 4 or 5 columns, .*, got 1 row of 3$"),
+        ("a.csv", "x0,a,y0,x1,y1\n\n1,nan,2,3,4\n1,2,3,4,inf\n", "a.csv: line 4: must hold .* got 'inf'"),
+        ("a.csv", "1,2,3,4\n\x0c\n1,2,3,1e39\n", "a.csv: line 3: must hold finite numbers .*, got '1e39'"),
         ("a.csv", "1,2,3,4\n1,2,3\n", "a.csv: line 2: must have 4 columns, got 3"),
         ("a.csv", "1,2,3,4\n# x\n1,2,,4\n", "a.csv: line 3: must hold numbers, got ''"),
         ("a.csv", "x0,y0,x1,y1\n1,2,3,four\n", "a.csv: line 2: must hold numbers, got 'four'"),

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,6 +142,8 @@ def test_equal_results_give_equal_maps(result):
 def test_wrong_arguments_are_told(result):
     with pytest.raises(InputError, match="object_id must be below 1, got 3"):
         object_deformation(result, 3)
+    with pytest.raises(InputError, match="the result has none, got 0"):
+        object_deformation(replace(result, objects=()), 0)
     with pytest.raises(InputError, match="smoothing must be above 0 px, got -1"):
         object_deformation(result, 0, -1)
 

@@ -4,7 +4,7 @@ import numpy as np
 from planting import object_pair
 
 from matching import match
-from matching.objects.things import find_things_of_pair, find_things_of_repeats, number_places
+from matching.objects.things import Thing, find_things_of_pair, find_things_of_repeats, number_places
 from matching.pictures.images import add_mask, make_picture_of_array
 
 
@@ -88,3 +88,10 @@ def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():
         [copies[0].tolist(), copies[2].tolist()],
         [copies[1].tolist()],
     ]
+
+
+def test_a_thing_is_shown_without_its_outlines():
+    assert (
+        repr(Thing(1, (0, 2), (np.zeros((4, 2)),) * 2, True)) == "<Thing 1: objects 0, 2, 2 places, periodic>"
+    )
+    assert repr(Thing(0, (3,), (np.zeros((4, 2)),))) == "<Thing 0: object 3, 1 place>"

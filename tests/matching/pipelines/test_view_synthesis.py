@@ -127,7 +127,7 @@ def test_bad_settings(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--paper"], "view_synthesis must be off where grouping is 'paper'"),
+        (["--paper"], "--view-synthesis does not go with --paper"),
         (["--method", "acc"], "--view-synthesis needs a method of this program, got --method acc"),
     ],
 )
@@ -141,3 +141,5 @@ def test_options_that_exclude_views(options, message, tilted, tmp_path, capsys):
     assert main([*paths, "--view-synthesis", *options, *out], rivals={"acc": None}) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+    assert main(["missing.png", "missing.png", "--view-synthesis", *options], rivals={"acc": None}) == 2
+    assert message in capsys.readouterr().err  # before pictures are read

@@ -271,7 +271,7 @@ def test_a_picture_of_another_size(gdl_match):
     [
         (["none.csv"], "none.csv: no such file"),
         (["a.png"], "a.png: must be one of .npz"),
-        (["nan.csv"], "nan.csv: xy0 must hold finite numbers"),
+        (["nan.csv"], "nan.csv: line 21: must hold finite numbers below 3.4e38, got 'nan'"),
         (["m.csv", "--image0", "a.png"], "--image0 and --image1 go together"),
         (["m.csv", "--image0", "a.png", "--image1", "none.png"], "none.png: no such file"),
         (["m.csv", "--images", "."], "m.csv: holds one pair; give its pictures with --image0 and --image1"),
@@ -281,6 +281,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
         (["m.csv", "--out", "m.csv"], "m.csv: the output folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
+        (["m.csv", "--json"], "unrecognized arguments: --json\n"),
         (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),
         ([], "the following arguments are required: FILE"),
     ],
@@ -293,6 +294,36 @@ def test_bad_input_is_one_line(gdl_match, arguments, message):
     assert error.startswith("gdl-match group: error: ") and error.count("\n") == 1
     assert message in error
     assert listed(".") == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("code", "unbuffered"),
+    [
+        ("main(['--version'])", ""),
+        *((f"main([{name!r}, '--help'])", "") for name in SUBCOMMANDS),
+        ("exit_status('gdl-match', report_full_disk(lambda: print('an object') or 0))", "1"),
+    ],
+)
+def test_standard_output_on_a_full_disk_is_one_line(code, unbuffered):
+    """Whether it is written at the end or at once."""
+    imports = (
+        "import sys\n"
+        "from matching.cli.exits import exit_status\n"
+        "from matching.cli.full_disk import report_full_disk\n"
+        "from matching.cli.main import main\n"
+    )
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-c", f"{imports}sys.exit({code})"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+        )
+    assert run.returncode == 2
+    assert run.stderr.endswith("error: the output can't be written (No space left on device)\n")
+    assert run.stderr.count("\n") == 1
 
 
 def test_input_is_never_written_over(gdl_match):

@@ -329,6 +329,21 @@ def test_the_demo_takes_no_pictures(gdl_match, tmp_path, named):
 
 
 @pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "argument IMAGE: a name is empty"),
+        (
+            "https://example.com/a.jpg",
+            "argument IMAGE: https://example.com/a.jpg: is an address, not a file: download it first",
+        ),
+    ],
+)
+def test_names_that_no_file_has(capsys, name, message):
+    assert cli.main([name, "coffee.png"]) == 2
+    assert capsys.readouterr().err == f"gdl-match: error: {message}\n"
+
+
+@pytest.mark.parametrize(
     ("mistyped", "meant"), [("--htlm", "--html"), ("--ouput", "--out"), ("--maxmatches=5", "--max-matches")]
 )
 def test_a_mistyped_option_is_answered_with_the_one_that_is_meant(gdl_match, mistyped, meant):
