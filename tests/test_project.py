@@ -211,6 +211,16 @@ def test_ci_runs_the_second_block_of_the_readme():
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
 
 
+def test_the_lowest_versions_are_tried_on_tests_that_exist():
+    script = (ROOT / ".ci" / "lowest").read_text(encoding="utf-8")
+    words = re.findall(r"tests/\S+", script)
+    paths = subprocess.run(["bash", "-c", f"echo {' '.join(words)}"], capture_output=True, text=True).stdout
+    assert len(paths.split()) > len(words) > 3
+    for path in paths.split():
+        file, _, name = path.partition("::")
+        assert name in (ROOT / file).read_text(encoding="utf-8"), path
+
+
 PATH = re.compile(r"(?<![\w/$.-])(?:gdl_core|matching|synth|eval|scripts|tests|docs|\.ci)/[\w./-]*\w")
 
 
