@@ -65,7 +65,7 @@ LAYERS = {  # a folder or module imports from those before it
         "files",
     ),
     "matching/cli": (
-        "subcommands exits full_disk console destination compiling demo",
+        "subcommands exits console destination compiling demo",
         "arguments",
         "commands",
         "main",

@@ -6,6 +6,7 @@ loaded.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -19,6 +20,8 @@ from matching.errors import InputError
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
 
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
+
 Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C may end the process
 
 
@@ -27,9 +30,9 @@ def exit_status(
 ) -> int:
     """Do a command's work and return its exit status.
 
-    Bad input is reported in one line, and so is an interrupt by the user. Any other error, including that
-    of a library that can't be imported, is the program's own and keeps its traceback. If nobody reads the
-    output any more (`| head`), the rest is dropped.
+    Bad input is reported in one line, and so are a full disk and an interrupt by the user. Any other error,
+    including that of a library that can't be imported, is the program's own and keeps its traceback. If
+    nobody reads the output any more (`| head`), the rest is dropped.
 
     Parameters
     ----------
@@ -75,9 +78,21 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try again at its end
         return NOT_READ
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _drop_output()
+            print(f"{command}: error: the output can't be written ({error.strerror})", file=sys.stderr)
+            return BAD_INPUT
         traceback.print_exc()
         return INTERNAL_ERROR
+
+
+def _drop_output() -> None:
+    """Drop what standard output still holds if it can't be written; Python would try again at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from matching.cli.exits import end_on_interrupt, exit_status
-from matching.cli.full_disk import report_full_disk
 from matching.cli.subcommands import SUBCOMMANDS
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters
     int
         The exit status.
     """
-    return exit_status(
-        "gdl-match", report_full_disk(lambda: _run(argv, rivals or {})), owns_process=argv is None
-    )
+    return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
 
 
 def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:

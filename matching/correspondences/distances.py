@@ -230,10 +230,31 @@ def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Int
         Rows of `x`, the nearest first.
     """
     near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
-    own = near == np.arange(len(x))[:, None]
-    own[~own.any(axis=1), -1] = True
-    nearest: Ints = near[~own].reshape(len(x), k)
+    nearest: Ints = near[find_others(near, np.arange(len(x)))].reshape(len(x), k)
     return nearest
+
+
+def find_others(near: Ints, own: Ints) -> Bools:
+    """Find the neighbours that are not the point itself.
+
+    A point is its own nearest, but where points coincide it may come later, or be crowded out; then the last
+    neighbour is left out.
+
+    Parameters
+    ----------
+    near : (n, k + 1) array of int
+        The nearest of each point, itself among them.
+    own : (n,) array of int
+        The points.
+
+    Returns
+    -------
+    (n, k + 1) bool
+        Which k of them are others.
+    """
+    others: Bools = near != own[:, None]
+    others[others.all(axis=1), -1] = False
+    return others
 
 
 def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
@@ -256,8 +277,5 @@ def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: in
         Rows of `x`, the nearest first.
     """
     near = scipy.spatial.cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
-    # A point is its own nearest, but where points coincide it may come later, or be crowded out.
-    own = near == np.arange(len(x))[rows, None]
-    own[~own.any(axis=1), -1] = True
-    nearest: Ints = near[~own].reshape(len(near), k)
+    nearest: Ints = near[find_others(near, np.arange(len(x))[rows])].reshape(len(near), k)
     return nearest

@@ -15,7 +15,6 @@ from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
-from matching.cli.full_disk import report_full_disk
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.pictures.names import is_folder
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     return exit_status(
         COMMAND,
-        report_full_disk(lambda: _run(make_parser().parse_args(argv), argv is None)),
+        lambda: _run(make_parser().parse_args(argv), argv is None),
         STOPPED,
         owns_process=argv is None,
     )

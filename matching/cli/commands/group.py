@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_clustering, make_clustering, parse_path
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
-from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
 
@@ -57,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    return exit_status("gdl-match group", report_full_disk(lambda: _run(argv)), owns_process=argv is None)
+    return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
 def make_parser() -> LineParser:

@@ -14,7 +14,6 @@ from matching.cli.arguments import LineParser, add_settings, make_config, parse_
 from matching.cli.commands.collection import add_run_options, make_printable, open_cache
 from matching.cli.console import make_teller
 from matching.cli.exits import FOUND, NONE_FOUND, exit_status
-from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
 
@@ -42,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     return exit_status(
         COMMAND,
-        report_full_disk(lambda: _run(make_parser().parse_args(argv))),
+        lambda: _run(make_parser().parse_args(argv)),
         STOPPED,
         owns_process=argv is None,
     )

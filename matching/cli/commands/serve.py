@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from matching.cli.arguments import LineParser, parse_whole_number
 from matching.cli.exits import exit_status
-from matching.cli.full_disk import report_full_disk
 from matching.errors import InputError
 from matching.serve.limits import Limits
 
@@ -37,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
-    return exit_status("gdl-match serve", report_full_disk(lambda: _until_interrupted(argv)))
+    return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
 
 
 def _until_interrupted(argv: Sequence[str] | None) -> int:

@@ -19,7 +19,7 @@ import scipy
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import do_agree
+from matching.correspondences.distances import do_agree, find_others
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
@@ -158,8 +158,7 @@ class _Map:
         )
         near = self.members[near]
         if are_members:
-            others = near != new[:, None]
-            others[others.all(axis=1), -1] = False  # others at its place crowd it out
+            others = find_others(near, new)
             near, gap = (a[others].reshape(len(new), k) for a in (near, gap))
         self.near[new, :k], self.gap[new, :k] = near, gap
         self.is_known[new] = k == most  # of fewer members, more are asked for as they grow

@@ -302,17 +302,12 @@ def test_bad_input_is_one_line(gdl_match, arguments, message):
     [
         ("main(['--version'])", ""),
         *((f"main([{name!r}, '--help'])", "") for name in SUBCOMMANDS),
-        ("exit_status('gdl-match', report_full_disk(lambda: print('an object') or 0))", "1"),
+        ("exit_status('gdl-match', lambda: print('an object') or 0)", "1"),
     ],
 )
 def test_standard_output_on_a_full_disk_is_one_line(code, unbuffered):
     """Whether it is written at the end or at once."""
-    imports = (
-        "import sys\n"
-        "from matching.cli.exits import exit_status\n"
-        "from matching.cli.full_disk import report_full_disk\n"
-        "from matching.cli.main import main\n"
-    )
+    imports = "import sys\nfrom matching.cli.exits import exit_status\nfrom matching.cli.main import main\n"
     with Path("/dev/full").open("w") as full:
         run = subprocess.run(
             [sys.executable, "-c", f"{imports}sys.exit({code})"],
