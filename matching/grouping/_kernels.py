@@ -7,9 +7,9 @@ import numpy as np
 from gdl_core._common.jit import inner, njit
 from matching._common.types import Array, Scalar
 
-# variances of a plane, in units of the bends: of its level, which does not count, and of its slopes, which
-# are as good as free, but for points in one line, which leave the slope across it open
-LEVEL, SLOPES = 1e3, 1e6
+# Variance of a plane's level and slopes, in units of the bends: as good as free. The level drops out; slopes
+# are open across points in one line.
+FREE = 1e6
 
 
 @njit
@@ -180,17 +180,17 @@ def spline_residuals(
 def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
     """shares (k,): of the values at u (k, 2) in the value at 0, which sum to 1; returns its variance.
 
-    With the covariance C_ij = phi(|u_i - u_j|) + LEVEL + SLOPES u_i u_j + smoothing [i = j] of a plane, whose
-    slopes may be anything, and bends on it, and c_i = phi(|u_i|) + LEVEL: C shares = c + multiplier. The
-    level drops out; it makes C positive definite, so that C = L L^T.
+    With the covariance C_ij = phi(|u_i - u_j|) + FREE (1 + u_i u_j) + smoothing [i = j] of a plane that may
+    be any and bends on it, and c_i = phi(|u_i|) + FREE: C shares = c + multiplier. With the plane C is
+    positive definite, so that C = L L^T.
     """
     k = len(u)
     for i in range(k):
         for j in range(i):
-            plane = LEVEL + SLOPES * (u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])
+            plane = FREE * (1.0 + u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])
             matrix[i, j] = _bend(u[i, 0] - u[j, 0], u[i, 1] - u[j, 1]) + plane
         square = u[i, 0] * u[i, 0] + u[i, 1] * u[i, 1]
-        matrix[i, i] = LEVEL + SLOPES * square + smoothing
+        matrix[i, i] = FREE * (1.0 + square) + smoothing
         shares[i] = right[0, i] = _bend(u[i, 0], u[i, 1])
         right[1, i] = 1.0
     for i in range(k):  # L, and right becomes L^-1 right
@@ -211,7 +211,7 @@ def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, sh
         both += right[0, n] * right[1, n]
         ones += right[1, n] * right[1, n]
     multiplier = (1.0 - both) / ones
-    variance = multiplier - LEVEL
+    variance = multiplier - FREE
     for i in range(k - 1, -1, -1):
         bend, total = shares[i], right[0, i] + multiplier * right[1, i]
         for n in range(i + 1, k):

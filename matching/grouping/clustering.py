@@ -14,6 +14,7 @@ from gdl_core import AffinityGraph, KnnGraph
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError, check_at_least
+from matching.grouping.graph import CONFIRMED
 
 METHODS = ("agdl", "gdl-u", "gdl")
 
@@ -57,7 +58,7 @@ class ClusteringConfig:
     n_neighbor_clusters: int = 10
     min_affinity: float = 8e-8
     min_degree: float = 0.115
-    min_support: float = 4.0
+    min_support: float = CONFIRMED
 
     def __post_init__(self) -> None:
         check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
