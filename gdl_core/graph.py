@@ -189,24 +189,17 @@ def _check_range(indices: Array, n: int) -> None:
 
 def _check_edges(indptr: Ints, indices: Int32s) -> None:
     """No edge from a vertex to itself, none twice: merging and scores would count them differently."""
-    n = len(indptr) - 1
-    rows = np.repeat(np.arange(n, dtype=np.int32), np.diff(indptr))
-    if (rows == indices).any():
-        i = rows[rows == indices][0]
+    from ._common.edges import find_wrong_edge
+
+    e = int(find_wrong_edge(indptr, indices))
+    if e < 0:
+        return
+    i, j = int(np.searchsorted(indptr, e, side="right")) - 1, indices[e]
+    if i == j:
         raise ValueError(
             f"indices of row {i} must not hold {i} itself; AffinityGraph.from_csr drops the diagonal"
         )
-    # columns with their rows in order, by counting: a repeated entry stands beside its like
-    columns = scipy.sparse.csr_matrix((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n)).tocsc()
-    repeated = columns.indices[1:] == columns.indices[:-1]
-    starts = columns.indptr[1:-1]
-    repeated[starts[(starts > 0) & (starts < len(indices))] - 1] = False
-    if repeated.any():
-        e = int(repeated.argmax())
-        i, j = columns.indices[e], np.searchsorted(columns.indptr, e, side="right") - 1
-        raise ValueError(
-            f"indices of row {i} must not hold {j} twice; AffinityGraph.from_csr sums such entries"
-        )
+    raise ValueError(f"indices of row {i} must not hold {j} twice; AffinityGraph.from_csr sums such entries")
 
 
 def _check_weights(weights: Floats) -> None:
@@ -281,16 +274,17 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
     """
     if not 0 <= check_integer("n_initial_neighbors", n_initial_neighbors) <= knn.n_neighbors:
         raise ValueError(f"n_initial_neighbors must be in [0, {knn.n_neighbors}], got {n_initial_neighbors}")
+    from ._common.edges import label_components
+
     n, k = knn.n_samples, n_initial_neighbors
-    rows = np.repeat(np.arange(n, dtype=np.int32), k)
-    links = scipy.sparse.coo_matrix(
-        (np.ones(n * k, np.int8), (rows, knn.indices[:, :k].ravel())), shape=(n, n)
-    ).tocsr()
+    near = knn.indices[:, :k]
+    linked = np.ones(near.shape, bool)
     if mutual:
-        links = links.multiply(links.T)
-    return number_by_first(
-        scipy.sparse.csgraph.connected_components(links, directed=True, connection="weak")[1]
-    )
+        for rank in range(k):
+            linked[:, rank] = (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
+    indptr = np.append(0, np.cumsum(linked.sum(axis=1)))
+    labels: Ints = label_components(indptr, near[linked], np.arange(n), n)
+    return labels
 
 
 def enough_initial_clusters(

@@ -8,7 +8,6 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from .._common.types import Floats, Int32s, Ints
 from ..graph import AffinityGraph
@@ -50,8 +49,11 @@ class Components:
 
 def split(graph: AffinityGraph, labels: Ints, n_initial: int) -> Components:
     """The components of ``graph``, where the members of a cluster of ``labels`` count as joined."""
+    from .._common.edges import label_components
+
     graph = _drop_zero_weights(graph)
-    of_cluster, n_parts = _component_of_cluster(graph, labels, n_initial)
+    of_cluster = label_components(graph.indptr, graph.indices, labels, n_initial)
+    n_parts = int(of_cluster.max()) + 1
     vertex_start, vertices, vertex_rank = _group(of_cluster[labels], n_parts)
     cluster_start, clusters, cluster_rank = _group(of_cluster, n_parts)
     edge_end = np.cumsum(np.diff(graph.indptr)[vertices])
@@ -73,21 +75,6 @@ def _drop_zero_weights(graph: AffinityGraph) -> AffinityGraph:
         return graph
     indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
     return AffinityGraph(indptr, graph.indices[kept], graph.weights[kept], graph.sigma2)
-
-
-def _component_of_cluster(graph: AffinityGraph, labels: Ints, n_initial: int) -> tuple[Ints, int]:
-    n = graph.n_samples
-    edges = np.ones(len(graph.indices), np.int8)
-    links = scipy.sparse.csr_matrix((edges, graph.indices, graph.indptr), shape=(n, n))
-    n_parts, part = scipy.sparse.csgraph.connected_components(links, directed=True, connection="weak")
-    if n_parts == 1:
-        return np.zeros(n_initial, np.int64), 1
-    ones = np.ones(n, np.int8)
-    joined = scipy.sparse.coo_matrix((ones, (labels, n_initial + part)), shape=(n_initial + n_parts,) * 2)
-    n_parts, part = scipy.sparse.csgraph.connected_components(
-        joined.tocsr(), directed=True, connection="weak"
-    )
-    return part[:n_initial].astype(np.int64), n_parts
 
 
 def _group(part: Ints, n_parts: int) -> tuple[Ints, Ints, Ints]:

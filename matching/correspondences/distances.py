@@ -87,26 +87,6 @@ def _of_pairs(kernel: Callable[..., Any], arrays: tuple[Array, ...], i: Array, j
     return out
 
 
-def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
-    """Test which points have others nearby.
-
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points to test.
-    others : (k, 2) array
-        The others.
-    reach : float
-        Distances below this are near.
-
-    Returns
-    -------
-    (n,) bool
-        Whether one of the others is near.
-    """
-    return np.asarray(np.isfinite(scipy.spatial.cKDTree(others).query(points, distance_upper_bound=reach)[0]))
-
-
 def acc_neighbors(
     correspondences: Correspondences,
     n_neighbors: int,

@@ -7,6 +7,10 @@ import numpy as np
 from gdl_core._common.jit import inner, njit
 from matching._common.types import Array, Scalar
 
+# variances of a plane, in units of the bends: of its level, which does not count, and of its slopes, which
+# are as good as free, but for points in one line, which leave the slope across it open
+LEVEL, SLOPES = 1e3, 1e6
+
 
 @njit
 def edge_weights(
@@ -157,70 +161,67 @@ def spline_residuals(
     x[near[r]], y[near[r]]; deviation (q,): the standard deviation of that.
     """
     k = near.shape[1]
-    u, v, matrix = np.empty((k, 2)), np.empty((k, 2)), np.empty((k + 3, k + 3))
-    right, solved = np.empty(k + 3), np.empty(k + 3)
+    u, v = np.empty((k, 2)), np.empty((k, 2))
+    matrix, right, shares = np.empty((k, k)), np.empty((2, k)), np.empty(k)
     for r in range(len(near)):
         square = _offsets(x, near[r], from_[r], u) / k + 1e-18
         u /= math.sqrt(square)
         _offsets(y, near[r], to[r], v)
-        _spline_equations(u, smoothing / square, matrix, right)
-        for n in range(k + 3):
-            solved[n] = right[n]
-        _solve_in_place(matrix, solved)
-        a, b, variance = 0.0, 0.0, 0.0
+        variance = _kriging_shares(u, smoothing / square, matrix, right, shares)
+        a, b = 0.0, 0.0
         for n in range(k):
-            a += solved[n] * v[n, 0]
-            b += solved[n] * v[n, 1]
-        for n in range(k + 3):
-            variance -= solved[n] * right[n]
+            a += shares[n] * v[n, 0]
+            b += shares[n] * v[n, 1]
         residual[r] = math.sqrt(a * a + b * b)
         deviation[r] = math.sqrt(max(variance, 0.0) * square + smoothing)
 
 
 @inner
-def _spline_equations(u: Array, smoothing: Scalar, matrix: Array, right: Array) -> None:
-    """The equations [[K + smoothing I, P], [P^T, -ridge]] of the shares that the values at u (k, 2) have in
-    the value at 0, K_ij = |u_i - u_j|^2 log |u_i - u_j|, P = [1 | u].
+def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
+    """shares (k,): of the values at u (k, 2) in the value at 0, which sum to 1; returns its variance.
+
+    With the covariance C_ij = phi(|u_i - u_j|) + LEVEL + SLOPES u_i u_j + smoothing [i = j] of a plane, whose
+    slopes may be anything, and bends on it, and c_i = phi(|u_i|) + LEVEL: C shares = c + multiplier. The
+    level drops out; it makes C positive definite, so that C = L L^T.
     """
     k = len(u)
-    matrix[:] = 0.0
     for i in range(k):
         for j in range(i):
-            matrix[i, j] = matrix[j, i] = _bend(u[i, 0] - u[j, 0], u[i, 1] - u[j, 1])
-        matrix[i, i] = smoothing
-        matrix[i, k] = matrix[k, i] = 1.0
-        for c in range(2):
-            matrix[i, k + 1 + c] = matrix[k + 1 + c, i] = u[i, c]
-        right[i] = _bend(u[i, 0], u[i, 1])
-    # points in one line leave the map across it open
-    matrix[k + 1, k + 1] = matrix[k + 2, k + 2] = -1e-6
-    right[k], right[k + 1], right[k + 2] = 1.0, 0.0, 0.0
+            plane = LEVEL + SLOPES * (u[i, 0] * u[j, 0] + u[i, 1] * u[j, 1])
+            matrix[i, j] = _bend(u[i, 0] - u[j, 0], u[i, 1] - u[j, 1]) + plane
+        square = u[i, 0] * u[i, 0] + u[i, 1] * u[i, 1]
+        matrix[i, i] = LEVEL + SLOPES * square + smoothing
+        shares[i] = right[0, i] = _bend(u[i, 0], u[i, 1])
+        right[1, i] = 1.0
+    for i in range(k):  # L, and right becomes L^-1 right
+        for j in range(i):
+            total = matrix[i, j]
+            for n in range(j):
+                total -= matrix[i, n] * matrix[j, n]
+            matrix[i, j] = total / matrix[j, j]
+        diagonal, first, second = matrix[i, i], right[0, i], right[1, i]
+        for n in range(i):
+            diagonal -= matrix[i, n] * matrix[i, n]
+            first -= matrix[i, n] * right[0, n]
+            second -= matrix[i, n] * right[1, n]
+        matrix[i, i] = math.sqrt(diagonal)
+        right[0, i], right[1, i] = first / matrix[i, i], second / matrix[i, i]
+    both, ones = 0.0, 0.0
+    for n in range(k):
+        both += right[0, n] * right[1, n]
+        ones += right[1, n] * right[1, n]
+    multiplier = (1.0 - both) / ones
+    variance = multiplier - LEVEL
+    for i in range(k - 1, -1, -1):
+        bend, total = shares[i], right[0, i] + multiplier * right[1, i]
+        for n in range(i + 1, k):
+            total -= matrix[n, i] * shares[n]
+        shares[i] = total / matrix[i, i]
+        variance -= shares[i] * bend
+    return variance
 
 
 @inner
 def _bend(a: Scalar, b: Scalar) -> Scalar:
     square = a * a + b * b
     return 0.5 * square * math.log(square) if square > 0.0 else 0.0
-
-
-@inner
-def _solve_in_place(matrix: Array, b: Array) -> None:
-    """b becomes the solution of matrix b' = b, by elimination with row pivots; the matrix is used up."""
-    size = len(b)
-    for p in range(size):
-        best = p
-        for r in range(p + 1, size):
-            if abs(matrix[r, p]) > abs(matrix[best, p]):
-                best = r
-        for c in range(p, size):
-            matrix[p, c], matrix[best, c] = matrix[best, c], matrix[p, c]
-        b[p], b[best] = b[best], b[p]
-        for r in range(p + 1, size):
-            factor = matrix[r, p] / matrix[p, p]
-            for c in range(p + 1, size):
-                matrix[r, c] -= factor * matrix[p, c]
-            b[r] -= factor * b[p]
-    for p in range(size - 1, -1, -1):
-        for c in range(p + 1, size):
-            b[p] -= matrix[p, c] * b[c]
-        b[p] /= matrix[p, p]

@@ -44,8 +44,9 @@ class ClusteringConfig:
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
         is an outlier.
-    min_score : float
-        Least score of the best cluster: below it, there is nothing in common.
+    min_support : float
+        Least sum of the scores of an object's matches: where no object has it, there is nothing in common.
+        As many matches, agreeing with all their neighbours, fix an affine map and confirm it.
     """
 
     method: str = "agdl"
@@ -56,11 +57,11 @@ class ClusteringConfig:
     n_neighbor_clusters: int = 10
     min_affinity: float = 8e-8
     min_degree: float = 0.115
-    min_score: float = 0.18
+    min_support: float = 4.0
 
     def __post_init__(self) -> None:
         check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
-        check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_score=0)
+        check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_support=0)
         if self.n_clusters is not None:
             check_at_least(self, n_clusters=1)
 
@@ -200,7 +201,7 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
     return scores
 
 
-def find_above_largest_gap(scores: Array, min_score: float = 0.0) -> Bools:
+def find_above_largest_gap(scores: Array) -> Bools:
     """Find the clusters above the largest gap between consecutive scores.
 
     The gap below the lowest score, down to 0, counts as well.
@@ -209,14 +210,10 @@ def find_above_largest_gap(scores: Array, min_score: float = 0.0) -> Bools:
     ----------
     scores : (n_clusters,) float64
         Scores in any order.
-    min_score : float
-        Where even the highest score is below this, no cluster is above the gap.
 
     Returns
     -------
     (n_clusters,) bool
         Whether a cluster is above it.
     """
-    if len(scores) == 0 or scores.max() < min_score:
-        return np.zeros(len(scores), bool)
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

@@ -8,6 +8,7 @@
                                                                             refinement/suppression.py
     merging        graph degree linkage again, over the gaps between parts of one object
     largest gap    clusters below the largest gap of the scores are outliers
+    support        where no object has enough, the pictures have nothing in common
 
 What the objects leave over, and the next candidates with it, is grouped again.
 """
@@ -23,7 +24,7 @@ import numpy as np
 from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.distances import is_within_reach
+from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering
 from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_graph
@@ -69,10 +70,13 @@ def group(
         found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
         if not found:
             break
-        parts, scores = [*objects, *found], np.append(scores, own)
+        parts, of_parts = [*objects, *found], np.append(scores, own)
         labels = _merge(correspondences, parts, config, n_threads, cluster)
         n_before = sum(map(len, objects))
-        objects, scores = _choose(parts, scores, labels, len(objects), config.clustering.min_score)
+        chosen, of_chosen = _choose(parts, of_parts, labels, len(objects))
+        if n_before == 0 and not _have_support(chosen, of_chosen, config.clustering.min_support):
+            break
+        objects, scores = chosen, of_chosen
         if sum(map(len, objects)) == n_before:  # the next round would find the same
             break
     return _number_by_score(len(correspondences), objects, scores)
@@ -171,9 +175,7 @@ def _thin(parts: list[Ints], most: int, least: int) -> list[Ints]:
     return [part[:: max(min(step, len(part) // least), 1)] for part in parts]
 
 
-def _choose(
-    parts: list[Ints], scores: Floats, labels: Ints, n_known: int, min_score: float
-) -> tuple[list[Ints], Floats]:
+def _choose(parts: list[Ints], scores: Floats, labels: Ints, n_known: int) -> tuple[list[Ints], Floats]:
     """The merged parts that are objects, arrays of rows, and their scores, means over matches.
 
     The first n_known parts are objects. Of the others, those below the largest gap of their scores go.
@@ -181,9 +183,14 @@ def _choose(
     merged = [np.flatnonzero(labels == k) for k in np.unique(labels)]
     scores = np.array([np.average(scores[m], weights=[len(parts[k]) for k in m]) for m in merged])
     kept = np.array([members[0] < n_known for members in merged])
-    kept[~kept] = clustering.find_above_largest_gap(scores[~kept], min_score)
+    kept[~kept] = clustering.find_above_largest_gap(scores[~kept])
     chosen = [merged[n] for n in np.flatnonzero(kept)]
     return [np.sort(np.concatenate([parts[k] for k in members])) for members in chosen], scores[kept]
+
+
+def _have_support(objects: list[Ints], scores: Floats, least: float) -> bool:
+    """Whether the scores of the matches of one of the objects sum to that: the pictures share something."""
+    return any(score * len(members) >= least for members, score in zip(objects, scores, strict=True))
 
 
 def _number_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:

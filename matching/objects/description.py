@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy
 import shapely
 
 from matching._common import opencv
@@ -175,16 +174,27 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     outline1 : (k, 2) float64
         In image 1.
     """
-    try:
-        triangles = scipy.spatial.Delaunay(xy0).simplices if len(xy0) >= 4 else np.empty((0, 3), int)
-    except scipy.spatial.QhullError:  # all in one line
-        triangles = np.empty((0, 3), int)
+    triangles = _triangulate(xy0)
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
         return _simplify(pieces[0]), _simplify(pieces[1])
     return opencv.convex_hull(xy0), opencv.convex_hull(xy1)
+
+
+def _triangulate(xy: Floats) -> Ints:
+    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty where they are all in one line."""
+    places, row = np.unique(_as_numbers(xy), return_index=True)
+    mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
+    corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last is the first again
+    triangles: Ints = row[np.searchsorted(places, _as_numbers(corners))].reshape(-1, 3)
+    return triangles
+
+
+def _as_numbers(xy: Floats) -> Array:
+    """Points as complex numbers, which have an order."""
+    return np.ascontiguousarray(xy, np.float64).view(np.complex128).ravel()
 
 
 def _size(xy: Floats) -> float:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -147,25 +146,14 @@ def match_pictures(
     clock = clock or Clock()
     n_threads = default_threads()
     with ThreadPoolExecutor(min(n_threads, 2)) as pool:
-        described = pool.map(
+        described0, described1 = pool.map(
             lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
         )
-        load_scipy()
-        described0, described1 = described
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
         described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
     )
-
-
-def load_scipy() -> None:
-    """Load what grouping needs of SciPy, parts of which load when they are first used.
-
-    A match calls it while compiled code of other threads extracts features.
-    """
-    for name in ("scipy.spatial", "scipy.sparse.csgraph"):
-        import_module(name)
 
 
 def describe_picture(

@@ -125,10 +125,8 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 def _match_role() -> Callable[..., dict[str, str | bool | None]]:
     from matching._common.parent_watchdog import end_with
-    from matching.pipelines.pair import load_scipy
     from matching.serve.uploaded_pair import match_uploads
 
-    load_scipy()
     end_with(os.getppid())
     return match_uploads
 

@@ -1,9 +1,9 @@
 """How often unrelated pictures give an object: evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the best score
-of each pair where no least score is asked for. With --view-synthesis, features of simulated views are
-matched as well, and the least score is that of the program.
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the most
+support (score times matches) that an object of a pair has, where none is asked for. With --view-synthesis,
+features of simulated views are matched as well, and the least support is that of the program.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -28,14 +28,18 @@ from matching.pictures.images import read_picture
 from matching.pipelines.pair import describe_picture, match_described, prepare_views
 
 VIEWS = MatchConfig(view_synthesis=True)
-FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_score=0.0))
+FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_support=0.0))
 
 
 def find_best_object(described, views, config):
-    """Score, matches and confidence of the best object of two DescribedPictures; None without any."""
+    """Support, matches and confidence of the best object of two DescribedPictures; None without any."""
     objects = match_described(*described, config, views=views).objects
-    best = max(objects, key=lambda found: found.score, default=None)
-    return None if best is None else (best.score, best.n_matches, best.confidence)
+    support, best = max(
+        ((found.score * found.n_matches, found) for found in objects),
+        key=lambda item: item[0],
+        default=(0, None),
+    )
+    return None if best is None else (support, best.n_matches, best.confidence)
 
 
 def main(argv=None):
@@ -75,17 +79,18 @@ def measure(options):
         )
         for pair in tqdm(pairs, desc="pairs")
     ]
-    scores = np.array([0.0 if found is None else found[0] for found in best])
-    least = MatchConfig().clustering.min_score
+    supports = np.array([0.0 if found is None else found[0] for found in best])
+    least = MatchConfig().clustering.min_support
     words = []
-    for k in np.flatnonzero(scores >= least):
-        score, n_matches, word = best[k]
+    for k in np.flatnonzero(supports >= least):
+        support, n_matches, word = best[k]
         words.append(word)
+        score = support / n_matches
         print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {score:.2f}, {n_matches} matches, {word}")
-    quantiles = np.quantile(scores, [0.5, 0.95, 0.99, 1.0])
-    print(f"{len(scores)} unrelated pairs, {np.count_nonzero(scores >= least)} with an object")
+    quantiles = np.quantile(supports, [0.5, 0.95, 0.99, 1.0])
+    print(f"{len(pairs)} unrelated pairs, {len(words)} with an object")
     print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
-    print("best score: median {:.2f}, 95 % {:.2f}, 99 % {:.2f}, largest {:.2f}".format(*quantiles))
+    print("most support: median {:.1f}, 95 % {:.1f}, 99 % {:.1f}, largest {:.1f}".format(*quantiles))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def stages(trial: Trial) -> Stages:
     parts = [np.flatnonzero(members == k) for k in np.unique(members[members >= 0])]
     scores = clustering.cluster_scores(graph, parts, knn.n_neighbors)
     order = np.argsort(-scores, kind="stable")
-    kept = clustering.find_above_largest_gap(scores[order], config.clustering.min_score)
+    kept = clustering.find_above_largest_gap(scores[order])
     share = np.array([(trial.instance[parts[k]] >= 0).mean() for k in order])
     return Stages(graph, clusters, members, scores[order], kept, share)
 
@@ -153,8 +153,6 @@ def draw_scores(found: Stages, path: Path) -> None:
     if kept.any():  # the gap below the lowest score, down to 0, counts as well
         below = scores[~kept].max(initial=0.0)
         axis.axhline((scores[kept].min() + below) / 2, color="#D55E00", ls="--", label="largest gap")
-    least = MatchConfig().clustering.min_score
-    axis.axhline(least, color="#777777", ls=":", label="least score of the best")
     axis.set(xlabel="cluster, by falling score", ylabel="connectivity score", ylim=(0, 1), xticks=rank)
     axis.legend(frameon=False)
     _save(figure, path)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser
-from matching.cli.compiling import report_compiling
+from matching.cli.compiling import load_numba_alone, report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
@@ -54,6 +54,8 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
 
         return match_many(arguments, rivals, guard)
     with guard():
+        if owns_process and arguments.method not in rivals:
+            load_numba_alone()
         run = _match(arguments, rivals)
     return _write(arguments, *run)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy
 
 from matching._common.types import Floats
 from matching.correspondences.candidates import Candidates
@@ -65,7 +64,7 @@ def _confusable_share(
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM
-    gap = scipy.spatial.distance.cdist(matched.xy, inside.xy)
+    gap = np.linalg.norm(matched.xy[:, None] - inside.xy, axis=2)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
     close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))

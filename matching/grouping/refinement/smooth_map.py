@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import do_agree, find_others
+from matching.correspondences.distances import do_agree
+from matching.correspondences.points import nearest_points
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
@@ -99,11 +99,11 @@ def refine_objects(
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         maps = _make_maps(correspondences, members, config, n_threads)
         before: set[bytes] = set()
-        while len(members) > CONFIRMED and members.tobytes() not in before:
+        while members.tobytes() not in before:
             before.add(members.tobytes())
-            explained = _find_explained(maps, members, config.tolerance)
-            available[members[~explained]] = True
-            members = members[explained]
+            available[members] = True
+            members = _drop_unexplained(maps, members, config.tolerance)
+            available[members] = False
             others = np.flatnonzero(available & alike)
             new = _find_joining(correspondences, maps, members, others, config, graph)
             if len(new) == 0:
@@ -142,7 +142,7 @@ class _Map:
             return
         known = known[~gone[self.near[known]].any(axis=1)]
         if come.any():
-            nearest = scipy.spatial.cKDTree(self.x[come]).query(self.x[known], workers=self.n_threads)[0]
+            nearest = nearest_points(self.x[come], self.x[known], 1)[1][:, 0]
             known = known[nearest > self.gap[known, -1]]
         self.is_known[known] = True
 
@@ -152,15 +152,9 @@ class _Map:
         """
         most = self.near.shape[1]
         k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
-        asked = [*range(1, k + are_members + 1)]
-        gap, near = scipy.spatial.cKDTree(self.x[self.members]).query(
-            self.x[new], asked, workers=self.n_threads
-        )
-        near = self.members[near]
-        if are_members:
-            others = find_others(near, new)
-            near, gap = (a[others].reshape(len(new), k) for a in (near, gap))
-        self.near[new, :k], self.gap[new, :k] = near, gap
+        own = np.searchsorted(self.members, new) if are_members else None
+        near, gap = nearest_points(self.x[self.members], self.x[new], k, own=own)
+        self.near[new, :k], self.gap[new, :k] = self.members[near], gap
         self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
         self.residual[new], self.deviation[new] = np.inf, 0.0
         new = new[self.gap[new, 0] < reach]
@@ -180,14 +174,22 @@ def _make_maps(
     return _Map(x, y, config, n_threads), _Map(y, x, config, n_threads)
 
 
-def _find_explained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) -> Bools:
-    """(n,) bool: whether a member is where the others have it; the larger residual and deviation count."""
-    residual, deviation = np.zeros((2, len(members)))
-    for way in maps:
-        way.set_members(members)
-        _, own_residual, own_deviation = way.predict(members, True)
-        residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
-    return np.asarray(residual < tolerance * deviation)
+def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) -> Ints:
+    """The members that are where the others have them. Of those that are not, the worse half leaves, until
+    there are none: the map without outliers may explain what they misled.
+    """
+    while len(members) > CONFIRMED:
+        residual, deviation = np.zeros((2, len(members)))  # the larger ones of both ways count
+        for way in maps:
+            way.set_members(members)
+            _, own_residual, own_deviation = way.predict(members, True)
+            residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
+        error = residual / deviation
+        wrong = error >= tolerance
+        if not wrong.any():
+            break
+        members = members[~(wrong & (error >= np.median(error[wrong])))]
+    return members
 
 
 def _find_joining(
@@ -201,7 +203,7 @@ def _find_joining(
     """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
     matches around, in both images.
     """
-    if len(members) < CONFIRMED:
+    if len(members) <= CONFIRMED:
         return others[:0]
     for way in maps:
         others = others[_is_in_box(way.x[others], way.x[members], config.reach)]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy
 
-from matching._common.types import Array, Bools, Ints
+from matching._common.types import Array, Bools, Floats, Ints
+from matching.correspondences.points import is_within_reach, nearest_points
 from matching.errors import check_at_least
 
 NEIGHBORS = 8  # of a match: it covers as far as these are
@@ -115,18 +115,13 @@ class _Place:
         self.points = points
 
     @cached_property
-    def tree(self) -> scipy.spatial.cKDTree:
-        return scipy.spatial.cKDTree(np.unique(np.rint(self.points), axis=0))
+    def pixels(self) -> Floats:
+        return np.unique(np.rint(self.points), axis=0)
 
     @cached_property
     def reach(self) -> float:
-        k = min(NEIGHBORS + 1, self.tree.n)  # the first is the match itself
-        return float(np.median(self.tree.query(self.tree.data, [k])[0]))
+        k = min(NEIGHBORS + 1, len(self.pixels))  # the first is the match itself
+        return float(np.median(nearest_points(self.pixels, self.pixels, k)[1][:, -1]))
 
     def covers(self, points: Array) -> Bools:
-        inside = (points > self.tree.mins - self.reach) & (points < self.tree.maxes + self.reach)
-        covered: Bools = inside.all(axis=1)
-        if covered.any():  # else there is no need to look closer
-            gap = self.tree.query(points[covered], distance_upper_bound=self.reach)[0]
-            covered[covered] = np.isfinite(gap)
-        return covered
+        return is_within_reach(points, self.pixels, self.reach)

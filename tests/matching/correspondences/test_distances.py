@@ -13,7 +13,6 @@ from matching.correspondences.distances import (
     find_nearest_among,
     find_nearest_in_both,
     find_nearest_others,
-    is_within_reach,
 )
 
 
@@ -228,12 +227,6 @@ def test_neighbours_among_chosen_ones_only():
         knn = acc_neighbors(c, 5, among=chosen)
         assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :5], rtol=1e-4, atol=5e-3)
         assert (knn.indices[:, :, None] == chosen[:, None]).any(axis=2).all()
-
-
-def test_points_within_reach_of_others():
-    others = np.array([[0.0, 0], [100, 0]])
-    points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
-    assert is_within_reach(points, others, 5.05).tolist() == [True, False, True, False]
 
 
 def test_nearest_others_of_points_at_one_place():

@@ -142,11 +142,6 @@ def test_outliers_lie_below_the_largest_gap(scores, kept):
     assert list(find_above_largest_gap(np.array(scores))) == kept
 
 
-def test_the_least_score_asks_whether_there_is_anything():
-    assert list(find_above_largest_gap(np.array([0.17, 0.16]), 0.18)) == [False, False]
-    assert list(find_above_largest_gap(np.array([0.19, 0.12]), 0.18)) == [True, True]
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -155,7 +150,7 @@ def test_the_least_score_asks_whether_there_is_anything():
         ("n_neighbor_clusters", 0),
         ("min_affinity", -1),
         ("min_degree", -0.1),
-        ("min_score", -1),
+        ("min_support", -1),
     ],
 )
 def test_settings_out_of_range(name, value):

@@ -190,6 +190,17 @@ def test_near_misses_beside_an_object_are_none():
     assert (found.labels[shifted] == 0).mean() < 0.1
 
 
+@pytest.mark.parametrize(("support", "found"), [(80.0, 3), (90.0, 0)])
+def test_pictures_without_a_supported_object_have_nothing_in_common(scene, support, found):
+    """The support of an object is the sum of its matches' scores; one that has it is enough."""
+    c, _ = scene
+    groups = grouped(c)
+    supports = groups.scores * np.bincount(groups.labels[groups.labels >= 0])
+    assert supports.min() < 80 < supports.max() < 90
+    clustering = replace(DEFAULT.clustering, min_support=support)
+    assert len(grouped(c, config=replace(DEFAULT, clustering=clustering)).scores) == found
+
+
 def test_another_clustering_may_be_put_in(scene):
     c, _ = scene
     seen = []

@@ -553,6 +553,21 @@ def test_open_shows_the_report(gdl_match, tmp_path, monkeypatch):
     )
 
 
+def test_a_match_does_without_scipys_linear_algebra(pictures, tmp_path):
+    """It takes longer to load than two small pictures to match; whoever needs it later has it."""
+    program = (
+        "import sys; from matching.cli.main import main\n"
+        "try: status = main()\n"
+        "finally: print([name for name in ('scipy.linalg', 'scipy.spatial') if name in sys.modules])\n"
+        "import scipy.linalg.cython_blas; sys.exit(status)"
+    )
+    paths = [str(pictures / f"{name}.png") for name in ("first", "second")]
+    command = [sys.executable, "-c", program, *paths, "--out", str(tmp_path / "out"), "--quiet"]
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.stdout.splitlines()[-1] == "[]"
+    assert process.returncode == 0
+
+
 def test_compiling_is_told_once_and_done_by_two_processes():
     """Where the kernels are not in Numba's cache."""
     program = (

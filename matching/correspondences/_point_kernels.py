@@ -1,0 +1,131 @@
+"""The compiled search of nearest points in the plane; see `matching.correspondences.points`."""
+
+import math
+
+import numpy as np
+
+from gdl_core._common.jit import inner, njit
+from matching._common.types import Array, Scalar
+
+
+@njit
+def nearest_points(
+    points: Array, at: Array, own: Array, reach: Scalar, index: Array, distance: Array
+) -> None:
+    """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2), by
+    (distance, number), the point own[q] left out; -1 and inf where fewer are nearer than `reach`.
+
+    The points are sorted into square cells, two to a cell on average. Rings of cells around a place are
+    searched until no point beyond them can be nearer.
+    """
+    n, k = len(points), index.shape[1]
+    low0, low1 = points[:, 0].min(), points[:, 1].min()
+    wide, high = points[:, 0].max() - low0, points[:, 1].max() - low1
+    side = max(math.sqrt(2 * wide * high / n), 2 * max(wide, high) / n)
+    side = side if side > 0 else 1.0
+    columns, rows = int(wide / side) + 1, int(high / side) + 1
+    start, order = _sort_into_cells(points, low0, low1, side, columns, rows)
+    sorted_ = points[order]
+    rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
+    for q in range(len(at)):
+        x, y = at[q, 0], at[q, 1]
+        numbers, values = index[q], distance[q]
+        for e in range(k):
+            numbers[e], values[e] = -1, reach * reach
+        column, row = _cell(x - low0, side, columns), _cell(y - low1, side, rows)
+        out0 = max(-(x - low0), x - low0 - wide, rounding) - rounding  # how far outside all points
+        out1 = max(-(y - low1), y - low1 - high, rounding) - rounding
+        ring = 0
+        while True:
+            left, right = max(column - ring, 0), min(column + ring, columns - 1)
+            for r in range(max(row - ring, 0), min(row + ring, rows - 1) + 1):
+                if abs(r - row) == ring:  # a whole row of cells, one behind the other
+                    _enter_run(
+                        start[r * columns + left],
+                        start[r * columns + right + 1],
+                        sorted_,
+                        order,
+                        x,
+                        y,
+                        own[q],
+                        numbers,
+                        values,
+                    )
+                    continue
+                if column - ring >= 0:
+                    cell = r * columns + column - ring
+                    _enter_run(start[cell], start[cell + 1], sorted_, order, x, y, own[q], numbers, values)
+                if column + ring < columns:
+                    cell = r * columns + column + ring
+                    _enter_run(start[cell], start[cell + 1], sorted_, order, x, y, own[q], numbers, values)
+            across = _gap_beyond(x - low0, column, ring, side, columns) - rounding
+            along = _gap_beyond(y - low1, row, ring, side, rows) - rounding
+            if min(across, along) > 0:
+                beyond = min(across * across + out1 * out1, along * along + out0 * out0)
+                if beyond > values[k - 1] or beyond == np.inf:
+                    break
+            ring += 1
+        for e in range(k):
+            values[e] = math.sqrt(values[e]) if numbers[e] >= 0 else np.inf
+
+
+@inner
+def _sort_into_cells(
+    points: Array, low0: Scalar, low1: Scalar, side: Scalar, columns: Scalar, rows: Scalar
+) -> tuple[Array, Array]:
+    """Where each cell starts, and the points in the order of their cells, rising in each."""
+    n = len(points)
+    cell, start = np.empty(n, np.int64), np.zeros(columns * rows + 1, np.int64)
+    for i in range(n):
+        c, r = _cell(points[i, 0] - low0, side, columns), _cell(points[i, 1] - low1, side, rows)
+        cell[i] = r * columns + c
+        start[cell[i] + 1] += 1
+    for c in range(columns * rows):
+        start[c + 1] += start[c]
+    order, at = np.empty(n, np.int64), start[:-1].copy()
+    for i in range(n):
+        order[at[cell[i]]] = i
+        at[cell[i]] += 1
+    return start, order
+
+
+@inner
+def _cell(offset: Scalar, side: Scalar, n: Scalar) -> Scalar:
+    return min(max(math.floor(offset / side), 0), n - 1)
+
+
+@inner
+def _gap_beyond(offset: Scalar, cell: Scalar, ring: Scalar, side: Scalar, n: Scalar) -> Scalar:
+    """How far the cells beyond a ring are along one axis; inf where there are none."""
+    below = offset - (cell - ring) * side if cell - ring > 0 else np.inf
+    above = (cell + ring + 1) * side - offset if cell + ring < n - 1 else np.inf
+    return min(below, above)
+
+
+@inner
+def _enter_run(
+    first: Scalar,
+    last: Scalar,
+    sorted_: Array,
+    order: Array,
+    x: Scalar,
+    y: Scalar,
+    own: Scalar,
+    numbers: Array,
+    values: Array,
+) -> None:
+    """Put the points first..last of sorted_ at their places by (distance, number); others drop out."""
+    end = len(values) - 1
+    for e in range(first, last):
+        a, b = sorted_[e, 0] - x, sorted_[e, 1] - y
+        value = a * a + b * b
+        if value > values[end]:
+            continue
+        j = order[e]
+        if j == own or (value == values[end] and not j < numbers[end]):
+            continue
+        k = end
+        while k > 0 and (values[k - 1] > value or (values[k - 1] == value and numbers[k - 1] > j)):
+            values[k], numbers[k] = values[k - 1], numbers[k - 1]
+            k -= 1
+        values[k], numbers[k] = value, j

@@ -1,0 +1,66 @@
+"""Nearest points in the plane.
+
+A grid in compiled code: ten thousand queries of a few hundred points each time an object changes are over
+before a tree is built, and a match does not load SciPy, which takes longer than matching small pictures.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matching._common.types import Array, Bools, Floats, Ints
+from matching.correspondences import _point_kernels
+
+
+def nearest_points(
+    points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None
+) -> tuple[Ints, Floats]:
+    """Find the points nearest to places; of equally near ones, the one with the smaller number comes first.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points, finite numbers.
+    at : (q, 2) array
+        The places.
+    k : int
+        Points for each place.
+    reach : float
+        Only points nearer than this are found.
+    own : (q,) array of int, optional
+        A point for each place that is passed over, as where the places are points themselves.
+
+    Returns
+    -------
+    index : (q, k) int64
+        Rows of `points`, the nearest first; -1 where there are fewer.
+    distance : (q, k) float64
+        How far they are; infinite where there are fewer.
+    """
+    index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
+    if len(points) and len(at):
+        own = np.full(len(at), -1) if own is None else own
+        arrays = (np.ascontiguousarray(a, np.float64) for a in (points, at))
+        own = np.ascontiguousarray(own, np.int64)
+        _point_kernels.nearest_points(*arrays, own, float(reach), index, distance)
+    return index, distance
+
+
+def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
+    """Test which points have others nearby.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others.
+    reach : float
+        Distances below this are near.
+
+    Returns
+    -------
+    (n,) bool
+        Whether one of the others is near.
+    """
+    return np.asarray(nearest_points(others, points, 1, reach)[0][:, 0] >= 0)

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from matching.correspondences.points import is_within_reach, nearest_points
+
+rng = np.random.default_rng(0)
+SETS = {
+    "one": rng.uniform(0, 9, (1, 2)),
+    "three": rng.uniform(0, 9, (3, 2)),
+    "even": rng.uniform(0, 500, (300, 2)),
+    "uneven": np.concatenate([rng.uniform(0, 5, (150, 2)), rng.uniform(0, 500, (150, 2))]),
+    "ties": np.rint(rng.uniform(0, 10, (300, 2))) * 50,
+    "line": np.stack([rng.uniform(0, 500, 300), np.full(300, 3.0)], axis=1),
+    "slanting line": np.linspace(0, 1, 300)[:, None] * [400.0, 300.0] + 1e6,
+    "spot": np.full((20, 2), 7.0),
+}
+
+
+def by_definition(points, at, k, reach=np.inf, own=None):
+    """By (squared distance, number), from the matrix of all distances."""
+    square = ((at[:, None] - points) ** 2).sum(axis=2)
+    if own is not None:
+        square[np.arange(len(at)), own] = np.inf
+    index = np.argsort(square, axis=1, kind="stable")[:, :k]
+    square = np.take_along_axis(square, index, axis=1)
+    missing = ~(square < reach**2)
+    index[missing], square[missing] = -1, np.inf
+    more = k - index.shape[1], 0  # of fewer points
+    index = np.pad(index, ((0, 0), (0, max(more))), constant_values=-1)
+    return index, np.sqrt(np.pad(square, ((0, 0), (0, max(more))), constant_values=np.inf))
+
+
+@pytest.mark.parametrize("k", [1, 12])
+@pytest.mark.parametrize("name", SETS)
+def test_nearest_points_are_those_of_the_definition(name, k):
+    points = SETS[name]
+    low, high = points.min(axis=0), points.max(axis=0)
+    around = np.random.default_rng(1).uniform(low - 100, high + 100, (200, 2))
+    for at, own in ((around, None), (np.rint(around / 50) * 50, None), (points, np.arange(len(points)))):
+        for reach in (np.inf, 40.0):
+            index, distance = nearest_points(points, at, k, reach, own)
+            expected = by_definition(points, at, k, reach, own)
+            assert np.array_equal(index, expected[0])
+            assert np.array_equal(distance, expected[1])
+
+
+def test_of_equally_near_points_the_first_comes_first():
+    square = np.array([[0.0, 0], [0, 2], [2, 2], [2, 0], [1, 1]])
+    index, distance = nearest_points(square, np.array([[1.0, 1.0]]), 5)
+    assert index.tolist() == [[4, 0, 1, 2, 3]]
+    assert distance[0, 1:] == pytest.approx(np.sqrt(2))
+
+
+def test_no_points_and_no_places():
+    index, distance = nearest_points(np.empty((0, 2)), np.zeros((2, 2)), 3)
+    assert (index == -1).all()
+    assert np.isinf(distance).all()
+    assert nearest_points(np.zeros((2, 2)), np.empty((0, 2)), 3)[0].shape == (0, 3)
+
+
+def test_points_within_reach_of_others():
+    others = np.array([[0.0, 0], [100, 0]])
+    points = np.array([[3.0, 4], [3, 4.1], [95, 0], [50, 0]])
+    assert is_within_reach(points, others, 5.05).tolist() == [True, False, True, False]
+    assert is_within_reach(points, others, 5.0).tolist() == [False, False, False, False]
+    assert not is_within_reach(points, others[:0], 5.0).any()
