@@ -28,7 +28,8 @@ class ObjectsConfig:
     reach : float
         Pixels: what is so near to an object's matches in both images is not grouped again.
     gap : float
-        Pixels between two parts of one object, at most, of the image where it is smaller.
+        Pixels between two parts of one object, at most, of the image where it is smaller: edges of the graph
+        are no longer.
     evidence : float
         Share of `min_degree` that mutual candidates must reach before any are clustered (see
         `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not

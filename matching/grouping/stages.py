@@ -16,6 +16,7 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count, islice
 
 import numpy as np
@@ -97,7 +98,8 @@ def _find_objects(
         correspondences[rows], config, n_threads
     ):
         return [], np.empty(0)
-    knn, graph = build_graph(correspondences[rows], config.clustering.n_neighbors, config.graph, n_threads)
+    k, gap = config.clustering.n_neighbors, config.objects.gap
+    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, reach=gap)
     labels = cluster(correspondences[rows], knn, graph, None, config.clustering)
     least = config.clustering.min_degree * knn.n_neighbors
     labels = clustering.drop_outliers(graph, labels, least)
@@ -147,14 +149,21 @@ def _merge(
     alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
     match in a dense part are all of this part, and none reaches over the gap to the next. Of very
     many matches every n-th is enough, so that all can be compared.
+
+    Parts hold no outliers, whose faint edges join strangers in the first graph. So a seam counts even where
+    degrees across it are as small a share of the usual as those of the weakest members, or one edge of K:
+    the affinity, a product of two degrees, is smaller by the square of that.
     """
     if len(parts) < 2:
         return np.zeros(len(parts), int)
     parts = _thin(parts, CandidateConfig.max_matches, config.objects.min_matches)
     rows, initial = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    k, gap = config.clustering.n_neighbors, config.objects.gap
-    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, parts=initial, reach=gap)
-    labels = cluster(correspondences[rows], knn, graph, initial, config.clustering)
+    how, gap = config.clustering, config.objects.gap
+    knn, graph = build_graph(
+        correspondences[rows], how.n_neighbors, config.graph, n_threads, parts=initial, reach=gap
+    )
+    how = replace(how, min_affinity=how.min_affinity * max(how.min_degree, 1 / how.n_neighbors) ** 2)
+    labels = cluster(correspondences[rows], knn, graph, initial, how)
     return labels[np.unique(initial, return_index=True)[1]]
 
 

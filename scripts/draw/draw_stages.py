@@ -108,7 +108,9 @@ def draw_graph(pair: Pair, described: Described, candidates: Candidates, config:
     """The edges of some weight, where they lie in either picture."""
     figure, axes = _panels(pair)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    _, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
+    _, graph = build_graph(
+        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
+    )
     source = np.repeat(np.arange(len(candidates)), np.diff(graph.indptr))
     order = np.lexsort((-graph.weights, source))
     rank = np.arange(len(source)) - graph.indptr[source[order]]
@@ -128,7 +130,9 @@ def draw_clusters(pair: Pair, described: Described, candidates: Candidates, conf
     """The clusters of at least as many candidates as an object has, before anything is removed."""
     figure, axes = _panels(pair)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
+    knn, graph = build_graph(
+        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
+    )
     labels = clustering.cluster_graph(correspondences, knn, graph, None, config.clustering)
     sizes = np.bincount(labels)
     large = np.argsort(-sizes, kind="stable")[: int((sizes >= config.objects.min_matches).sum())]

@@ -50,7 +50,9 @@ def stages(trial: Trial) -> Stages:
     config = MatchConfig()
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
-    knn, graph = build_graph(correspondences, config.clustering.n_neighbors, config.graph)
+    knn, graph = build_graph(
+        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
+    )
     clusters = clustering.cluster_graph(correspondences, knn, graph, None, config.clustering)
     clusters = np.argsort(np.argsort(-np.bincount(clusters), kind="stable"))[clusters]
     least = config.clustering.min_degree * knn.n_neighbors

@@ -100,6 +100,44 @@ def test_a_gap_inside_an_object_is_merged_over():
     assert len(apart.scores) == 3
 
 
+@pytest.mark.parametrize(("offset", "n_objects"), [(0, 1), (40, 1), (60, 2)])
+def test_parts_beside_a_gap_may_be_bent_against_each_other(offset, n_objects):
+    """The part behind a gap of 55 px is where the other one, bent by so many pixels, would have it."""
+    rng = np.random.default_rng(4)
+    c, _ = together(
+        moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, offset), size=90),
+    )
+    assert len(grouped(c).scores) == n_objects
+
+
+@pytest.mark.parametrize("min_degree", [0.115, 0.0])
+def test_parts_that_hardly_agree_stay_apart(min_degree):
+    """Without a least degree too: the least affinity of parts follows from it, or from that of one edge."""
+    rng = np.random.default_rng(4)
+    c, parts = together(
+        moving(rng, 200, np.eye(2), start=(0, 0), shift=(500, 0), size=90),
+        moving(rng, 200, np.eye(2), start=(145, 0), shift=(645, 80), size=90),
+    )
+    config = replace(DEFAULT, clustering=replace(DEFAULT.clustering, min_degree=min_degree))
+    labels = stages._merge(geometry(c), list(parts), config, 1, stages.clustering.cluster_graph)
+    assert len(np.unique(labels)) == 2
+
+
+def test_objects_farther_apart_than_the_widest_gap_are_two():
+    """Both move alike, and each has fewer matches than a match has neighbours."""
+    rng = np.random.default_rng(6)
+    c, (left, right) = together(
+        moving(rng, 20, np.eye(2), start=(0, 0), shift=(900, 0), size=90),
+        moving(rng, 20, np.eye(2), start=(470, 0), shift=(1370, 0), size=90),
+    )
+    labels = grouped(c).labels
+    assert len(np.unique(labels)) == 2
+    assert majority(labels, left) != majority(labels, right)
+    wider = grouped(c, config=replace(DEFAULT, objects=replace(DEFAULT.objects, gap=500.0)))
+    assert len(wider.scores) == 0  # as one object, they lie on a line
+
+
 def test_matches_of_the_pool_join(scene):
     c, (first, *_) = scene
     hidden = first[::3]
