@@ -52,9 +52,9 @@ LAYERS = {  # a folder or module imports from those before it
     "matching/_common": ("types lazy parent_watchdog", "opencv", "threads"),
     "matching/pipelines": ("view_synthesis", "pair", "repeats given"),
     "matching/grouping": (
-        "_kernels _vote_kernels objects clustering",
+        "_kernels _vote_kernels objects",
         "graph local_maps",
-        "evidence refinement",
+        "clustering evidence refinement",
         "settings",
         "stages paper repeats",
     ),

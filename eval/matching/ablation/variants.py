@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from unittest import mock
 
+import numpy as np
+
 from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
 from matching.grouping import clustering
@@ -31,7 +33,7 @@ def variants() -> dict[str, Variant]:
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
         "no merging in the end": Variant(cluster=_cluster_without_merging),
-        "no largest gap": Variant(choose=lambda scores, least: scores >= least),
+        "no largest gap": Variant(choose=lambda scores: np.ones(len(scores), bool)),
         **{name: Variant(config) for name, config in settings().items()},
     }
 
