@@ -156,7 +156,7 @@ class _Map:
         near, gap = nearest_points(self.x[self.members], self.x[new], k, own=own)
         self.near[new, :k], self.gap[new, :k] = self.members[near], gap
         self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
-        self.residual[new], self.deviation[new] = np.inf, 0.0
+        self.residual[new], self.deviation[new] = np.inf, 1.0
         new = new[self.gap[new, 0] < reach]
         ends = self.x[new], self.y[new]
         self.residual[new], self.deviation[new] = spline_residuals(
