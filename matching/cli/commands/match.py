@@ -54,9 +54,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
 
         return match_many(arguments, rivals, guard)
     with guard():
-        if owns_process and arguments.method not in rivals:
-            load_numba_alone()
-        run = _match(arguments, rivals)
+        run = _match(arguments, rivals, owns_process)
     return _write(arguments, *run)
 
 
@@ -96,7 +94,7 @@ class Inputs:
 
 
 def _match(
-    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
+    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], owns_process: bool
 ) -> tuple[Inputs, MatchConfig, MatchResult]:
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
@@ -110,9 +108,9 @@ def _match(
     tell = make_teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipelines.pair import (
-        match_pictures,  # only now: unreadable pictures are reported without it
-    )
+    if owns_process and arguments.method not in rivals:  # only now: unreadable pictures are reported before
+        load_numba_alone()
+    from matching.pipelines.pair import match_pictures
 
     config = make_config(arguments)
     with print_short_warnings(), report_compiling(tell):
