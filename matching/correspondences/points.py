@@ -46,6 +46,22 @@ def nearest_points(
     return index, distance
 
 
+def as_numbers(points: Array) -> Array:
+    """Points as complex numbers, which have an order and can be looked up.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points.
+
+    Returns
+    -------
+    (n,) complex128
+        x + i y.
+    """
+    return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
+
+
 def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     """Test which points have others nearby.
 

@@ -14,6 +14,7 @@ import numpy as np
 from matching._common.types import Array, Bools, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
+from matching.correspondences.points import as_numbers
 from matching.grouping.graph import CONFIRMED, GraphConfig, edge_weights
 
 
@@ -74,7 +75,6 @@ def find_mutual(correspondences: Correspondences) -> Ints:
 
 def _is_first(points: Array) -> Bools:
     """(m,) bool: whether a point (m, 2) has not come before."""
-    as_one = np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
     first = np.zeros(len(points), bool)
-    first[np.unique(as_one, return_index=True)[1]] = True
+    first[np.unique(as_numbers(points), return_index=True)[1]] = True
     return first

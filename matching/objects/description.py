@@ -10,6 +10,7 @@ import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
+from matching.correspondences.points import as_numbers
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
@@ -185,16 +186,11 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
 
 def _triangulate(xy: Floats) -> Ints:
     """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty where they are all in one line."""
-    places, row = np.unique(_as_numbers(xy), return_index=True)
+    places, row = np.unique(as_numbers(xy), return_index=True)
     mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
     corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last is the first again
-    triangles: Ints = row[np.searchsorted(places, _as_numbers(corners))].reshape(-1, 3)
+    triangles: Ints = row[np.searchsorted(places, as_numbers(corners))].reshape(-1, 3)
     return triangles
-
-
-def _as_numbers(xy: Floats) -> Array:
-    """Points as complex numbers, which have an order."""
-    return np.ascontiguousarray(xy, np.float64).view(np.complex128).ravel()
 
 
 def _size(xy: Floats) -> float:

@@ -34,12 +34,8 @@ FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_s
 def find_best_object(described, views, config):
     """Support, matches and confidence of the best object of two DescribedPictures; None without any."""
     objects = match_described(*described, config, views=views).objects
-    support, best = max(
-        ((found.score * found.n_matches, found) for found in objects),
-        key=lambda item: item[0],
-        default=(0, None),
-    )
-    return None if best is None else (support, best.n_matches, best.confidence)
+    best = max(objects, key=lambda found: found.score * found.n_matches, default=None)
+    return None if best is None else (best.score * best.n_matches, best.n_matches, best.confidence)
 
 
 def main(argv=None):

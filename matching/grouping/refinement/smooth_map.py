@@ -200,8 +200,8 @@ def _find_joining(
     config: SmoothMapConfig,
     graph: GraphConfig,
 ) -> Ints:
-    """Those of `others` that are in reach of an object, where its smooth map has them, and agree with the
-    matches around, in both images.
+    """Those of `others` that are in reach of an object, where its smooth maps, whose members are set, have
+    them, and agree with the matches around, in both images.
     """
     if len(members) <= CONFIRMED:
         return others[:0]
@@ -209,7 +209,6 @@ def _find_joining(
         others = others[_is_in_box(way.x[others], way.x[members], config.reach)]
     around = np.empty((len(others), 0), np.int64)
     for way in maps:
-        way.set_members(members)
         near, residual, deviation = way.predict(others, False, config.reach)
         fits = residual < config.tolerance * deviation
         others, around = others[fits], np.hstack([around[fits], near[fits]])
