@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common.threads import default_threads
 
-TEXT = "compiling inner loops that are needed for the first time: up to 15 seconds"
+TEXT = "compiling inner loops that are needed for the first time: up to 20 seconds"
 
 
 @contextmanager
