@@ -47,7 +47,7 @@ def nearest_points(
 
 
 def as_numbers(points: Array) -> Array:
-    """Points as complex numbers, which have an order and can be looked up.
+    """Write points as complex numbers, which have an order and can be looked up.
 
     Parameters
     ----------
