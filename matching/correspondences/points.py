@@ -57,7 +57,7 @@ def as_numbers(points: Array) -> Array:
     Returns
     -------
     (n,) complex128
-        x + i y.
+        The numbers x + i y.
     """
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
