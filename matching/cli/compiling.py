@@ -92,8 +92,8 @@ def _start(code: str) -> subprocess.Popen[bytes]:
 def compile_grouping() -> int:
     """Compile the kernels of grouping.
 
-    First that of merging, which takes longest and is needed late; then those before it, by grouping a few
-    made correspondences.
+    The last ones first, as another process begins with the first: merging, the smooth map, and then the
+    others, by grouping a few made correspondences.
 
     Returns
     -------
@@ -103,6 +103,7 @@ def compile_grouping() -> int:
     import gdl_core
     from matching.config import MatchConfig
     from matching.correspondences.correspondences import Correspondences
+    from matching.grouping.refinement.smooth_map import refine_objects
     from matching.grouping.stages import group
 
     chain = gdl_core.AffinityGraph(np.arange(3), np.array([1, 0], np.int32), np.ones(2))
@@ -111,5 +112,7 @@ def compile_grouping() -> int:
     xy0 = rng.uniform(0, 200, (100, 2))
     xy1 = xy0 + rng.normal(0, 0.5, (100, 2))
     xy1[60:] = rng.uniform(0, 200, (40, 2))
-    correspondences = Correspondences(xy0, xy1, np.tile(np.eye(2), (100, 1, 1)))
-    return len(group(correspondences, 90, MatchConfig()).scores)
+    correspondences, config = Correspondences(xy0, xy1, np.tile(np.eye(2), (100, 1, 1))), MatchConfig()
+    some, others = np.split(np.arange(100), [55])
+    refine_objects(correspondences, [some], others, config.smooth_map, config.graph)
+    return len(group(correspondences, 90, config).scores)

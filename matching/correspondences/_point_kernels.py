@@ -19,13 +19,11 @@ def nearest_points(
     searched until no point beyond them can be nearer.
     """
     n, k = len(points), index.shape[1]
-    low0, low1 = points[:, 0].min(), points[:, 1].min()
-    wide, high = points[:, 0].max() - low0, points[:, 1].max() - low1
+    low0, low1, wide, high = _box(points)
     side = max(math.sqrt(2 * wide * high / n), 2 * max(wide, high) / n)
     side = side if side > 0 else 1.0
     columns, rows = int(wide / side) + 1, int(high / side) + 1
-    start, order = _sort_into_cells(points, low0, low1, side, columns, rows)
-    sorted_ = points[order]
+    start, order, sorted_ = _sort_into_cells(points, low0, low1, side, columns, rows)
     rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
     for q in range(len(at)):
         x, y = at[q, 0], at[q, 1]
@@ -70,10 +68,22 @@ def nearest_points(
 
 
 @inner
+def _box(points: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The least x and y, the width and the height."""
+    x, y, right, low = points[0, 0], points[0, 1], points[0, 0], points[0, 1]
+    for i in range(1, len(points)):
+        x, y = min(x, points[i, 0]), min(y, points[i, 1])
+        right, low = max(right, points[i, 0]), max(low, points[i, 1])
+    return x, y, right - x, low - y
+
+
+@inner
 def _sort_into_cells(
     points: Array, low0: Scalar, low1: Scalar, side: Scalar, columns: Scalar, rows: Scalar
-) -> tuple[Array, Array]:
-    """Where each cell starts, and the points in the order of their cells, rising in each."""
+) -> tuple[Array, Array, Array]:
+    """Where each cell starts; the numbers of the points in the order of their cells, rising in each; the
+    points in that order.
+    """
     n = len(points)
     cell, start = np.empty(n, np.int64), np.zeros(columns * rows + 1, np.int64)
     for i in range(n):
@@ -82,11 +92,12 @@ def _sort_into_cells(
         start[cell[i] + 1] += 1
     for c in range(columns * rows):
         start[c + 1] += start[c]
-    order, at = np.empty(n, np.int64), start[:-1].copy()
+    order, sorted_, at = np.empty(n, np.int64), np.empty((n, 2)), start.copy()
     for i in range(n):
-        order[at[cell[i]]] = i
+        t = at[cell[i]]
+        order[t], sorted_[t, 0], sorted_[t, 1] = i, points[i, 0], points[i, 1]
         at[cell[i]] += 1
-    return start, order
+    return start, order, sorted_
 
 
 @inner

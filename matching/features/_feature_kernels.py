@@ -117,7 +117,9 @@ def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None
     """Radians of the highest peaks of a circular histogram, those of at least `ratio` times the top; then
     nan.
     """
-    top = histogram.max()
+    top = 0.0
+    for b in range(BINS):
+        top = max(top, histogram[b])
     angles[:] = np.nan
     for k in range(most):
         best, at = 0.0, -1
