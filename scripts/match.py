@@ -1,7 +1,6 @@
 """Find the objects that two pictures both show: python scripts/match.py IMAGE0 IMAGE1"""
 
-import sys
-
 from eval.matching.command import main
+from matching.cli.exits import run_as_process
 
-sys.exit(main())
+run_as_process(main)

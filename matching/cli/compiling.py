@@ -8,10 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
-from matching._common.threads import default_threads
-
 TEXT = "compiling inner loops that are needed for the first time: up to 20 seconds"
 
 
@@ -33,6 +29,8 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
         Compilations inside are reported.
     """
     from numba.core import event
+
+    from matching._common.threads import default_threads
 
     class Teller(event.Listener):
         other: subprocess.Popen[bytes] | None = None
@@ -100,6 +98,8 @@ def compile_grouping() -> int:
     int
         The objects that these are: one, if all stages were run.
     """
+    import numpy as np
+
     import gdl_core
     from matching.config import MatchConfig
     from matching.correspondences.correspondences import Correspondences

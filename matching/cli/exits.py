@@ -6,6 +6,7 @@ loaded.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import io
 import os
@@ -15,6 +16,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import NoReturn
 
 from matching.errors import InputError
 
@@ -85,6 +87,34 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
             return BAD_INPUT
         traceback.print_exc()
         return INTERNAL_ERROR
+
+
+def run_as_process(main: Callable[[], int]) -> NoReturn:
+    """Run a command and end the process with its status, without taking down what is in memory.
+
+    Python would clear all modules first, which takes a fifth of the time of matching two small pictures. What
+    libraries registered for the end is done before.
+
+    Parameters
+    ----------
+    main : callable
+        The command; it returns an exit status.
+    """
+    status: list[int] = []  # none where `main` raises
+    atexit.register(_end_at_once, status)  # first, and so called last
+    status.append(main())
+    sys.exit(status[0])
+
+
+def _end_at_once(status: list[int]) -> None:
+    if not status:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            return  # to where Python reports it
+    os._exit(status[0])
 
 
 def _drop_output() -> None:

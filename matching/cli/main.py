@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matching.cli.exits import end_on_interrupt, exit_status
+from matching.cli.exits import end_on_interrupt, exit_status, run_as_process
 from matching.cli.subcommands import SUBCOMMANDS
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters
         The exit status.
     """
     return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
+
+
+def run() -> None:
+    """Run the command as a process of its own: `gdl-match`."""
+    run_as_process(main)
 
 
 def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:

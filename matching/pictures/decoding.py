@@ -18,7 +18,7 @@ from PIL import Image, TiffImagePlugin, UnidentifiedImageError
 from matching._common import opencv
 from matching._common.types import Array, Ints
 from matching.errors import InputError
-from matching.pictures.formats import HEIF, readable_formats
+from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
@@ -65,7 +65,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
         with _open(path) as file:
             try:
                 with _damage(path):
-                    image = Image.open(file, formats=readable_formats())
+                    image = open_image(file)
             except UnidentifiedImageError:
                 file.seek(0)
                 return _unusual(path, file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -53,6 +54,8 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
         from matching.cli.commands.many import match_many
 
         return match_many(arguments, rivals, guard)
+    if owns_process:
+        gc.disable()  # the process ends before there is garbage that is worth a search
     with guard():
         run = _match(arguments, rivals, owns_process)
     return _write(arguments, *run)

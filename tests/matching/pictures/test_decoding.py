@@ -14,7 +14,7 @@ import tifffile
 from PIL import Image
 
 from matching.errors import InputError
-from matching.pictures import decoding
+from matching.pictures import decoding, formats
 from matching.pictures.decoding import decode, map_displayed_to_stored
 from matching.pictures.images import add_mask, make_picture, read_picture
 
@@ -165,7 +165,7 @@ def test_no_reader_starts_another_program(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"a\.jpg: is not a picture that can be read"):
         decode(tmp_path / "a.jpg")
     assert not started
-    assert not {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"} & set(decoding.readable_formats())
+    assert not {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"} & set(formats.readable_formats())
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.webp", "a.jpg", "a.tiff"])

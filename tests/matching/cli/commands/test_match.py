@@ -575,7 +575,8 @@ def test_compiling_is_told_once_and_done_by_two_processes():
         "import numba; add = numba.njit(lambda a: a + 1); told, started = [], []\n"
         "class Popen(subprocess.Popen):\n"
         "    def __init__(self, command, **more): started.append(self); super().__init__(command, **more)\n"
-        "compiling.subprocess.Popen = Popen; compiling.default_threads = lambda: int(sys.argv[1])\n"
+        "compiling.subprocess.Popen = Popen\n"
+        "from matching._common import threads; threads.default_threads = lambda: int(sys.argv[1])\n"
         "with compiling.report_compiling(told.append): add(1); add(1.0)\n"
         "with compiling.report_compiling(told.append): add(2)\n"
         "print(told, [process.returncode is not None for process in started])"
@@ -749,7 +750,7 @@ def test_a_broken_installation_is_no_answer(tmp_path, script):
     process = subprocess.run(
         [sys.executable, SCRIPT.parent / script, *LAZY.get(script, ())],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
@@ -776,6 +777,39 @@ def test_an_interrupt_at_the_end_leaves_the_answer(tmp_path):
         "signal.raise_signal(signal.SIGINT); sys.exit(status)"
     )
     assert subprocess.run([sys.executable, "-c", program]).returncode == 1
+
+
+def test_a_process_ends_with_the_status_once_all_is_written():
+    program = (
+        "import atexit, sys; from matching.cli.exits import run_as_process\n"
+        "class Left:\n"
+        "    def __del__(self): print('taken down')\n"
+        "left = Left()\n"
+        "def main():\n"
+        "    atexit.register(print, 'a library is told')\n"
+        "    print('done'); print('warned', file=sys.stderr)\n"
+        "    return int(sys.argv[1])\n"
+        "run_as_process(main)"
+    )
+    process = subprocess.run([sys.executable, "-c", program, "1"], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (1, "warned\n")
+    assert process.stdout.splitlines() == ["done", "a library is told"]
+    process = subprocess.run([sys.executable, "-c", program, "x"], capture_output=True, text=True)
+    assert process.returncode == 1
+    assert process.stderr.startswith("warned\nTraceback")
+    assert process.stdout.splitlines()[-1] == "taken down"
+
+
+def test_answers_without_pictures_need_no_library():
+    """NumPy and OpenCV take twice as long to load as everything else in such a command."""
+    program = (
+        "import sys; from matching.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: print([name for name in ('numpy', 'cv2', 'numba') if name in sys.modules])"
+    )
+    for option in ("--version", "--help"):
+        process = subprocess.run([sys.executable, "-c", program, option], capture_output=True, text=True)
+        assert process.stdout.splitlines()[-1] == "[]", option
 
 
 def test_pictures_of_the_same_names_do_not_share_a_folder(gdl_match, tmp_path):
