@@ -11,6 +11,8 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
+NEIGHBORS = 8  # of a point: it covers as far as these are
+
 
 def nearest_points(
     points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None
@@ -80,3 +82,24 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
         Whether one of the others is near.
     """
     return np.asarray(nearest_points(others, points, 1, reach)[0][:, 0] >= 0)
+
+
+def is_amid(points: Array, others: Array) -> Bools:
+    """Test which points lie amid others, of which each covers as far as its neighbors are, on average.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others.
+
+    Returns
+    -------
+    (n,) bool
+        Whether a point does.
+    """
+    pixels = np.unique(np.rint(others), axis=0)
+    k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
+    reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])
+    return is_within_reach(points, pixels, float(reach))

@@ -23,9 +23,8 @@ from scipy.spatial import Delaunay, cKDTree
 
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
-from matching.grouping.refinement.suppression import is_amid
-from matching.grouping.settings import GroupingSettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,7 @@ def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
 def find_repeats_in_groups(
     correspondences: Correspondences,
     groups: Groups,
-    config: GroupingSettings,
+    config: ObjectsConfig,
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
 ) -> Repeats:
@@ -86,8 +85,8 @@ def find_repeats_in_groups(
         2 n, see `direct_both_ways`.
     groups : Groups
         Of all 2 n.
-    config : GroupingSettings
-        Of which `objects` and `suppression` count.
+    config : ObjectsConfig
+        When matches are an object.
     is_texture : callable
         Tells of rows of correspondences, an object, whether they are confusable.
     row_score : float
@@ -101,7 +100,7 @@ def find_repeats_in_groups(
     """
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
-    folded = _fold(correspondences, groups, config.objects)
+    folded = _fold(correspondences, groups, config)
     whole = list(_separate(correspondences, folded, config, is_texture, row_score))
     found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
     for k, item in enumerate(found):
@@ -164,7 +163,7 @@ def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
 def _separate(
     correspondences: Correspondences,
     folded: Iterable[_Joined],
-    config: GroupingSettings,
+    config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
     row_score: float,
 ) -> Iterator[_Joined]:
@@ -173,20 +172,23 @@ def _separate(
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        for part in (
-            _split_things(correspondences, item.members, config.objects) if is_row else [item.members]
-        ):
+        for part in _split_things(correspondences, item.members, config) if is_row else [item.members]:
             first, second = _get_places(correspondences, part)
-            shift = [is_amid(place, np.concatenate(textures)).mean() for place in (first, second) if textures]
-            if min(shift, default=0.0) >= config.suppression.share:
+            old = np.concatenate(textures) if textures else None
+            if old is not None and all(_is_mostly_amid(place, old) for place in (first, second)):
                 continue  # another shift of the same texture
-            if not is_even and not _overlap(correspondences, part, config.objects):
+            if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
-            elif is_row and (steps := _cut_steps(correspondences, part, config.objects)):
+            elif is_row and (steps := _cut_steps(correspondences, part, config)):
                 yield from (replace(item, members=step) for step in steps)
             else:
                 yield replace(item, members=part, periodic=True)
                 textures += [first, second]
+
+
+def _is_mostly_amid(place: Array, others: Array) -> bool:
+    """Whether half of the points of a place, or more, lie amid others."""
+    return bool(2 * np.count_nonzero(is_amid(place, others)) >= len(place))
 
 
 def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
@@ -250,7 +252,7 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
 
 
 def _split_copies(
-    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: GroupingSettings
+    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
 ) -> list[_Joined]:
     """An object, or its parts, one a copy, where its places are rows of copies that others of those found
     join: of two pairs of a thing, side by side, the matches are four things'.
@@ -263,16 +265,16 @@ def _split_copies(
             if other is item or other.periodic:
                 continue
             both = np.logical_and(*(is_amid(xy, place) for xy in _get_places(correspondences, other.members)))
-            if is_object(correspondences, other.members[both], config.objects):
+            if is_object(correspondences, other.members[both], config):
                 ends += _get_places(correspondences, other.members[both])
-        if not ends or is_amid(place, np.concatenate(ends)).mean() < config.suppression.share:
+        if not ends or not _is_mostly_amid(place, np.concatenate(ends)):
             continue
         nearest = cKDTree(np.concatenate(ends)).query(place)[1]
-        shared = [[is_amid(a, b).mean() >= config.suppression.share for b in ends] for a in ends]
+        shared = [[_is_mostly_amid(a, b) for b in ends] for a in ends]
         number = _link(len(ends), np.argwhere(shared))
         copy = np.repeat(number, [len(end) for end in ends])[nearest]
         parts = [item.members[copy == k] for k in np.unique(copy)]
-        parts = [part for part in parts if is_object(correspondences, part, config.objects)]
+        parts = [part for part in parts if is_object(correspondences, part, config)]
         if len(parts) > 1:
             return [replace(item, members=part) for part in parts]
     return [item]

@@ -4,7 +4,7 @@
     graph          correspondences, edges to those that move alike          graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
     smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
-    suppression    what lies amid a larger object in both images is part of its texture
+    suppression    what shares its points with a larger object in both images is part of its texture
                                                                             refinement/suppression.py
     merging        graph degree linkage again, over the gaps between parts of one object
     largest gap    clusters below the largest gap of the scores are outliers
@@ -127,14 +127,15 @@ def _polish(
     config: GroupingSettings,
     n_threads: int,
 ) -> list[Ints]:
-    """The objects as their smooth maps have them, by falling size, without those amid larger ones."""
+    """The objects as their smooth maps have them, by falling size, without those contained in larger ones."""
     objects = smooth_map.refine_objects(
         correspondences, objects, free, config.smooth_map, config.graph, n_threads
     )
     objects = [members for members in objects if is_object(correspondences, members, config.objects)]
     both = [*known, *_sort_by_size(objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
-    kept = suppression.find_uncovered(*places, both, how.share, how.by_one)
+    radius = CandidateConfig.duplicate_radius
+    kept = suppression.find_uncontained(*places, both, how.share, radius, how.by_one)
     return [both[k] for k in kept if k >= len(known)]
 
 

@@ -197,7 +197,7 @@ def _find_groups(
     def is_texture(members: Ints) -> bool:
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = find_repeats_in_groups(correspondences, groups, config, is_texture, SURE_SCORE)
+    repeats = find_repeats_in_groups(correspondences, groups, config.objects, is_texture, SURE_SCORE)
     return _turn(candidates, repeats.reversed), repeats
 
 

@@ -21,6 +21,7 @@ from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
 
 ENOUGH = 2  # times the places that an object needs: no more views are looked at
+OVERLAP = 0.5  # share of a plane under larger ones from which on it is dropped
 
 
 def is_solved(groups: Groups) -> bool:
@@ -74,9 +75,7 @@ def find_in_views(
         )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
         groups = group(correspondences, n_listed, narrow, n_threads)
-        planes = find_planes(
-            correspondences, groups, config.planes, config.graph.scale, config.suppression.share
-        )
+        planes = find_planes(correspondences, groups, config.planes, config.graph.scale, OVERLAP)
         if len(planes.scores):
             found = candidates, planes
         kept = correspondences[planes.labels >= 0]

@@ -13,8 +13,8 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.correspondences.candidates import Candidates
+from matching.correspondences.points import is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.refinement.suppression import is_amid
 
 SAMPLE = 300  # matches of an object that are looked at
 APART = 8.0  # pixels from which another feature is at another place

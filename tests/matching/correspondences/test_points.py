@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from matching.correspondences.points import is_within_reach, nearest_points
+from matching.correspondences.points import is_amid, is_within_reach, nearest_points
 
 rng = np.random.default_rng(0)
 SETS = {
@@ -64,3 +64,12 @@ def test_points_within_reach_of_others():
     assert is_within_reach(points, others, 5.05).tolist() == [True, False, True, False]
     assert is_within_reach(points, others, 5.0).tolist() == [False, False, False, False]
     assert not is_within_reach(points, others[:0], 5.0).any()
+
+
+def test_points_amid_others():
+    others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
+    points = np.array([[20.0, 20], [59, 20], [61, 20], [20, -19], [20, -21], [56, 56], [500, 500]])
+    assert is_amid(points, others).tolist() == [True, True, False, True, False, False, False]
+    # where the others are sparse they reach as far as they are apart
+    between = np.array([[250.0, 250], [150, 50], [-20, 600]])
+    assert is_amid(between, 10 * others).tolist() == [True, True, False]

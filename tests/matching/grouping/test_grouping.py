@@ -223,7 +223,8 @@ def test_matches_of_a_dropped_cluster_join_the_object_around_it():
         seen.append(initial)
         return inside.astype(np.int64) if initial is None else initial
 
-    found = grouped(c, cluster=two_clusters)
+    config = DEFAULT.with_settings(suppression__share=0)  # none but the largest stays
+    found = grouped(c, config=config, cluster=two_clusters)
     assert len(seen) == 1  # one part is left, and nothing to merge
     assert (found.labels == 0).all()
 

@@ -6,6 +6,7 @@ from planting import crops
 
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
+from matching.grouping.objects import ObjectsConfig
 from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
@@ -113,7 +114,7 @@ def both_groups(xy0, xy1, scores=(0.8, 0.8)):
 def test_groups_of_either_direction_are_one_object_from_left_to_right():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.groups.labels.tolist() == [0] * 40
     assert repeats.reversed.all()
     assert repeats.groups.scores.tolist() == [0.8]
@@ -124,7 +125,7 @@ def test_groups_of_either_direction_are_one_object_from_left_to_right():
 def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.periodic.tolist() == periodic
 
 
@@ -133,7 +134,7 @@ def test_things_side_by_side_twice_are_apart():
     rng = np.random.default_rng(0)
     xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (40, 2))])
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
 
 
@@ -144,7 +145,7 @@ def test_things_corner_to_corner_that_move_alike_are_apart():
     rng = np.random.default_rng(0)
     xy = np.concatenate([rng.uniform(0, 95, (60, 2)), rng.uniform(100, 195, (60, 2))])
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     own = [np.bincount(half, minlength=2) for half in np.split(repeats.groups.labels, 2)]
     assert len(repeats.groups.scores) == 2
     assert sorted(int(counts.argmax()) for counts in own) == [0, 1]
@@ -155,14 +156,14 @@ def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
     xy = np.random.default_rng(0).uniform(0, 200, (300, 2))
     xy = xy[~(xy > 100).all(axis=1)]
     correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert set(repeats.groups.labels) == {0}
 
 
 def test_a_row_is_cut_into_its_steps():
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    labels = find_repeats_in_groups(correspondences, groups, MatchConfig()).groups.labels
+    labels = find_repeats_in_groups(correspondences, groups, ObjectsConfig()).groups.labels
     assert labels.tolist() == ((xy[:, 0] - xy[:, 0].min()) // 100).astype(int).tolist()
 
 
@@ -174,7 +175,7 @@ def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
     xy0, xy1 = np.where(turned[:, None], right, left), np.where(turned[:, None], left, right)
     correspondences = direct_both_ways(xy0, xy1, np.tile(-np.eye(2), (40, 1, 1)))
     repeats = find_repeats_in_groups(
-        correspondences, Groups(np.zeros(80, int), np.array([0.7])), MatchConfig()
+        correspondences, Groups(np.zeros(80, int), np.array([0.7])), ObjectsConfig()
     )
     assert repeats.groups.labels.tolist() == [0] * 40
     assert repeats.reversed.tolist() == turned.tolist()
@@ -183,7 +184,7 @@ def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
 def test_of_two_places_above_each_other_the_upper_one_comes_first():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
     correspondences, groups = both_groups(xy + np.array([0.0, 300.0]), xy)
-    assert find_repeats_in_groups(correspondences, groups, MatchConfig()).reversed.all()
+    assert find_repeats_in_groups(correspondences, groups, ObjectsConfig()).reversed.all()
 
 
 def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
@@ -194,12 +195,12 @@ def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
     groups = Groups(np.repeat([0, 1, 2, 3], 60), np.array([0.9, 0.8, 0.9, 0.8]))
     asked = []
     repeats = find_repeats_in_groups(
-        correspondences, groups, MatchConfig(), lambda rows: asked.append(rows) or True
+        correspondences, groups, ObjectsConfig(), lambda rows: asked.append(rows) or True
     )
     assert repeats.periodic.tolist() == [True]
     assert repeats.groups.labels.tolist() == [0] * 60 + [-1] * 60
     assert [sorted(rows % 120) for rows in asked] == [[*range(60)], [*range(60, 120)]]
-    apart = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    apart = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert not apart.periodic.any()
 
 
@@ -207,14 +208,14 @@ def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
 def test_a_row_of_too_low_a_score_is_a_texture(row_score, periodic):
     xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
     correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig(), row_score=row_score)
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), row_score=row_score)
     assert repeats.periodic.tolist() == periodic
 
 
 def test_groups_of_too_few_matches_are_no_objects():
     xy = np.random.default_rng(0).uniform(0, 100, (11, 2))
     correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = find_repeats_in_groups(correspondences, groups, MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert repeats.groups.labels.tolist() == [-1] * 11
     assert len(repeats.groups.scores) == len(repeats.periodic) == 0
     assert not repeats.reversed.any()
@@ -227,7 +228,7 @@ def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
     xy0, xy1 = np.concatenate([at[0], at[2], at[0], at[1]]), np.concatenate([at[1], at[3], at[2], at[3]])
     correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (160, 1, 1)))
     labels = np.repeat([0, 1, 2, 3, 4, 5], [40, 40, 80, 40, 40, 80])
-    repeats = find_repeats_in_groups(correspondences, Groups(labels, np.full(6, 0.8)), MatchConfig())
+    repeats = find_repeats_in_groups(correspondences, Groups(labels, np.full(6, 0.8)), ObjectsConfig())
     found = repeats.groups.labels.reshape(4, 40)
     assert (found == found[:, :1]).all()
     assert sorted(found[:, 0]) == [0, 1, 2, 3]
