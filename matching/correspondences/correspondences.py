@@ -36,7 +36,8 @@ class Correspondences:
     @cached_property
     def inverse_maps(self) -> Floats:
         """(m, 2, 2) float64: the maps from image 1 to image 0."""
-        return np.asarray(np.linalg.inv(self.maps))
+        (a, b), (c, d) = self.maps.transpose(1, 2, 0)  # many times faster than LAPACK, called for each
+        return np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2) / self._determinant[:, None, None]
 
     @cached_property
     def growth(self) -> Floats:
@@ -51,7 +52,7 @@ class Correspondences:
     @cached_property
     def _determinant(self) -> Floats:
         (a, b), (c, d) = self.maps.transpose(1, 2, 0)
-        return np.asarray(a * d - b * c)  # many times faster than LAPACK, which is called for each
+        return np.asarray(a * d - b * c)
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences import _point_kernels
 
@@ -15,7 +16,12 @@ NEIGHBORS = 8  # of a point: it covers as far as these are
 
 
 def nearest_points(
-    points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None
+    points: Array,
+    at: Array,
+    k: int,
+    reach: float = np.inf,
+    own: Array | None = None,
+    n_threads: int = 1,
 ) -> tuple[Ints, Floats]:
     """Find the points nearest to places; of equally near ones, the one with the smaller number comes first.
 
@@ -31,6 +37,8 @@ def nearest_points(
         Only points nearer than this are found.
     own : (q,) array of int, optional
         A point for each place that is passed over, as where the places are points themselves.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -42,9 +50,15 @@ def nearest_points(
     index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
     if len(points) and len(at):
         own = np.full(len(at), -1) if own is None else own
-        arrays = (np.ascontiguousarray(a, np.float64) for a in (points, at))
+        points, at = (np.ascontiguousarray(a, np.float64) for a in (points, at))
         own = np.ascontiguousarray(own, np.int64)
-        _point_kernels.nearest_points(*arrays, own, float(reach), index, distance)
+
+        def find(start: int, stop: int) -> None:
+            rows = slice(start, stop)
+            places = at[rows], own[rows], float(reach)
+            _point_kernels.nearest_points(points, *places, index[rows], distance[rows])
+
+        run_in_ranges(find, len(at), n_threads, 1024)
     return index, distance
 
 

@@ -17,9 +17,9 @@ from matching._common.types import Floats
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
     """Minimize the sum of log(1 + r^2) over residuals r, from a first guess.
 
-    Levenberg's and Marquardt's method. The second derivative of the loss counts where it is positive, else
-    the weights of iterated least squares do, a thousandth of them (Triggs et al., Bundle adjustment: a modern
-    synthesis, 2000, Sec. 4.3).
+    Levenberg's and Marquardt's method with the second derivatives of the loss. Where these make no minimum,
+    far from the solution, only the positive ones count, and in place of the others a thousandth of the
+    weights of iterated least squares (Triggs et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
 
     Parameters
     ----------
@@ -38,9 +38,10 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # that a step changes, at least
     while True:
         weight = 1 / (1 + r * r)
-        curvature = np.maximum((1 - r * r) * weight * weight, 1e-3 * weight)
-        normal = (jacobian.T * curvature) @ jacobian
-        damped = normal + damping * np.diag(np.diag(normal))
+        curvature = (1 - r * r) * weight * weight
+        damped = _damped(jacobian, curvature, damping)
+        if not _is_positive_definite(damped):
+            damped = _damped(jacobian, np.maximum(curvature, 1e-3 * weight), damping)
         step = -np.linalg.lstsq(damped, jacobian.T @ (weight * r), rcond=None)[0]
         small = np.linalg.norm(step) <= share * np.linalg.norm(unknown)
         new, new_jacobian = residuals(unknown + step)
@@ -52,3 +53,17 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
             damping = max(10 * damping, 1e-4)
         if small:
             return unknown
+
+
+def _damped(jacobian: Floats, curvature: Floats, damping: float) -> Floats:
+    """The normal matrix (p, p), its diagonal increased."""
+    normal = (jacobian.T * curvature) @ jacobian
+    return np.asarray(normal + damping * np.diag(np.abs(np.diag(normal))))
+
+
+def _is_positive_definite(matrix: Floats) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True

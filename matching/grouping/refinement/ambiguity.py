@@ -64,11 +64,12 @@ def _confusable_share(
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product
     distance = np.sqrt(np.maximum(square, 0)) / DESCRIPTOR_NORM
-    gap = np.linalg.norm(matched.xy[:, None] - inside.xy, axis=2)
     factor, offset = NEARLY
     as_near = distance <= factor * candidates.score[:, None] + offset
-    close = (gap > APART) & (gap < REACH * (_window(matched)[:, None] + _window(inside)))
-    return float((close & (inside.kind == source.kind[:, None]) & as_near).any(axis=1).mean())
+    row, other = np.nonzero(as_near & (inside.kind == source.kind[:, None]))
+    gap = np.linalg.norm(matched.xy[row] - inside.xy[other], axis=1)
+    close = (gap > APART) & (gap < REACH * (_window(matched)[row] + _window(inside)[other]))
+    return len(np.unique(row[close])) / len(candidates)
 
 
 def _window(features: Features) -> Floats:

@@ -153,11 +153,13 @@ class _Map:
         most = self.near.shape[1]
         k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
         own = np.searchsorted(self.members, new) if are_members else None
-        near, gap = nearest_points(self.x[self.members], self.x[new], k, own=own)
+        near, gap = nearest_points(self.x[self.members], self.x[new], k, own=own, n_threads=self.n_threads)
         self.near[new, :k], self.gap[new, :k] = self.members[near], gap
         self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
         self.residual[new], self.deviation[new] = np.inf, 1.0
-        new = new[self.gap[new, 0] < reach]
+        first = self.near[new, 0]
+        there = np.hypot(*(self.y[new] - self.y[first]).T)
+        new = new[(self.gap[new, 0] < reach) & (there < reach)]
         ends = self.x[new], self.y[new]
         self.residual[new], self.deviation[new] = spline_residuals(
             self.x, self.y, self.near[new, :k], self.config.smoothing, ends, self.n_threads
