@@ -221,6 +221,18 @@ def test_the_lowest_versions_are_tried_on_tests_that_exist():
         assert name in (ROOT / file).read_text(encoding="utf-8"), path
 
 
+def test_mutants_are_tried_on_modules_and_tests_that_exist(monkeypatch):
+    source = ROOT / "scripts" / "maintain" / "mutate.py"
+    script = importlib.util.module_from_spec(importlib.util.spec_from_file_location("mutate", source))
+    monkeypatch.setitem(sys.modules, "mutate", script)  # where dataclasses look
+    script.__loader__.exec_module(script)
+    for part in script.PARTS.values():
+        for path in (*part.modules, *part.tests, *part.deselected):
+            file, _, name = path.partition("::")
+            assert (ROOT / file).exists(), path
+            assert not name or f"def {name}(" in (ROOT / file).read_text(encoding="utf-8"), path
+
+
 PATH = re.compile(r"(?<![\w/$.-])(?:gdl_core|matching|synth|eval|scripts|tests|docs|\.ci)/[\w./-]*\w")
 
 

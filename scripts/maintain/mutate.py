@@ -63,7 +63,7 @@ PARTS = {
         ),
     ),
     "correspondences": Part(
-        _in("matching/correspondences", "candidates.py", "descriptor_search.py", "distances.py"),
+        _in("matching/correspondences", "candidates.py", "descriptor_search.py", "distances.py", "points.py"),
         (
             "tests/matching/correspondences",
             *_in("tests/matching/grouping", "test_graph.py", "refinement/test_smooth_map.py"),
@@ -77,7 +77,11 @@ PARTS = {
             *("stages.py", "refinement/ambiguity.py", "refinement/planes.py", "refinement/smooth_map.py"),
             "refinement/suppression.py",
         ),
-        ("tests/matching/grouping", "tests/matching/test_given.py", "tests/matching/test_repeats.py"),
+        (
+            "tests/matching/grouping",
+            "tests/matching/pipelines/test_given.py",
+            "tests/matching/pipelines/test_repeats.py",
+        ),
         (
             *_in(
                 "tests/matching/grouping",
@@ -85,7 +89,7 @@ PARTS = {
                 "refinement/test_ambiguity.py::test_unrelated_checks_have_nothing_in_common",
             ),
             *(
-                f"tests/matching/test_repeats.py::test_{name}"
+                f"tests/matching/pipelines/test_repeats.py::test_{name}"
                 for name in (
                     "a_candidate_is_never_a_feature_with_its_surroundings",
                     "a_fine_texture_is_said_to_be_one",
@@ -100,7 +104,7 @@ PARTS = {
     "objects": Part(
         _in(
             "matching/objects",
-            *("confidence.py", "description.py", "frames.py", "things.py", "transforms.py"),
+            *("confidence.py", "description.py", "frames.py", "robust.py", "things.py", "transforms.py"),
         ),
         ("tests/matching/objects",),
         _in(
