@@ -51,6 +51,13 @@ def test_of_equally_near_points_the_first_comes_first():
     assert distance[0, 1:] == pytest.approx(np.sqrt(2))
 
 
+def test_points_may_be_of_any_type_of_number():
+    points, at = np.array([[0, 0], [3, 4]], np.int32), np.array([[0, 1]], np.float32)
+    index, distance = nearest_points(points, at, 2)
+    assert index.tolist() == [[0, 1]]
+    assert distance == pytest.approx(np.array([[1, np.sqrt(18)]]))
+
+
 def test_no_points_and_no_places():
     index, distance = nearest_points(np.empty((0, 2)), np.zeros((2, 2)), 3)
     assert (index == -1).all()
@@ -70,6 +77,9 @@ def test_points_amid_others():
     others = np.array([[10.0 * x, 10.0 * y] for x in range(5) for y in range(5)])
     points = np.array([[20.0, 20], [59, 20], [61, 20], [20, -19], [20, -21], [56, 56], [500, 500]])
     assert is_amid(points, others).tolist() == [True, True, False, True, False, False, False]
+    assert np.array_equal(
+        is_amid(points, np.repeat(others, 12, axis=0)), is_amid(points, others)
+    )  # a pixel counts once
     # where the others are sparse they reach as far as they are apart
     between = np.array([[250.0, 250], [150, 50], [-20, 600]])
     assert is_amid(between, 10 * others).tolist() == [True, True, False]

@@ -4,6 +4,7 @@ from planting import bent, candidates, geometry, magnified, moving, share, simil
 from scipy.interpolate import RBFInterpolator
 from scipy.spatial import cKDTree
 
+from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping.graph import GraphConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig, _Map, refine_objects, spline_residuals
@@ -144,6 +145,25 @@ def test_strangers_in_place_do_not_join():
     assert share(grown, rest) < 0.1
     (grown,) = refined(c, [members], rest, SmoothMapConfig(agreeing=0.0))
     assert share(grown, rest) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("step", "growth", "graph", "stricter"),
+    [
+        (6, 5.0, GraphConfig(), GraphConfig(scale=1.5)),  # neighbours are near: the scale counts
+        (40, 1.5, GraphConfig(scale=1.5), GraphConfig(scale=1.5, slope=0.15 / 4)),  # far: the slope does
+    ],
+)
+def test_what_joins_agrees_as_far_as_maps_of_features_can(step, growth, graph, stricter):
+    """The map of the joining match, which is in place, is wrong by a factor."""
+    xy = np.stack(np.meshgrid(np.arange(7), np.arange(7)), axis=2).reshape(-1, 2) * float(step)
+    xy = np.concatenate([xy, [[3.5 * step, 3.5 * step]]])
+    maps = np.tile(np.eye(2), (50, 1, 1))
+    maps[49] *= growth
+    c = Correspondences(xy, xy + 10, maps)
+    for config, n_members in ((graph, 50), (stricter, 49)):
+        (grown,) = refine_objects(c, [np.arange(49)], np.array([49]), SmoothMapConfig(), config)
+        assert len(grown) == n_members
 
 
 def test_mirrored_matches_in_place_do_not_join():
