@@ -41,7 +41,7 @@ class SmoothMapConfig:
         Residual of a match over the deviation of its prediction, at most: four times the strongest bends
         that objects have. Amid many matches, where only the point itself is uncertain, 2.4 pixels.
     reach : float
-        Pixels: the object's match that is nearest to a joining one is within this, in both images.
+        Pixels of a joining match from the object's nearest one, in both images.
     agreeing : float
         Share of the object's matches nearby that a joining match must agree with, by its own affine map:
         places alone let outliers join.
@@ -148,7 +148,7 @@ class _Map:
 
     def predict(self, rows: Ints, are_members: bool, reach: float = np.inf) -> tuple[Ints, Floats, Floats]:
         """The members nearest to each row (q, k), itself left out, and the residual and deviation (q,) of
-        what they predict; infinite residuals where the nearest is not within reach at both ends.
+        what they predict; infinite residuals where none is within reach.
         """
         most = self.near.shape[1]
         k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
@@ -157,9 +157,7 @@ class _Map:
         self.near[new, :k], self.gap[new, :k] = self.members[near], gap
         self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
         self.residual[new], self.deviation[new] = np.inf, 1.0
-        first = self.near[new, 0]
-        there = np.hypot(*(self.y[new] - self.y[first]).T)
-        new = new[(self.gap[new, 0] < reach) & (there < reach)]
+        new = new[self.gap[new, 0] < reach]
         ends = self.x[new], self.y[new]
         self.residual[new], self.deviation[new] = spline_residuals(
             self.x, self.y, self.near[new, :k], self.config.smoothing, ends, self.n_threads

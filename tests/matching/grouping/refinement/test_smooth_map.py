@@ -278,24 +278,10 @@ def test_only_what_a_change_touches_is_forgotten():
 
 def test_what_is_within_reach_of_one_member_is_predicted():
     c = bent(np.random.default_rng(5), 60)
-    for xy in (c.xy0, c.xy1):
-        xy[50], xy[51] = (500, 0), (510, 0)
+    c.xy0[50], c.xy0[51] = (500, 0), (510, 0)
     smooth = _Map(c.xy0, c.xy1, SmoothMapConfig(), 1)
     smooth.set_members(np.arange(51))  # the last one far from the others
     for reach, is_finite in ((11.0, True), (10.0, False)):
         residual = smooth.predict(np.array([51]), False, reach)[1]
         assert np.isfinite(residual).tolist() == [is_finite]
         smooth.is_known[:] = False
-
-
-def test_the_nearest_member_is_within_reach_at_both_ends():
-    rng = np.random.default_rng(0)
-    x = np.concatenate([rng.uniform(0, 100, (50, 2)), [[150.0, 50.0]]])  # the last one is beside the others
-    y = x * [1.5, 1 / 1.5]
-    nearest = np.linalg.norm(x[:50] - x[50], axis=1).argmin()
-    here, there = (np.linalg.norm(points[nearest] - points[50]) for points in (x, y))
-    for reach, is_finite in ((there + 1, True), ((here + there) / 2, False)):
-        smooth = _Map(x, y, SmoothMapConfig(), 1)
-        smooth.set_members(np.arange(50))
-        residual = smooth.predict(np.array([50]), False, reach)[1]
-        assert np.isfinite(residual).tolist() == [is_finite]
