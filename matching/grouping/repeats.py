@@ -173,9 +173,8 @@ def _separate(
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
         for part in _split_things(correspondences, item.members, config) if is_row else [item.members]:
-            first, second = _get_places(correspondences, part)
-            old = np.concatenate(textures) if textures else None
-            if old is not None and all(_is_mostly_amid(place, old) for place in (first, second)):
+            places = _get_places(correspondences, part)
+            if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
                 continue  # another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
@@ -183,7 +182,7 @@ def _separate(
                 yield from (replace(item, members=step) for step in steps)
             else:
                 yield replace(item, members=part, periodic=True)
-                textures += [first, second]
+                textures += places
 
 
 def _is_mostly_amid(place: Array, others: Array) -> bool:

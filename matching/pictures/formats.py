@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from PIL import Image, UnidentifiedImageError
 
-COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow takes a tenth of the time to load their readers
+COMMON = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM")  # Pillow loads their readers in half of the time
 # Some of Pillow's other readers start another program (EPS starts Ghostscript), whatever a file is called.
 FORMATS = (
     *("AVIF", "BMP", "DIB", "GIF", "ICO", "JPEG", "JPEG2000", "PCX", "PNG", "PPM", "PSD", "QOI", "SGI"),

@@ -68,7 +68,7 @@ def find_uncontained(
     kept: list[int] = []
     for k, part in enumerate(parts):
         stronger = [parts[n] for n in kept]
-        others = stronger if by_one else [np.concatenate(stronger)] if stronger else []
+        others = stronger if by_one or not stronger else [np.concatenate(stronger)]
         if not any(
             all(is_within_reach(xy[part], xy[other], radius).mean() >= share for xy in (xy0, xy1))
             for other in others
