@@ -44,7 +44,8 @@ class ClusteringConfig:
         than a tenth of the seam agrees.
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
-        is an outlier.
+        is an outlier. So is a correspondence whose outdegree in the first graph is smaller, which is coarser:
+        it is not even clustered.
     min_support : float
         Least sum of the scores of an object's matches: where no object has it, there is nothing in common.
         As many matches, agreeing with all their neighbours, fix an affine map and confirm it.

@@ -10,7 +10,8 @@ are, and agreeing over a wide gap is weaker evidence. A mirrored match and one t
 object: w_ij = 0. All lengths count pixels of the image in which the object is smaller.
 
 The affine maps that single features predict are coarse. They give a first graph; a map fitted to the
-neighbours of each correspondence in it is far better, and gives the second graph, which is clustered.
+neighbours of each correspondence in it is far better, and gives the second graph, which is clustered. A
+correspondence with hardly any weight in the first graph is an outlier and need not be in the second.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def build_graph(
     parts: Array | None = None,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """Build the graph of correspondences.
+    """Build the graph of correspondences, all of them, by maps that are fitted in a first graph.
 
     Parameters
     ----------
@@ -103,21 +104,86 @@ def build_graph(
     graph : AffinityGraph
         The weights of the edges to them.
     """
-    k = min(n_neighbors, len(correspondences) - 1)
+    fitted, _ = fit_maps(correspondences, n_neighbors, config, n_threads)
+    return build_second_graph(fitted, n_neighbors, config, n_threads, parts, reach)
+
+
+def fit_maps(
+    correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
+) -> tuple[Correspondences, Floats]:
+    """Fit the map of each correspondence to its neighbours in the first graph.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The m vertices, with the maps of single features.
+    n_neighbors : int
+        K; fewer where there are fewer.
+    config : GraphConfig
+        How correspondences are compared.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    fitted : Correspondences
+        The correspondences with the fitted maps, see `fit_local_maps`.
+    support : (m,) float64
+        The mean weight of the K edges of each in the first graph.
+    """
+    knn = _find_neighbors(correspondences, n_neighbors, config, n_threads)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    among = None
-    if config.n_candidates is not None:
-        among = find_nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
-    knn = acc_neighbors(correspondences, k, n_threads, config.nearness, among=among)
     weights = edge_weights(correspondences, knn, *coarse, n_threads=n_threads)
-    if config.rounds == 0:
-        return knn, _make_affinity_graph(knn, weights)
-    fitted = fit_local_maps(correspondences, knn, weights, config, n_threads)
-    if parts is not None:
-        k, among = min(k, len(parts) - int(np.bincount(parts).max())), None
-    knn = acc_neighbors(fitted, k, n_threads, config.nearness, parts, among)
-    weights = edge_weights(fitted, knn, config.scale, config.slope, reach, n_threads)
-    return knn, _make_affinity_graph(knn, weights)
+    if config.rounds > 0:
+        correspondences = fit_local_maps(correspondences, knn, weights, config, n_threads)
+    return correspondences, weights.mean(axis=1)
+
+
+def build_second_graph(
+    fitted: Correspondences,
+    n_neighbors: int,
+    config: GraphConfig,
+    n_threads: int = 1,
+    parts: Array | None = None,
+    reach: float = np.inf,
+) -> tuple[KnnGraph, AffinityGraph]:
+    """Build the graph of correspondences whose maps are fitted.
+
+    Parameters
+    ----------
+    fitted : Correspondences
+        The vertices.
+    n_neighbors, config, n_threads, parts, reach
+        As of `build_graph`.
+
+    Returns
+    -------
+    knn : KnnGraph
+        The K nearest neighbours of each correspondence.
+    graph : AffinityGraph
+        The weights of the edges to them.
+    """
+    knn = _find_neighbors(fitted, n_neighbors, config, n_threads, parts)
+    coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: the features' own maps
+    accuracy = config.scale * coarseness, config.slope * coarseness
+    weights = edge_weights(fitted, knn, *accuracy, reach, n_threads)
+    m, k = knn.indices.shape
+    return knn, AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())
+
+
+def _find_neighbors(
+    correspondences: Correspondences,
+    k: int,
+    config: GraphConfig,
+    n_threads: int,
+    parts: Array | None = None,
+) -> KnnGraph:
+    """The K nearest of each, of other parts alone where there are parts; fewer where there are fewer."""
+    k = min(k, len(correspondences) - (1 if parts is None else int(np.bincount(parts).max())))
+    among = None
+    if config.n_candidates is not None and parts is None:
+        among = find_nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
+    return acc_neighbors(correspondences, k, n_threads, config.nearness, parts, among)
 
 
 def edge_weights(
@@ -194,8 +260,3 @@ def fit_local_maps(
     change = np.linalg.det(maps) / np.linalg.det(own)
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
-
-
-def _make_affinity_graph(knn: KnnGraph, weights: Array) -> AffinityGraph:
-    m, k = knn.indices.shape
-    return AffinityGraph(np.arange(m + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel())

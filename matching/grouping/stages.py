@@ -1,7 +1,8 @@
 """From correspondences to the groups of them that are objects: the stages in their order.
 
     evidence       a cheap test that spares unrelated pictures all that follows    evidence.py
-    graph          correspondences, edges to those that move alike          graph.py
+    graph          correspondences that others support, edges to those that move alike
+                                                                            graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
     smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
     suppression    what shares its points with a larger object in both images is part of its texture
@@ -27,7 +28,7 @@ from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering
 from matching.grouping.evidence import has_evidence
-from matching.grouping.graph import build_graph
+from matching.grouping.graph import build_graph, build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object
 from matching.grouping.refinement import smooth_map, suppression
 from matching.grouping.settings import GroupingSettings
@@ -98,11 +99,15 @@ def _find_objects(
         correspondences[rows], config, n_threads
     ):
         return [], np.empty(0)
-    k, gap = config.clustering.n_neighbors, config.objects.gap
-    knn, graph = build_graph(correspondences[rows], k, config.graph, n_threads, reach=gap)
-    labels = cluster(correspondences[rows], knn, graph, None, config.clustering)
-    least = config.clustering.min_degree * knn.n_neighbors
-    labels = clustering.drop_outliers(graph, labels, least)
+    how, gap = config.clustering, config.objects.gap
+    fitted, support = fit_maps(correspondences[rows], how.n_neighbors, config.graph, n_threads)
+    supported = support >= how.min_degree
+    if np.count_nonzero(supported) < config.objects.min_matches:
+        return [], np.empty(0)
+    rows, fitted = rows[supported], fitted[supported]
+    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
+    labels = cluster(correspondences[rows], knn, graph, None, how)
+    labels = clustering.drop_outliers(graph, labels, how.min_degree * knn.n_neighbors)
     objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
     polished = _polish(correspondences, objects, free, known, config, n_threads)

@@ -23,7 +23,7 @@ from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
 from matching.grouping import Correspondences, clustering
-from matching.grouping.graph import build_graph
+from matching.grouping.graph import build_graph, build_second_graph, fit_maps
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipelines.pair import DescribedPicture, MatchResult, describe_picture, match_pictures
@@ -130,11 +130,13 @@ def draw_clusters(pair: Pair, described: Described, candidates: Candidates, conf
     """The clusters of at least as many candidates as an object has, before anything is removed."""
     figure, axes = _panels(pair)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    knn, graph = build_graph(
-        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
-    )
-    labels = clustering.cluster_graph(correspondences, knn, graph, None, config.clustering)
-    sizes = np.bincount(labels)
+    how, gap = config.clustering, config.objects.gap
+    fitted, support = fit_maps(correspondences, how.n_neighbors, config.graph)
+    rows = np.flatnonzero(support >= how.min_degree)
+    knn, graph = build_second_graph(fitted[rows], how.n_neighbors, config.graph, reach=gap)
+    labels = np.full(len(candidates), -1, np.int64)
+    labels[rows] = clustering.cluster_graph(correspondences[rows], knn, graph, None, how)
+    sizes = np.bincount(labels[rows])
     large = np.argsort(-sizes, kind="stable")[: int((sizes >= config.objects.min_matches).sum())]
     for axis, xy in zip(axes, _ends(candidates, described), strict=True):
         rest = ~np.isin(labels, large)

@@ -16,7 +16,7 @@ from eval.matching.synthetic.trials import Trial
 from gdl_core import AffinityGraph
 from matching import MatchConfig
 from matching.grouping import Correspondences, clustering
-from matching.grouping.graph import build_graph
+from matching.grouping.graph import build_second_graph, fit_maps
 from synth.composite import CompositePair
 
 TRUE, FALSE = "#F0E442", "#D55E00"  # Okabe and Ito: yellow as in the paper, vermilion for its red
@@ -30,7 +30,7 @@ class Stages:
     """The first round of the grouping of a trial's m candidates, up to where objects are chosen.
 
     graph : AffinityGraph, the weights of the edges
-    clusters : (m,) int64, all that merging leaves, by falling size
+    clusters : (m,) int64, all that merging leaves, by falling size; -1 for what no other supports
     members : (m,) int64, the same without members of small degree, -1, and without small clusters
     scores : (n,) float64 connectivity scores of the clusters left, falling
     kept : (n,) bool, whether a score is above the largest gap
@@ -50,13 +50,15 @@ def stages(trial: Trial) -> Stages:
     config = MatchConfig()
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
-    knn, graph = build_graph(
-        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
-    )
-    clusters = clustering.cluster_graph(correspondences, knn, graph, None, config.clustering)
-    clusters = np.argsort(np.argsort(-np.bincount(clusters), kind="stable"))[clusters]
-    least = config.clustering.min_degree * knn.n_neighbors
-    members = clustering.drop_outliers(graph, clusters, least)
+    how, gap = config.clustering, config.objects.gap
+    fitted, support = fit_maps(correspondences, how.n_neighbors, config.graph)
+    rows = np.flatnonzero(support >= how.min_degree)
+    knn, own_graph = build_second_graph(fitted[rows], how.n_neighbors, config.graph, reach=gap)
+    labels = clustering.cluster_graph(correspondences[rows], knn, own_graph, None, how)
+    clusters = np.full(len(correspondences), -1, np.int64)
+    clusters[rows] = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
+    graph = _among_all(own_graph, rows, len(correspondences))
+    members = clustering.drop_outliers(graph, clusters, how.min_degree * knn.n_neighbors)
     sizes = np.bincount(members[members >= 0], minlength=1)
     members[sizes[members] < config.objects.min_matches] = -1
     parts = [np.flatnonzero(members == k) for k in np.unique(members[members >= 0])]
@@ -65,6 +67,13 @@ def stages(trial: Trial) -> Stages:
     kept = clustering.find_above_largest_gap(scores[order])
     share = np.array([(trial.instance[parts[k]] >= 0).mean() for k in order])
     return Stages(graph, clusters, members, scores[order], kept, share)
+
+
+def _among_all(graph: AffinityGraph, rows: NDArray[np.int64], m: int) -> AffinityGraph:
+    """The graph of some rows as a graph of all m, in which the others have no edges."""
+    n_edges = np.zeros(m, np.int64)
+    n_edges[rows] = np.diff(graph.indptr)
+    return AffinityGraph(np.append(0, np.cumsum(n_edges)), rows[graph.indices], graph.weights)
 
 
 def draw_detection(pair: CompositePair, trial: Trial, method: str, path: Path) -> None:
@@ -121,7 +130,8 @@ def draw_graph(pair: CompositePair, trial: Trial, found: Stages, path: Path) -> 
 def draw_clusters(pair: CompositePair, trial: Trial, found: Stages, path: Path) -> None:
     """Clusters of at least as many matches as an object has, before and after outliers leave."""
     least = MatchConfig().objects.min_matches
-    large = np.flatnonzero(np.bincount(found.clusters)[found.clusters] >= least)
+    n_large = np.count_nonzero(np.bincount(found.clusters[found.clusters >= 0]) >= least)
+    large = np.flatnonzero((found.clusters >= 0) & (found.clusters < n_large))
     left = np.flatnonzero(found.members >= 0)
     figure = Figure(figsize=(8, 8.6), layout="constrained")
     rows = (

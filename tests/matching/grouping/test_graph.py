@@ -6,7 +6,14 @@ from planting import bent, candidates, geometry, moving, random_frames, similari
 
 from matching.correspondences.distances import acc_distances, acc_neighbors, gap_of_pairs
 from matching.errors import InputError
-from matching.grouping.graph import GraphConfig, build_graph, edge_weights, fit_local_maps
+from matching.grouping.graph import (
+    GraphConfig,
+    build_graph,
+    build_second_graph,
+    edge_weights,
+    fit_local_maps,
+    fit_maps,
+)
 
 
 def coarse(c, noise, rng):
@@ -127,6 +134,30 @@ def test_without_rounds_the_graph_is_that_of_the_features():
     own = acc_neighbors(c, 10, nearness=1 / 128)
     assert np.array_equal(knn.indices, own.indices)
     assert np.array_equal(graph.weights, edge_weights(c, own, 12.0, 0.3).ravel())
+
+
+def test_support_is_the_mean_weight_of_the_first_graph():
+    rng = np.random.default_rng(12)
+    c, (own, none) = together(moving(rng, 60, similarity(0.3), noise=0.5), strangers(rng, 120))
+    c = geometry(c)
+    fitted, support = fit_maps(c, 20, GraphConfig())
+    knn = acc_neighbors(c, 20, nearness=1 / 128)
+    weights = edge_weights(c, knn, 12.0, 0.3)
+    assert np.array_equal(support, weights.mean(axis=1))
+    assert fitted.maps.tobytes() == fit_local_maps(c, knn, weights, GraphConfig()).maps.tobytes()
+    assert support[own].min() > 0.5 > np.median(support[none])
+    same, alike = fit_maps(c, 20, GraphConfig(rounds=0))
+    assert same is c and np.array_equal(alike, support)
+
+
+def test_both_graphs_one_after_the_other():
+    c = geometry(bent(np.random.default_rng(13), 90))
+    knn, graph = build_graph(c, 15, GraphConfig(), reach=50.0)
+    fitted, _ = fit_maps(c, 15, GraphConfig())
+    again, weighed = build_second_graph(fitted, 15, GraphConfig(), reach=50.0)
+    assert np.array_equal(knn.indices, again.indices)
+    assert np.array_equal(graph.weights, weighed.weights)
+    assert (graph.weights == 0).any() and (graph.weights > 0).any()
 
 
 def test_edges_between_parts():

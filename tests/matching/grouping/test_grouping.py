@@ -7,6 +7,7 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 from matching import MatchConfig
 from matching.errors import InputError
 from matching.grouping import Correspondences, group, stages
+from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
 from matching.pipelines.pair import find_objects
 
@@ -210,8 +211,26 @@ def test_another_clustering_may_be_put_in(scene):
         return np.zeros(len(correspondences), np.int64) if initial is None else initial
 
     found = grouped(c, cluster=one_cluster)
-    assert seen[0] == (len(c), len(c), len(c), True)
+    n, *others = seen[0]
+    assert others == [n, n, True]
     assert len(found.scores) < 3
+
+
+def test_what_no_other_supports_is_not_clustered(scene):
+    c, rows = scene
+    seen = []
+
+    def note(correspondences, *others):
+        seen.append(correspondences)
+        return cluster_graph(correspondences, *others)
+
+    grouped(c, cluster=note)
+    grouped(c, config=DEFAULT.with_settings(min_degree=0.0), cluster=note)
+    assert len(seen[0]) < len(c)
+    clustered = {tuple(xy) for xy in seen[0].xy0}
+    assert all(tuple(xy) in clustered for members in rows[:3] for xy in c.xy0[members])
+    assert sum(tuple(xy) in clustered for xy in c.xy0[rows[3]]) < 0.5 * len(rows[3])
+    assert max(map(len, seen)) == len(c)
 
 
 def test_matches_of_a_dropped_cluster_join_the_object_around_it():
