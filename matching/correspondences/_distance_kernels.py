@@ -84,7 +84,7 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 @inner
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """The k smallest of `row` and where they stand, by (value, index)."""
-    bound = _bound(row, k, index, value)
+    bound = _bound(row, k)
     value[:k] = np.inf
     index[:k] = -1
     width = 2 * k  # values that are looked at together
@@ -100,9 +100,9 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 
 @inner
-def _bound(row: Array, k: Scalar, index: Array, value: Array) -> Scalar:
+def _bound(row: Array, k: Scalar) -> Scalar:
     """What k values of `row` or more don't exceed: the k-th smallest of 2 k minima, each of every 2 k-th
-    value. Overwrites index, value (k,).
+    value.
     """
     width = 2 * k
     if width > len(row):
@@ -112,11 +112,14 @@ def _bound(row: Array, k: Scalar, index: Array, value: Array) -> Scalar:
         run = row[start : start + width]
         for j in range(len(run)):
             least[j] = run[j] if run[j] < least[j] else least[j]
-    value[:k] = np.inf
-    for j in range(width):
-        if least[j] < value[k - 1]:
-            insert(j, least[j], index, value)
-    return value[k - 1]
+    for i in range(width):
+        n_smaller, n_equal = np.int32(0), np.int32(0)
+        for j in range(width):  # vector instructions
+            n_smaller += np.int32(least[j] < least[i])
+            n_equal += np.int32(least[j] == least[i])
+        if n_smaller < k <= n_smaller + n_equal:
+            return least[i]
+    return np.float32(np.inf)
 
 
 @njit

@@ -50,7 +50,7 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
             small |= loss - new_loss <= share * loss
             unknown, r, jacobian, loss, damping = unknown + step, new, new_jacobian, new_loss, damping / 10
         else:
-            damping = max(10 * damping, 1e-4)
+            damping = max(10 * damping, 1e-2)
         if small:
             return unknown
 
