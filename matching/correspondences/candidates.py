@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from matching._common.arrays import invert_matrices, order_by, select_rows
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
@@ -84,11 +85,11 @@ class Candidates:
     @cached_property
     def maps(self) -> Floats:
         """(m, 2, 2) float64: the linear part of T_i = T1_i T0_i^-1, from image 0 to image 1."""
-        maps: Floats = self.frames1 @ np.linalg.inv(self.frames0)
+        maps: Floats = self.frames1 @ invert_matrices(self.frames0)
         return maps
 
     def __getitem__(self, index: Any) -> Candidates:
-        return Candidates(*(getattr(self, f.name)[index] for f in fields(self)))
+        return select_rows(self, index)
 
 
 def match_features(
@@ -281,9 +282,9 @@ def _choose(
     config: CandidateConfig,
 ) -> Candidates:
     """The best Candidates of pairs i, j of features, near duplicates left out."""
-    order = np.argsort(squared, kind="stable")
+    order = order_by(squared)
     if config.duplicate_radius:
-        places = features0.xy[i[order]], features1.xy[j[order]]
+        places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
         order = order[_candidate_kernels.drop_near_duplicates(*places, config.duplicate_radius, most)]
     best = order[:most]
     return make_candidates(features0, features1, i[best], j[best], squared[best])
@@ -307,7 +308,8 @@ def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, 
         The candidates, in the order given.
     """
     return Candidates(
-        features0.xy[i], features1.xy[j], features0.frames[i], features1.frames[j],
+        features0.xy.take(i, axis=0), features1.xy.take(j, axis=0),
+        features0.frames.take(i, axis=0), features1.frames.take(j, axis=0),
         np.sqrt(squared.astype(float)) / DESCRIPTOR_NORM, features0.kind[i], i, j,
     )  # fmt: skip
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from matching._common.arrays import determinants, invert_matrices, select_rows
 from matching._common.types import Array, Bools, Floats
 
 
@@ -31,13 +32,12 @@ class Correspondences:
         return len(self.xy0)
 
     def __getitem__(self, index: Any) -> Correspondences:
-        return Correspondences(*(getattr(self, f.name)[index] for f in fields(self)))
+        return select_rows(self, index)
 
     @cached_property
     def inverse_maps(self) -> Floats:
         """(m, 2, 2) float64: the maps from image 1 to image 0."""
-        (a, b), (c, d) = self.maps.transpose(1, 2, 0)  # many times faster than LAPACK, called for each
-        return np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2) / self._determinant[:, None, None]
+        return invert_matrices(self.maps)
 
     @cached_property
     def growth(self) -> Floats:
@@ -51,8 +51,7 @@ class Correspondences:
 
     @cached_property
     def _determinant(self) -> Floats:
-        (a, b), (c, d) = self.maps.transpose(1, 2, 0)
-        return np.asarray(a * d - b * c)
+        return determinants(self.maps)
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:

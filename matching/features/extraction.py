@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.arrays import select_rows
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
@@ -122,7 +123,7 @@ class Features:
         return len(self.xy)
 
     def __getitem__(self, index: Any) -> Features:
-        return Features(*(getattr(self, f.name)[index] for f in fields(self)))
+        return select_rows(self, index)
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from matching._common.arrays import invert_matrices
 from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
@@ -196,7 +197,7 @@ def _adapt(config: MatchConfig, n: int) -> MatchConfig:
 def _sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> _Matches:
     """The _Matches at places x0, x1 (n, 2). Swapped pictures give the same, by a rule of their own."""
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
-        x0, x1, maps = x1, x0, None if maps is None else np.linalg.inv(maps)
+        x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
     places = np.hstack([x0, x1])
     order = np.lexsort((score, *places.T))
     new = np.ones(len(order), bool)
@@ -254,7 +255,7 @@ def _check(
     maps = None
     if frames0 is not None:
         frames = _read_frames("frames0", frames0, n), _read_frames("frames1", frames1, n)
-        maps = frames[1] @ np.linalg.inv(frames[0])
+        maps = frames[1] @ invert_matrices(frames[0])
     both: Sizes = (None, None)
     if sizes is not None:
         size0, size1 = _read_numbers("sizes", sizes, (2,), 2)

@@ -1,0 +1,86 @@
+"""What NumPy does for aligned arrays and small matrices, many times faster than by its general ways."""
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from matching._common.types import Array, Floats, Ints
+
+Record = TypeVar("Record")
+
+
+def select_rows(record: Record, index: Any) -> Record:
+    """Take the same rows of all arrays of a record.
+
+    Parameters
+    ----------
+    record : dataclass instance
+        Its fields are arrays of the same length.
+    index : slice, or array of int or bool
+        The rows.
+
+    Returns
+    -------
+    Record
+        A record of the same class.
+    """
+    arrays = [getattr(record, field.name) for field in fields(record)]  # type: ignore[arg-type]
+    if isinstance(index, slice):
+        return type(record)(*(array[index] for array in arrays))
+    index = np.asarray(index)
+    rows = np.flatnonzero(index) if index.dtype == bool else index
+    return type(record)(*(array.take(rows, axis=0) for array in arrays))
+
+
+def invert_matrices(matrices: Array) -> Floats:
+    """Invert matrices in closed form.
+
+    Parameters
+    ----------
+    matrices : (m, 2, 2) array
+        The matrices; of singular ones the inverse is not finite.
+
+    Returns
+    -------
+    (m, 2, 2) float64
+        The inverses.
+    """
+    (a, b), (c, d) = matrices.transpose(1, 2, 0)
+    adjugates: Floats = np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2)
+    return adjugates / determinants(matrices)[:, None, None]
+
+
+def determinants(matrices: Array) -> Floats:
+    """Compute determinants.
+
+    Parameters
+    ----------
+    matrices : (m, 2, 2) array
+        The matrices.
+
+    Returns
+    -------
+    (m,) float64
+        Their determinants.
+    """
+    (a, b), (c, d) = matrices.transpose(1, 2, 0)
+    return np.asarray(a * d - b * c)
+
+
+def order_by(values: Array) -> Ints:
+    """Order numbers, equal ones as they come: a stable argsort, as fast as a sort.
+
+    Parameters
+    ----------
+    values : (n,) float32
+        None negative, whose bits have their order; fewer than 2^32.
+
+    Returns
+    -------
+    (n,) int64
+        Their positions.
+    """
+    keys = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64) << 32
+    order: Ints = np.sort(keys | np.arange(len(values))) & 0xFFFFFFFF
+    return order

@@ -1,0 +1,40 @@
+"""Fast ways beside NumPy's general ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from matching._common.arrays import determinants, invert_matrices, order_by, select_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    xy: np.ndarray
+    number: np.ndarray
+
+
+@pytest.mark.parametrize(
+    "index", [slice(2, 7, 2), np.array([5, 0, 5]), np.arange(10) % 3 == 1, np.empty(0, int), [1, 2]]
+)
+def test_rows_are_those_that_numpy_selects(index):
+    points = Points(np.arange(20.0).reshape(10, 2), np.arange(10, dtype=np.int8))
+    chosen = select_rows(points, index)
+    assert isinstance(chosen, Points)
+    for name in ("xy", "number"):
+        own, expected = getattr(chosen, name), getattr(points, name)[index]
+        assert np.array_equal(own, expected) and own.dtype == expected.dtype
+
+
+def test_inverses_and_determinants_are_those_of_lapack():
+    matrices = np.random.default_rng(0).normal(size=(200, 2, 2))
+    assert invert_matrices(matrices) == pytest.approx(np.linalg.inv(matrices), rel=1e-9)
+    assert determinants(matrices) == pytest.approx(np.linalg.det(matrices), rel=1e-9)
+    assert invert_matrices(matrices[:0]).shape == (0, 2, 2)
+
+
+def test_equal_numbers_keep_their_order():
+    values = np.random.default_rng(0).integers(0, 40, 3000).astype(np.float32) / 8
+    assert np.array_equal(order_by(values), np.argsort(values, kind="stable"))
+    assert np.array_equal(order_by(values[::2]), np.argsort(values[::2], kind="stable"))
+    assert len(order_by(values[:0])) == 0
