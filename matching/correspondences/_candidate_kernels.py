@@ -43,14 +43,15 @@ def enter_nearest(
         index, value, row = found[rows[b]], score[rows[b]], similarity[b]
         for j in range(len(distance)):
             distance[j] = norms[j] - np.float32(2) * row[j]
+        bound = bound_smallest(distance, len(value))
         for start in range(0, len(distance), RUN):
             run = distance[start : start + RUN]
-            worst, nearer = value[-1], np.int32(0)
+            worst, nearer = min(value[-1], bound), np.int32(0)
             for j in range(len(run)):  # vector instructions; most runs hold none
-                nearer += np.int32(run[j] < worst)
+                nearer += np.int32(run[j] <= worst)
             if nearer > 0:
                 for j in range(len(run)):
-                    if run[j] < value[-1]:
+                    if run[j] <= bound and run[j] < value[-1]:
                         insert(members[start + j], run[j], index, value)
 
 
@@ -96,6 +97,29 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
         value[k], index[k] = value[k - 1], index[k - 1]
         k -= 1
     value[k], index[k] = d, j
+
+
+@inner
+def bound_smallest(row: Array, k: Scalar) -> Scalar:
+    """What k values of `row` or more don't exceed: the k-th smallest of 2 k minima, each of every 2 k-th
+    value.
+    """
+    width = 2 * k
+    if width > len(row):
+        return np.float32(np.inf)
+    least = row[:width].copy()
+    for start in range(width, len(row), width):
+        run = row[start : start + width]
+        for j in range(len(run)):
+            least[j] = run[j] if run[j] < least[j] else least[j]
+    for i in range(width):
+        n_smaller, n_equal = np.int32(0), np.int32(0)
+        for j in range(width):  # vector instructions
+            n_smaller += np.int32(least[j] < least[i])
+            n_equal += np.int32(least[j] == least[i])
+        if n_smaller < k <= n_smaller + n_equal:
+            return least[i]
+    return np.float32(np.inf)
 
 
 @njit

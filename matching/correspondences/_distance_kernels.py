@@ -6,7 +6,7 @@ import numpy as np
 
 from gdl_core._common.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.correspondences._candidate_kernels import insert
+from matching.correspondences._candidate_kernels import bound_smallest, insert
 
 
 @njit
@@ -84,7 +84,7 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 @inner
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     """The k smallest of `row` and where they stand, by (value, index)."""
-    bound = _bound(row, k)
+    bound = bound_smallest(row, k)
     value[:k] = np.inf
     index[:k] = -1
     width = 2 * k  # values that are looked at together
@@ -97,29 +97,6 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
             for j in range(len(run)):
                 if run[j] <= bound and run[j] < value[k - 1]:
                     insert(start + j, run[j], index, value)
-
-
-@inner
-def _bound(row: Array, k: Scalar) -> Scalar:
-    """What k values of `row` or more don't exceed: the k-th smallest of 2 k minima, each of every 2 k-th
-    value.
-    """
-    width = 2 * k
-    if width > len(row):
-        return np.float32(np.inf)
-    least = row[:width].copy()
-    for start in range(width, len(row), width):
-        run = row[start : start + width]
-        for j in range(len(run)):
-            least[j] = run[j] if run[j] < least[j] else least[j]
-    for i in range(width):
-        n_smaller, n_equal = np.int32(0), np.int32(0)
-        for j in range(width):  # vector instructions
-            n_smaller += np.int32(least[j] < least[i])
-            n_equal += np.int32(least[j] == least[i])
-        if n_smaller < k <= n_smaller + n_equal:
-            return least[i]
-    return np.float32(np.inf)
 
 
 @njit

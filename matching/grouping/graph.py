@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
+from matching._common.arrays import determinants
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Floats
 from matching.correspondences.correspondences import Correspondences
@@ -257,6 +258,6 @@ def fit_local_maps(
     own, ridge = np.ascontiguousarray(c.maps), (config.scale / (config.slope * config.coarseness)) ** 2
     shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds
     run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(c), n_threads, 512)
-    change = np.linalg.det(maps) / np.linalg.det(own)
+    change = determinants(maps) / determinants(own)
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
     return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
