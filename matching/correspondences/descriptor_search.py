@@ -99,7 +99,7 @@ def nearest_descriptors(
             _candidate_kernels.enter_nearest(similarity, norm1[columns], *names, found, score)
 
     with single_blas_thread():
-        run_in_ranges(search, n0, n_threads, block)
+        run_in_ranges(search, n0, n_threads, max(min(block, -(-n0 // n_threads)), 1))
     return found, score + norm0[:, None]
 
 
