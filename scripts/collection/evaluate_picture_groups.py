@@ -2,7 +2,8 @@
 
 Of each photograph: a copy (JPEG of quality 30), a thumbnail (35 %), a crop (40 to 70 % of each side), a
 turned copy (by 90 degrees or 8 to 40), and another photograph into which a crop of it is pasted, scaled and
-turned ("same thing"). The hashes are those of ImageHash, 64 bits, at most 10 apart (pip install imagehash).
+turned ("same thing"). The hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup,
+which needs PyTorch).
 
 python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/models --photographs 40
 """
@@ -28,8 +29,8 @@ from matching.collection.reports.groups import find_links
 
 KINDS = {"copy": "copy", "thumbnail": "thumbnail", "crop": "crop", "turned": "turned", "part": "same thing"}
 SIDE = 640  # pixels, the longer side of a photograph
-HASHES = "phash", "dhash", "average_hash", "whash"
-NEAR = 10  # bits of 64
+HASHES = "PHash", "DHash", "AHash", "WHash"
+NEAR = 10  # bits of 64, as by default in imagededup
 
 
 def main(argv=None):
@@ -53,8 +54,8 @@ def measure(arguments):
         cache = FeatureCache(folder / "cache", 10**11)
         match_collection(plan_list(folder / "list"), folder / "c.db", cache=cache)
         report_relations(folder / "c.db", pairs)
-        if find_spec("imagehash") is None:
-            print("no hashes: pip install imagehash")
+        if find_spec("imagededup") is None:
+            print("no hashes: pip install imagededup")
         else:
             report_hashes(pairs)
 
@@ -124,21 +125,22 @@ def report_relations(db, pairs):
 
 
 def report_hashes(pairs):
-    imagehash = importlib.import_module("imagehash")
+    methods = importlib.import_module("imagededup.methods")
     print(f"\n| hash | {' | '.join(KINDS)} | of other photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
     photographs = sorted({photograph for _, photograph, _ in pairs})
     for name in HASHES:
-        hashed = {path: compute_hash(path, getattr(imagehash, name)) for pair in pairs for path in pair[:2]}
-        near = Counter(kind for a, b, kind in pairs if hashed[a] - hashed[b] <= NEAR)
+        method = getattr(methods, name)(verbose=False)
+        paths = {path for pair in pairs for path in pair[:2]}
+        code = {path: method.encode_image(image_file=str(path)) for path in paths}
+
+        def is_near(a, b, method=method, code=code):
+            return method.hamming_distance(code[a], code[b]) <= NEAR
+
+        near = Counter(kind for a, b, kind in pairs if is_near(a, b))
         own = [(a, b) for a, b, kind in pairs if kind != "part"]
-        others = [hashed[a] - hashed[c] <= NEAR for a, b in own for c in photographs if c != b]
+        others = [is_near(a, c) for a, b in own for c in photographs if c != b]
         counts = " | ".join(str(near[kind]) for kind in KINDS)
         print(f"| {name} | {counts} | {sum(others)} of {len(others)} |")
-
-
-def compute_hash(path, function):
-    with Image.open(path) as image:
-        return function(image)
 
 
 if __name__ == "__main__":
