@@ -145,7 +145,7 @@ def draw_clusters(pair: Pair, described: Described, candidates: Candidates, conf
             axis.scatter(*xy[labels == label].T, s=6, color=_tint(rank), lw=0)
     figure.suptitle(
         f"Clusters: {len(large)} have {config.objects.min_matches} candidates or more, a colour each;"
-        " smaller ones in grey"
+        " others in grey"
     )
     return figure
 
