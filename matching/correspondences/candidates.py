@@ -135,8 +135,10 @@ def match_with_reserve(
     reserve : Candidates
         The next best of each kind of region.
     """
-    most = int(config.max_matches * (1 + config.reserve))
-    parts = [_find_best(features0, features1, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    parts: list[Candidates] = []
+    for kind in range(len(KINDS)):
+        most = _count_wanted(parts, config)
+        parts.append(_find_best(features0, features1, kind, most, config, n_threads))
     return share_out(parts, config.max_matches, config.reserve)
 
 
@@ -169,9 +171,11 @@ def match_within(
     reserve : Candidates
         The next best of each kind of region.
     """
-    most = int(config.max_matches * (1 + config.reserve))
     both = features, mirrored_features(features) if mirrored else features
-    parts = [_find_best_within(*both, clearance, kind, most, config, n_threads) for kind in range(len(KINDS))]
+    parts: list[Candidates] = []
+    for kind in range(len(KINDS)):
+        most = _count_wanted(parts, config)
+        parts.append(_find_best_within(*both, clearance, kind, most, config, n_threads))
     return share_out(parts, config.max_matches, config.reserve)
 
 
@@ -215,6 +219,13 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
     others = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
     return join_candidates(best), join_candidates(others)
+
+
+def _count_wanted(parts: Sequence[Candidates], config: CandidateConfig) -> int:
+    """How many candidates of a further kind can have a place: `parts` are those of the kinds before."""
+    share = config.max_matches // len(KINDS)  # of each kind that has so many
+    taken = sum(min(len(part), share) for part in parts)
+    return int((config.max_matches - taken) * (1 + config.reserve))
 
 
 def _equal_shares(available: Sequence[int], total: int) -> Ints:
