@@ -154,8 +154,16 @@ def build_second_graph(
     ----------
     fitted : Correspondences
         The vertices.
-    n_neighbors, config, n_threads, parts, reach
-        As of `build_graph`.
+    n_neighbors : int
+        K; fewer where there are fewer.
+    config : GraphConfig
+        How correspondences are compared.
+    n_threads : int
+        Threads; the result is the same for any number.
+    parts : (m,) array of int, optional
+        Edges lead to correspondences of another part only, the nearest of all.
+    reach : float
+        Edges over a wider gap have no weight, pixels.
 
     Returns
     -------
