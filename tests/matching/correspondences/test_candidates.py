@@ -186,6 +186,19 @@ def test_the_reserve_is_what_comes_next():
     assert len(best) == 20
 
 
+@pytest.mark.parametrize("max_matches", [21, 60, 200])
+@pytest.mark.parametrize("n_regions", [0, 6, 40])
+def test_candidates_that_have_no_place_are_not_missed(max_matches, n_regions, monkeypatch):
+    """As many of each kind as of all kinds together are enough for the shares; fewer are chosen."""
+    f0, f1 = two_images(90)
+    kept = (f0.kind == 1) | (np.arange(len(f0)) < n_regions)
+    config = CandidateConfig(max_matches=max_matches, reserve=0.7, per_feature=4)
+    found = match_with_reserve(f0[kept], f1[kept], config)
+    monkeypatch.setattr(candidates, "_count_wanted", lambda *_: int(max_matches * 1.7))
+    for own, expected in zip(found, match_with_reserve(f0[kept], f1[kept], config), strict=True):
+        assert all(np.array_equal(getattr(own, f.name), getattr(expected, f.name)) for f in fields(own))
+
+
 def test_dark_regions_are_compared_with_dark_ones_only():
     f0, f1 = two_images()
     rng = np.random.default_rng(5)
