@@ -6,7 +6,7 @@ frames of its two features; score[i] is the Euclidean distance of their unit des
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -135,11 +135,11 @@ def match_with_reserve(
     reserve : Candidates
         The next best of each kind of region.
     """
-    parts: list[Candidates] = []
-    for kind in range(len(KINDS)):
-        most = _count_wanted(parts, config)
-        parts.append(_find_best(features0, features1, kind, most, config, n_threads))
-    return share_out(parts, config.max_matches, config.reserve)
+
+    def find(kind: int, most: int) -> Candidates:
+        return _find_best(features0, features1, kind, most, config, n_threads)
+
+    return _share_out_found(find, config)
 
 
 def match_within(
@@ -172,11 +172,11 @@ def match_within(
         The next best of each kind of region.
     """
     both = features, mirrored_features(features) if mirrored else features
-    parts: list[Candidates] = []
-    for kind in range(len(KINDS)):
-        most = _count_wanted(parts, config)
-        parts.append(_find_best_within(*both, clearance, kind, most, config, n_threads))
-    return share_out(parts, config.max_matches, config.reserve)
+
+    def find(kind: int, most: int) -> Candidates:
+        return _find_best_within(*both, clearance, kind, most, config, n_threads)
+
+    return _share_out_found(find, config)
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
@@ -219,6 +219,16 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
     others = [part[share:end] for part, share, end in zip(parts, shares, ends, strict=True)]
     return join_candidates(best), join_candidates(others)
+
+
+def _share_out_found(
+    find: Callable[[int, int], Candidates], config: CandidateConfig
+) -> tuple[Candidates, Candidates]:
+    """The shares of what `find(kind, most)` finds, of each kind no more than can have a place."""
+    parts: list[Candidates] = []
+    for kind in range(len(KINDS)):
+        parts.append(find(kind, _count_wanted(parts, config)))
+    return share_out(parts, config.max_matches, config.reserve)
 
 
 def _count_wanted(parts: Sequence[Candidates], config: CandidateConfig) -> int:

@@ -23,7 +23,7 @@ import numpy as np
 from gdl_core import AffinityGraph, KnnGraph
 from matching._common.arrays import determinants
 from matching._common.threads import run_in_ranges
-from matching._common.types import Array, Floats
+from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
     acc_neighbors,
@@ -105,14 +105,18 @@ def build_graph(
     graph : AffinityGraph
         The weights of the edges to them.
     """
-    fitted, _ = fit_maps(correspondences, n_neighbors, config, n_threads)
+    _, fitted = fit_maps(correspondences, n_neighbors, config, n_threads)
     return build_second_graph(fitted, n_neighbors, config, n_threads, parts, reach)
 
 
 def fit_maps(
-    correspondences: Correspondences, n_neighbors: int, config: GraphConfig, n_threads: int = 1
-) -> tuple[Correspondences, Floats]:
-    """Fit the map of each correspondence to its neighbours in the first graph.
+    correspondences: Correspondences,
+    n_neighbors: int,
+    config: GraphConfig,
+    n_threads: int = 1,
+    min_degree: float = 0.0,
+) -> tuple[Ints, Correspondences]:
+    """Fit the map of each correspondence that others support to its neighbours in the first graph.
 
     Parameters
     ----------
@@ -124,20 +128,23 @@ def fit_maps(
         How correspondences are compared.
     n_threads : int
         Threads; the result is the same for any number.
+    min_degree : float
+        Share of K: correspondences whose edges in the first graph have a smaller sum of weights are left out.
 
     Returns
     -------
-    fitted : Correspondences
-        The correspondences with the fitted maps, see `fit_local_maps`.
-    support : (m,) float64
-        The mean weight of the K edges of each in the first graph.
+    rows : (n,) int64
+        Those that are left, rising.
+    fitted : (n,) Correspondences
+        These with the fitted maps, see `fit_local_maps`.
     """
     knn = _find_neighbors(correspondences, n_neighbors, config, n_threads)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     weights = edge_weights(correspondences, knn, *coarse, n_threads=n_threads)
     if config.rounds > 0:
         correspondences = fit_local_maps(correspondences, knn, weights, config, n_threads)
-    return correspondences, weights.mean(axis=1)
+    rows = np.flatnonzero(weights.mean(axis=1) >= min_degree)
+    return rows, correspondences[rows]
 
 
 def build_second_graph(

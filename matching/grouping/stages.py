@@ -100,11 +100,11 @@ def _find_objects(
     ):
         return [], np.empty(0)
     how, gap = config.clustering, config.objects.gap
-    fitted, support = fit_maps(correspondences[rows], how.n_neighbors, config.graph, n_threads)
-    supported = support >= how.min_degree
-    if np.count_nonzero(supported) < config.objects.min_matches:
+    own = correspondences[rows]
+    supported, fitted = fit_maps(own, how.n_neighbors, config.graph, n_threads, how.min_degree)
+    if len(supported) < config.objects.min_matches:
         return [], np.empty(0)
-    rows, fitted = rows[supported], fitted[supported]
+    rows = rows[supported]
     knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
     labels = cluster(correspondences[rows], knn, graph, None, how)
     labels = clustering.drop_outliers(graph, labels, how.min_degree * knn.n_neighbors)

@@ -131,9 +131,8 @@ def draw_clusters(pair: Pair, described: Described, candidates: Candidates, conf
     figure, axes = _panels(pair)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     how, gap = config.clustering, config.objects.gap
-    fitted, support = fit_maps(correspondences, how.n_neighbors, config.graph)
-    rows = np.flatnonzero(support >= how.min_degree)
-    knn, graph = build_second_graph(fitted[rows], how.n_neighbors, config.graph, reach=gap)
+    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, min_degree=how.min_degree)
+    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, reach=gap)
     labels = np.full(len(candidates), -1, np.int64)
     labels[rows] = clustering.cluster_graph(correspondences[rows], knn, graph, None, how)
     sizes = np.bincount(labels[rows])

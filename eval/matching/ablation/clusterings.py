@@ -1,7 +1,8 @@
 """Simpler clusterings in place of graph degree linkage, for the ablation.
 
 Each takes what `matching.grouping.clustering.cluster_graph` takes, and gives labels (m,), -1 for outliers.
-Distances are ACC distances by the same fitted maps that the graph has. In the last step, which merges the
+Distances are ACC distances by maps that are fitted as those of the graph are, to
+neighbours among the candidates that are clustered. In the last step, which merges the
 objects that are given, a method that knows no merging leaves them.
 """
 
@@ -20,9 +21,8 @@ from sklearn.cluster import HDBSCAN, KMeans
 from eval.matching.baselines.distances import distance_matrix
 from eval.matching.synthetic.stages import merge_given
 from gdl_core import AffinityGraph, KnnGraph
-from matching.correspondences.distances import acc_neighbors
 from matching.grouping import Correspondences
-from matching.grouping.graph import GraphConfig, edge_weights, fit_local_maps
+from matching.grouping.graph import GraphConfig, fit_maps
 
 LEAST_WEIGHTS = (0.5, 0.25, 0.1)  # of the links of `components_above`
 THRESHOLD = 6.0  # pixels, of `average_linkage`: the scale of the graph
@@ -102,9 +102,5 @@ CLUSTERINGS = {
 
 
 def _fit_maps(correspondences: Correspondences, knn: KnnGraph) -> Correspondences:
-    """The correspondences by the maps that the graph's distances come from."""
-    config = GraphConfig()
-    first = acc_neighbors(correspondences, knn.n_neighbors, 1, config.nearness)
-    coarse = config.scale * config.coarseness, config.slope * config.coarseness
-    weights = edge_weights(correspondences, first, *coarse)
-    return fit_local_maps(correspondences, first, weights, config)
+    """The correspondences by maps that are fitted as those of the graph's distances are."""
+    return fit_maps(correspondences, knn.n_neighbors, GraphConfig())[1]

@@ -51,9 +51,8 @@ def stages(trial: Trial) -> Stages:
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
     how, gap = config.clustering, config.objects.gap
-    fitted, support = fit_maps(correspondences, how.n_neighbors, config.graph)
-    rows = np.flatnonzero(support >= how.min_degree)
-    knn, own_graph = build_second_graph(fitted[rows], how.n_neighbors, config.graph, reach=gap)
+    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, min_degree=how.min_degree)
+    knn, own_graph = build_second_graph(fitted, how.n_neighbors, config.graph, reach=gap)
     labels = clustering.cluster_graph(correspondences[rows], knn, own_graph, None, how)
     clusters = np.full(len(correspondences), -1, np.int64)
     clusters[rows] = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]

@@ -136,24 +136,28 @@ def test_without_rounds_the_graph_is_that_of_the_features():
     assert np.array_equal(graph.weights, edge_weights(c, own, 12.0, 0.3).ravel())
 
 
-def test_support_is_the_mean_weight_of_the_first_graph():
+def test_what_others_support_has_weight_in_the_first_graph():
     rng = np.random.default_rng(12)
     c, (own, none) = together(moving(rng, 60, similarity(0.3), noise=0.5), strangers(rng, 120))
     c = geometry(c)
-    fitted, support = fit_maps(c, 20, GraphConfig())
     knn = acc_neighbors(c, 20, nearness=1 / 128)
     weights = edge_weights(c, knn, 12.0, 0.3)
-    assert np.array_equal(support, weights.mean(axis=1))
-    assert fitted.maps.tobytes() == fit_local_maps(c, knn, weights, GraphConfig()).maps.tobytes()
+    support, maps = weights.mean(axis=1), fit_local_maps(c, knn, weights, GraphConfig()).maps
     assert support[own].min() > 0.5 > np.median(support[none])
-    same, alike = fit_maps(c, 20, GraphConfig(rounds=0))
-    assert same is c and np.array_equal(alike, support)
+    for least in (0.0, *np.sort(support)[[0, 1, 90, 179]]):  # one that has just that much stays
+        rows, fitted = fit_maps(c, 20, GraphConfig(), min_degree=least)
+        assert np.array_equal(rows, np.flatnonzero(support >= least))
+        assert fitted.maps.tobytes() == maps[rows].tobytes()
+        assert np.array_equal(fitted.xy1, c.xy1[rows])
+        same, unfitted = fit_maps(c, 20, GraphConfig(rounds=0), min_degree=least)
+        assert np.array_equal(same, rows) and np.array_equal(unfitted.maps, c.maps[rows])
 
 
 def test_both_graphs_one_after_the_other():
     c = geometry(bent(np.random.default_rng(13), 90))
     knn, graph = build_graph(c, 15, GraphConfig(), reach=50.0)
-    fitted, _ = fit_maps(c, 15, GraphConfig())
+    rows, fitted = fit_maps(c, 15, GraphConfig())
+    assert len(rows) == 90
     again, weighed = build_second_graph(fitted, 15, GraphConfig(), reach=50.0)
     assert np.array_equal(knn.indices, again.indices)
     assert np.array_equal(graph.weights, weighed.weights)
