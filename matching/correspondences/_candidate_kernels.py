@@ -101,10 +101,10 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def bound_smallest(row: Array, k: Scalar) -> Scalar:
-    """What k values of `row` or more don't exceed: the k-th smallest of 2 k minima, each of every 2 k-th
-    value.
+    """What k values of `row` or more don't exceed: the k-th smallest of about 2 k minima, each of every so
+    manieth value.
     """
-    width = 2 * k
+    width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
         return np.float32(np.inf)
     least = row[:width].copy()

@@ -6,7 +6,10 @@ import numpy as np
 
 from gdl_core._common.jit import inner, njit
 from matching._common.types import Array, Scalar
-from matching.correspondences._candidate_kernels import bound_smallest, insert
+from matching.correspondences._candidate_kernels import bound_smallest
+
+LARGEST = np.finfo(np.float32).max
+WIDTH = 16  # keys that are compared at a time
 
 
 @njit
@@ -26,10 +29,10 @@ def acc_nearest(
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
     """
-    row = np.empty(table.shape[1], np.float32)
+    row = _make_row(len(part))
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
-        for j in range(len(row)):
+        for j in range(len(part)):
             if part[j] == part[i]:
                 row[j] = np.inf
         _smallest(row, k, nearest[i], distance[i])
@@ -48,7 +51,7 @@ def acc_nearest_among(
 ) -> None:
     """`acc_nearest` among the correspondences in a row of among (m, c), which rise; k is c at most."""
     c = among.shape[1]
-    own, row, chosen = np.empty((12, c + 1), np.float32), np.empty(c + 1, np.float32), np.empty(k, np.int64)
+    own, row, chosen = np.empty((12, c + 1), np.float32), _make_row(c + 1), np.empty(k, np.int64)
     for i in range(start, stop):
         for q in range(12):
             own[q, 0] = table[q, i]
@@ -62,13 +65,19 @@ def acc_nearest_among(
 
 
 @inner
+def _make_row(m: Scalar) -> Array:
+    """Room for m distances; infinite up to the next multiple of 8."""
+    return np.full((m + 7) // 8 * 8, np.inf, np.float32)
+
+
+@inner
 def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
-    """row (m,): the distances of `acc_nearest` between i and all of the table (12, m)."""
+    """The first m of `row`: the distances of `acc_nearest` between i and all of the table (12, m)."""
     quarter, half_slope = np.float32(0.25), np.float32(slope / 2)
     x0, y0, x1, y1 = table[0], table[1], table[2], table[3]
     f00, f01, f10, f11 = table[4], table[5], table[6], table[7]
     g00, g01, g10, g11 = table[8], table[9], table[10], table[11]
-    for j in range(len(row)):
+    for j in range(len(x0)):
         ux, uy = x0[j] - x0[i], y0[j] - y0[i]
         vx, vy = x1[j] - x1[i], y1[j] - y1[i]
         px, py = vx - (f00[i] * ux + f01[i] * uy), vy - (f10[i] * ux + f11[i] * uy)
@@ -83,20 +92,44 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 
 @inner
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
-    """The k smallest of `row` and where they stand, by (value, index)."""
-    bound = bound_smallest(row, k)
-    value[:k] = np.inf
-    index[:k] = -1
-    width = 2 * k  # values that are looked at together
-    for start in range(0, len(row), width):
-        run = row[start : start + width]
-        n_small = np.int32(0)
-        for j in range(len(run)):  # vector instructions; most runs hold none
-            n_small += np.int32(run[j] <= bound)
-        if n_small > 0:
-            for j in range(len(run)):
-                if run[j] <= bound and run[j] < value[k - 1]:
-                    insert(start + j, run[j], index, value)
+    """The k smallest of `row`, of a length that 8 divides and without negative ones, and where they stand, by
+    (value, index); -1 and infinity where fewer are finite.
+
+    Those within a bound are found eight at a time, and each goes to the place that says how many come before
+    it: nearly no branch depends on the values, which processors can't foresee.
+    """
+    bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
+    within, keys = np.empty(len(row), np.uint8), np.empty(most + 8 + WIDTH, np.int64)
+    for j in range(len(row)):  # vector instructions
+        within[j] = np.uint8(row[j] <= bound)
+    bits, eights = row.view(np.int32), within.view(np.uint64)  # bits are ordered as numbers are
+    for e in range(len(eights)):
+        if eights[e] > 0:
+            for j in range(8 * e, 8 * e + 8):
+                keys[n] = np.int64(bits[j]) << 32 | j
+                n += within[j]
+            if n > most:  # many are equal
+                n = _sort_smallest(keys, n, k)
+    n = _sort_smallest(keys, n, k)
+    index[:n], index[n:k], value[n:k] = keys[:n] & 0xFFFFFFFF, -1, np.inf
+    for r in range(n):
+        value[r] = row[index[r]]
+
+
+@inner
+def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
+    """Put the k smallest of the n first of keys, all different, in order; how many there are. WIDTH more
+    behind these are overwritten.
+    """
+    keys[n : n + WIDTH] = np.iinfo(np.int64).max  # so that vectors are full
+    padded = keys[: n + -n % WIDTH].copy()
+    for key in padded[:n]:
+        place = 0
+        for other in padded:  # vector instructions
+            place += np.int64(other < key)
+        if place < k:
+            keys[place] = key
+    return min(n, k)
 
 
 @njit
