@@ -61,17 +61,19 @@ def local_maps(
     ridge: Scalar,
     scale: Scalar,
     rounds: Scalar,
+    rows: Array,
     start: Scalar,
     stop: Scalar,
     out: Array,
 ) -> None:
-    """Rows start..stop of out (m, 2, 2): the linear part of an affine map fitted to the displacements of the
-    neighbours near (m, K), with weights (m, K), from maps (m, 2, 2).
+    """Rows start..stop of out (n, 2, 2): for i in rows (n,), the linear part of an affine map fitted to the
+    displacements of the neighbours near[i], near (m, K), with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
     u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
     normal, right, change = np.empty((3, 3)), np.empty((3, 2)), np.empty((3, 2))
-    for i in range(start, stop):
+    for r in range(start, stop):
+        i = rows[r]
         # lengths in pixels of the image where the object is smaller
         unit0, unit1 = max(1.0 / growth[i], 1.0), max(growth[i], 1.0)
         own = maps[i] * (unit0 / unit1)
@@ -92,7 +94,7 @@ def local_maps(
                 robust[n] = 1.0 / (1.0 + (a * a + b * b) / (scale * scale))
         for a in range(2):
             for c in range(2):
-                out[i, a, c] = (own[a, c] + change[c, a]) * (unit1 / unit0)
+                out[r, a, c] = (own[a, c] + change[c, a]) * (unit1 / unit0)
 
 
 @inner

@@ -141,10 +141,10 @@ def fit_maps(
     knn = _find_neighbors(correspondences, n_neighbors, config, n_threads)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     weights = edge_weights(correspondences, knn, *coarse, n_threads=n_threads)
-    if config.rounds > 0:
-        correspondences = fit_local_maps(correspondences, knn, weights, config, n_threads)
     rows = np.flatnonzero(weights.mean(axis=1) >= min_degree)
-    return rows, correspondences[rows]
+    if config.rounds == 0:
+        return rows, correspondences[rows]
+    return rows, fit_local_maps(correspondences, knn, weights, config, n_threads, rows)
 
 
 def build_second_graph(
@@ -244,6 +244,7 @@ def fit_local_maps(
     weights: Array,
     config: GraphConfig,
     n_threads: int = 1,
+    rows: Array | None = None,
 ) -> Correspondences:
     """Fit an affine map to the displacements of each correspondence's neighbours.
 
@@ -263,16 +264,19 @@ def fit_local_maps(
         Settings of the fit.
     n_threads : int
         Threads; the result is the same for any number.
+    rows : (n,) array of int, optional
+        Those whose maps are fitted; all by default.
 
     Returns
     -------
-    Correspondences
-        The correspondences with the fitted maps.
+    (n,) Correspondences
+        These with the fitted maps.
     """
-    c, maps = correspondences, np.empty_like(correspondences.maps)
-    own, ridge = np.ascontiguousarray(c.maps), (config.scale / (config.slope * config.coarseness)) ** 2
-    shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds
-    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(c), n_threads, 512)
-    change = determinants(maps) / determinants(own)
+    c, own = correspondences, np.ascontiguousarray(correspondences.maps)
+    rows = np.arange(len(c)) if rows is None else np.asarray(rows)
+    maps, ridge = np.empty((len(rows), 2, 2)), (config.scale / (config.slope * config.coarseness)) ** 2
+    shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, rows
+    run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(rows), n_threads, 512)
+    change = determinants(maps) / determinants(own[rows])
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
-    return Correspondences(c.xy0, c.xy1, np.where(sound[:, None, None], maps, own))
+    return Correspondences(c.xy0[rows], c.xy1[rows], np.where(sound[:, None, None], maps, own[rows]))
