@@ -58,22 +58,6 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
             teller.other.wait()
 
 
-def load_numba_alone() -> None:
-    """Load Numba without SciPy's linear algebra, which it loads for kernels that multiply matrices.
-
-    None here does, and loading takes longer than matching two small pictures. Afterwards Numba refuses such
-    kernels, so this is for a process that runs none but the program's own.
-    """
-    blas = "scipy.linalg.cython_blas"
-    if blas in sys.modules:
-        return
-    sys.modules[blas] = None  # type: ignore[assignment]  # the import fails, and Numba does without
-    try:
-        import numba.np.arraymath  # noqa: F401
-    finally:
-        del sys.modules[blas]
-
-
 def _start(code: str) -> subprocess.Popen[bytes]:
     """A Python that runs this code, and ends with this process, even where that is killed."""
     code = (

@@ -8,6 +8,7 @@ order, and a Lost for a task whose worker died each time it was tried. The funct
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import signal
@@ -23,6 +24,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from matching._common.loading import load_numba_alone
 from matching._common.parent_watchdog import end_with
 from matching.collection.addresses import is_address
 from matching.errors import InputError
@@ -120,12 +122,19 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
         return_as="generator_unordered",
         batch_size=1,
         pre_dispatch="2*n_jobs",
-        initializer=end_with,
+        initializer=_begin_worker,
         initargs=(os.getpid(),),
     )
     with _deaf_processes():
         results: Iterator[Any] = pool(delayed(function)(*task) for task in list(tasks))
         return results
+
+
+def _begin_worker(parent: int) -> None:
+    """What a process of this machine does before its first task."""
+    end_with(parent)
+    atexit.register(os._exit, 0)  # Python would take down all modules first, and the parent waits for it
+    load_numba_alone()
 
 
 @contextmanager
@@ -146,7 +155,7 @@ def _deaf_processes() -> Iterator[None]:
 def _run_alone(function: Function, task: Task) -> Any:
     from joblib.externals.loky import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(1, initializer=end_with, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(1, initializer=_begin_worker, initargs=(os.getpid(),)) as pool:
         try:
             with _deaf_processes():
                 future = pool.submit(function, *task)

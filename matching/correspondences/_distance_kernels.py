@@ -98,7 +98,8 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     Those within a bound are found eight at a time, and each goes to the place that says how many come before
     it: nearly no branch depends on the values, which processors can't foresee.
     """
-    bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
+    bound, most = min(bound_smallest(row, k), LARGEST), 4 * k
+    n: Scalar = 0
     within, keys = np.empty(len(row), np.uint8), np.empty(most + 8 + WIDTH, np.int64)
     for j in range(len(row)):  # vector instructions
         within[j] = np.uint8(row[j] <= bound)

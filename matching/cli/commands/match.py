@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matching._common.loading import load_numba_alone
 from matching.cli.arguments import check_settings, make_config, make_parser
-from matching.cli.compiling import load_numba_alone, report_compiling
+from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
