@@ -98,8 +98,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     Those within a bound are found eight at a time, and each goes to the place that says how many come before
     it: nearly no branch depends on the values, which processors can't foresee.
     """
-    bound, most = min(bound_smallest(row, k), LARGEST), 4 * k
-    n: Scalar = 0
+    bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
     within, keys = np.empty(len(row), np.uint8), np.empty(most + 8 + WIDTH, np.int64)
     for j in range(len(row)):  # vector instructions
         within[j] = np.uint8(row[j] <= bound)
@@ -125,7 +124,7 @@ def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
     keys[n : n + WIDTH] = np.iinfo(np.int64).max  # so that vectors are full
     padded = keys[: n + -n % WIDTH].copy()
     for key in padded[:n]:
-        place = 0
+        place = np.int64(0)
         for other in padded:  # vector instructions
             place += np.int64(other < key)
         if place < k:
