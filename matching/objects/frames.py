@@ -93,8 +93,9 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     box : (2, 2) float64
         Least and greatest x and y.
     transform : (3, 3) float64
-        The object's transform, which the fit begins with: it tells whether the object is mirrored, and how
-        far matches are off. It takes the place of a map that the matches don't fix.
+        The object's transform, which the fit begins with, or with its derivative where it is steep over the
+        box: it tells whether the object is mirrored, and how far matches are off. Its derivative takes the
+        place of a map that the matches don't fix.
 
     Returns
     -------
@@ -109,20 +110,31 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     if len(xy0) >= 3 and unit > 0:
         off = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
         spread = max(np.median(off) / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
-        fitted = _fit_map(x, (xy1 - centre) / unit, local / unit, spread)
+        y, first = (xy1 - centre) / unit, np.eye(3)
+        if is_sound(transform, list_corners(box)):
+            first = np.linalg.inv(_to_pixels(centre, unit)) @ transform @ _to_pixels(middle, half)
+        else:  # too steep to begin with
+            first[:2, :2], first[:2, 2] = local / unit, np.median(y - x @ local.T / unit, axis=0)
+        fitted = _fit_map(x, y, first / first[2, 2], spread)
         if is_sound(fitted, corners):
             return apply_transform(fitted, corners) * unit + centre
     return np.asarray((corners - np.median(x, axis=0)) @ local.T + centre)
 
 
-def _fit_map(x: Floats, y: Floats, linear: Floats, spread: float) -> Floats:
-    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess of A.
+def _to_pixels(origin: Floats, unit: float) -> Floats:
+    """(3, 3): takes points in this unit from this origin to pixels."""
+    return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
+
+
+def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
+    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
     The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, c, d
     one that is mirrored, and either is the deviation from the other.
     """
-    (p, q), (r, s) = linear
-    similar, deviant = ([2, 3], [0, 1]) if np.linalg.det(linear) < 0 else ([0, 1], [2, 3])
+    (p, q, *_), (r, s, *_), _ = first
+    is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
+    similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
     n, (x0, x1) = len(x), x.T
 
     def as_matrix(unknown: Floats) -> Floats:
@@ -145,8 +157,8 @@ def _fit_map(x: Floats, y: Floats, linear: Floats, spread: float) -> Floats:
         by[[2 * n + 2, 2 * n + 3], [6, 7]] = 1 / PRIOR
         return np.concatenate([off, unknown[6:] / PRIOR]), by
 
-    start = [*np.array([p + s, r - q, p - s, q + r]) / 2, *np.median(y - x @ linear.T, axis=0), 0.0, 0.0]
-    return as_matrix(minimize_cauchy(residuals, np.array(start)))
+    start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])
+    return as_matrix(minimize_cauchy(residuals, start))
 
 
 def describe_motion(

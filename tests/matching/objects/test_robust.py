@@ -66,7 +66,9 @@ def test_derivatives_of_the_map_of_a_frame(mirrored, monkeypatch):
     x = rng.uniform(-1, 1, (40, 2))
     asked = []
     monkeypatch.setattr(frames, "minimize_cauchy", lambda f, start: asked.append((f, start)) or start)
-    frames._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), linear, 0.1)
+    first = np.eye(3)
+    first[:2, :2] = linear
+    frames._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1)
     residuals, start = asked[0]
     at = start + rng.normal(0, 0.1, 8)
     rows = residuals(at)[0]
