@@ -292,13 +292,12 @@ def describe_objects(
         In the order of their numbers.
     """
 
-    def describe(k: int) -> MatchedObject:
+    described = []
+    for k, score in enumerate(groups.scores):
         own = groups.labels == k
-        found: MatchedObject = describe_object(k, xy0[own], xy1[own], groups.scores[k], tolerance, *boxes)
-        return replace(found, is_rated=is_rated)
-
-    with ThreadPoolExecutor(default_threads()) as pool:
-        return list(pool.map(describe, range(len(groups.scores))))
+        found = describe_object(k, xy0[own], xy1[own], score, tolerance, *boxes)
+        described.append(replace(found, is_rated=is_rated))
+    return described
 
 
 def _n_kept(groups: Groups) -> int:
