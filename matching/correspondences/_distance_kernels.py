@@ -9,7 +9,6 @@ from matching._common.types import Array, Scalar
 from matching.correspondences._candidate_kernels import bound_smallest
 
 LARGEST = np.finfo(np.float32).max
-WIDTH = 16  # keys that are compared at a time
 
 
 @njit
@@ -99,7 +98,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
     it: nearly no branch depends on the values, which processors can't foresee.
     """
     bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
-    within, keys = np.empty(len(row), np.uint8), np.empty(most + 8 + WIDTH, np.int64)
+    within, keys = np.empty(len(row), np.uint8), np.empty(most + 24, np.int64)
     for j in range(len(row)):  # vector instructions
         within[j] = np.uint8(row[j] <= bound)
     bits, eights = row.view(np.int32), within.view(np.uint64)  # bits are ordered as numbers are
@@ -118,11 +117,11 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
-    """Put the k smallest of the n first of keys, all different, in order; how many there are. WIDTH more
-    behind these are overwritten.
+    """Put the k smallest of the n first of keys, all different, in order; how many there are. 16 more behind
+    these are overwritten.
     """
-    keys[n : n + WIDTH] = np.iinfo(np.int64).max  # so that vectors are full
-    padded = keys[: n + -n % WIDTH].copy()
+    keys[n : n + 16] = np.iinfo(np.int64).max  # so that vectors are full
+    padded = keys[: (n + 15) // 16 * 16].copy()
     for key in padded[:n]:
         place = np.int64(0)
         for other in padded:  # vector instructions

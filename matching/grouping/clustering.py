@@ -111,7 +111,6 @@ def cluster_graph(
         k0 = min(config.n_initial_neighbors, knn.n_neighbors)
         initial = gdl_core.initial_clusters(knn, k0, mutual=True)
     n_clusters, least = config.n_clusters or 1, config.min_affinity * knn.n_neighbors**2
-    graph = without_light_edges(graph, config.min_affinity * knn.n_neighbors)
     if config.method == "agdl":
         k_c = config.n_neighbor_clusters
         tree = gdl_core.agdl(graph, initial, n_clusters, n_neighbor_clusters=k_c, min_affinity=least)
@@ -120,26 +119,6 @@ def cluster_graph(
     else:
         tree = gdl_core.gdl(graph, initial, n_clusters)
     return tree.cut(n_clusters, min_affinity=least)
-
-
-def without_light_edges(graph: AffinityGraph, least: float) -> AffinityGraph:
-    """Leave out edges.
-
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph.
-    least : float
-        Lighter edges are left out.
-
-    Returns
-    -------
-    AffinityGraph
-        The other edges.
-    """
-    heavy = graph.weights >= least
-    indptr = np.append(0, np.cumsum(heavy))[graph.indptr]
-    return AffinityGraph(indptr, graph.indices[heavy], graph.weights[heavy])
 
 
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:

@@ -291,7 +291,6 @@ def describe_objects(
     list of MatchedObject
         In the order of their numbers.
     """
-
     described = []
     for k, score in enumerate(groups.scores):
         own = groups.labels == k
