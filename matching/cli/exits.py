@@ -70,7 +70,8 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
         try:
             return work()
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
     except InputError as error:
         print(f"{command}: error: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT
@@ -111,7 +112,8 @@ def _end_at_once(status: list[int]) -> None:
         return
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None:
+                stream.flush()
         except OSError:
             return  # to where Python reports it
     os._exit(status[0])

@@ -22,6 +22,7 @@ from uuid import uuid4
 from matching.errors import InputError
 
 MANIFEST = "matches.json"
+GENERATOR = b'<meta name="generator" content="gdl-match'  # among the first lines of all pages
 Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that writes it to a path
 
 
@@ -64,6 +65,25 @@ def find_own_files(folder: Path) -> set[str]:
         return set()
     listed = ((name, digest) for name, digest in told["files"].items() if Path(name).name == name)
     return {MANIFEST, *(name for name, digest in listed if _digest(folder / name) == digest)}
+
+
+def is_own_page(path: Path) -> bool:
+    """Test whether a file is a page that an earlier run wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        with path.open("rb") as file:
+            return GENERATOR in file.read(1000)
+    except OSError:
+        return False
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
@@ -115,7 +135,11 @@ def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
 
 def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
     told = read_results(folder)
-    return (folder / MANIFEST).exists() and (told is None or told.get("inputs") != list(inputs))
+    try:
+        there = (folder / MANIFEST).exists()
+    except OSError:  # the name is too long, which is told when the folder is made
+        return False
+    return there and (told is None or told.get("inputs") != list(inputs))
 
 
 def check_folder(path: Path) -> Path:

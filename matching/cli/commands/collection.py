@@ -210,7 +210,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Check at the start, not after hours, that the results can be written."""
     from matching.collection.reports.export import check_tables_replaceable, require_parquet
-    from matching.output.folders import check_folder
+    from matching.output.folders import check_folder, is_own_page
 
     if arguments.parquet is not None:
         require_parquet()
@@ -232,6 +232,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: is a folder; --html wants a file")
         if arguments.html.resolve() == arguments.db.resolve():
             raise InputError(f"{arguments.html}: is the database; --html wants another file")
+        if arguments.html.exists() and not is_own_page(arguments.html):
+            raise InputError(f"{arguments.html}: was not written by gdl-match; --html wants another file")
 
 
 def _match(arguments: argparse.Namespace) -> Summary:

@@ -230,6 +230,8 @@ def find_candidates(
         )
         result = []
         for number, query in zip(numbers, queries, strict=True):
+            if number not in found.best:
+                get_described(sources[number], settings)  # raises if the query is to blame
             best = found.best.get(number, ())
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from matching.pictures.names import make_relative
 FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
+LISTED = "pairs_sha256"  # of matches.h5: of pairs.txt, as it was written with it
 LEAST = 15  # matches of a two-view geometry, COLMAP's
 
 
@@ -120,8 +122,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
         exchange.require_h5py()
     for name in exchange.FILES[kind]:
         path = Path(folder) / name
-        beside = path.with_name("matches.h5") if name == "pairs.txt" else path
-        if path.exists() and not _is_ours(beside):
+        if path.exists() and not _is_ours(path):
             raise InputError(
                 f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
             )
@@ -132,7 +133,11 @@ def _is_ours(path: Path) -> bool:
         if path.suffix == ".db":
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
                 return bool(database.execute("PRAGMA application_id").fetchone() == (OURS,))
-        with exchange.require_h5py().File(path) as file:
+        h5py = exchange.require_h5py()
+        if path.name == "pairs.txt":
+            with h5py.File(path.with_name("matches.h5")) as file:
+                return bool(file.attrs.get(LISTED) == sha256(path.read_bytes()).hexdigest())
+        with h5py.File(path) as file:
             return bool(MARK in file.attrs)
     except (OSError, sqlite3.Error):
         return False
@@ -293,8 +298,8 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
             image, _ = collection.image(number)
             file[f"{name}/keypoints"] = image.keypoints.astype(np.float32)
             file[f"{name}/image_size"] = np.array([image.width, image.height], np.int64)
-    with h5py.File(folder / "matches.h5", "w") as file, (folder / "pairs.txt").open("w") as pairs:
-        file.attrs[MARK] = "gdl-match-collection"
+    with h5py.File(folder / "matches.h5", "w") as file, (folder / "pairs.txt").open("wb") as pairs:
+        file.attrs[MARK], digest = "gdl-match-collection", sha256()
         for pair in collection.pairs():
             names = [collection.names[number] for number in (pair.image0, pair.image1)]
             n = len(collection.image(pair.image0)[0].keypoints)
@@ -303,4 +308,7 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
             score[pair.matches[:, 0]] = exchange.hloc_score(pair.score)
             group = "/".join(name.replace("/", "-") for name in names)
             file[f"{group}/matches0"], file[f"{group}/matching_scores0"] = partner, score
-            pairs.write(" ".join(names) + "\n")
+            line = f"{names[0]} {names[1]}\n".encode()
+            pairs.write(line)
+            digest.update(line)
+        file.attrs[LISTED] = digest.hexdigest()

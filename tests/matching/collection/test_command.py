@@ -235,6 +235,17 @@ def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     assert not db.exists()
 
 
+def test_the_report_replaces_pages_of_the_program_alone(finished, tmp_path, capsys):
+    page, where = tmp_path / "page.html", ["--db", str(finished[0] / "c.db"), "--quiet", "--html"]
+    page.write_text("<p>mine</p>")
+    assert command.main([*where, str(page)]) == 2
+    assert f"{page}: was not written by gdl-match" in capsys.readouterr().err
+    assert page.read_text() == "<p>mine</p>"
+    page.unlink()
+    for _ in range(2):
+        assert command.main([*where, str(page)]) == 0
+
+
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["images", "matches"])
 def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, name):

@@ -126,6 +126,19 @@ def test_the_command_writes_and_refuses(db, tmp_path, capsys):
     assert "--static goes with --colmap or --hloc" in capsys.readouterr().err
 
 
+def test_a_list_of_pairs_that_was_changed_is_not_replaced(db, tmp_path, capsys):
+    pytest.importorskip("h5py")
+    arguments = ["--db", str(db), "--hloc", str(tmp_path / "out")]
+    pairs = tmp_path / "out" / "pairs.txt"
+    for _ in range(2):
+        assert main(arguments) == 0
+    mine = pairs.read_text() + "c.png d.png\n"
+    pairs.write_text(mine)
+    assert main(arguments) == 2
+    assert "pairs.txt: was not written by gdl-match collection" in capsys.readouterr().err
+    assert pairs.read_text() == mine
+
+
 def test_a_picture_that_is_gone_is_told(db, cache, tmp_path):
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "x.png")
     Image.fromarray(crops(100)["coffee"]).save(tmp_path / "y.png")

@@ -81,6 +81,8 @@ def test_a_query_finds_the_pictures_and_their_objects(pictures, cache, tmp_path,
     assert row.startswith(f"{picture['rank']:.3f}")
     assert row.endswith("scene.png")
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")
+    assert main(["query", str(pictures / "text.png"), *where]) == 2
+    assert "text.png: is not a picture that can be read" in capsys.readouterr().err
     query = ["query", str(tmp_path / "plain.png"), "--db", str(tmp_path / "c.db"), *where]
     assert main(query) == 1
     assert capsys.readouterr().err == ""  # quiet

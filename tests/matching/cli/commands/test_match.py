@@ -707,6 +707,24 @@ def test_nobody_reads_the_table(tmp_path):
     assert (process.returncode, process.stderr) == (141, b"")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a shell that closes it")
+def test_standard_output_is_closed(tmp_path):
+    Image.new("L", (40, 40)).save(tmp_path / "black.png")
+    command = f"{sys.executable} {SCRIPT} black.png black.png --quiet --no-figure --out out >&-"
+    process = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE)
+    assert (process.returncode, process.stderr) == (1, b"")
+    assert (tmp_path / "out" / "matches.json").exists()
+
+
+def test_a_default_folder_whose_name_is_too_long(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [letter * 200 + ".png" for letter in "ab"]
+    for name in names:
+        Image.new("L", (40, 40)).save(name)
+    assert cli.main(names) == 2
+    assert "the output folder can't be written (File name too long)" in capsys.readouterr().err
+
+
 def test_interrupted(tmp_path, capsys, monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
