@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,16 @@ class Link:
     score: float
     n_matches: int
 
+    def reverse(self) -> Link:
+        """Exchange the two pictures.
+
+        Returns
+        -------
+        Link
+            From the second to the first.
+        """
+        return replace(self, image0=self.image1, image1=self.image0, relation=self.relation.reverse())
+
 
 @dataclass(frozen=True)
 class Member:
@@ -63,21 +74,20 @@ class Member:
     ----------
     picture : str
         Its path.
-    role : str
-        What it is to `of`, in words; empty for the group's first.
     of : str, optional
         Path of the picture of the group that it is compared with; None for the first.
     link : Link, optional
-        Between the two; None for the first.
-    is_first : bool
-        Whether the picture is image0 of the link.
+        From the picture to `of`; None for the first.
     """
 
     picture: str
-    role: str
     of: str | None = None
     link: Link | None = None
-    is_first: bool = False
+
+    @property
+    def role(self) -> str:
+        """What it is to `of`, in words; empty for the group's first."""
+        return "" if self.link is None else self.link.relation.role
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
@@ -168,11 +178,19 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
             if m.link is None:
                 yield (number, m.picture, *[None] * 9)
                 continue
-            r = m.link.relation
-            shares = (r.share0, r.share1) if m.is_first else (r.share1, r.share0)
-            motion = (r.turn, r.scale) if m.is_first else (r.turn if r.mirrored else -r.turn, 1 / r.scale)
-            numbers = (*shares, *motion, int(r.mirrored), m.link.score, m.link.n_matches)
-            yield (number, m.picture, m.role, m.of, *numbers)
+            made = m.link.relation.reverse()  # the motion that makes the picture of the other one
+            measured = made.share1, made.share0, made.turn, made.scale
+            known = (None if math.isnan(value) else value for value in measured)
+            yield (
+                number,
+                m.picture,
+                m.role,
+                m.of,
+                *known,
+                int(made.mirrored),
+                m.link.score,
+                m.link.n_matches,
+            )
 
 
 def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
@@ -209,14 +227,16 @@ def find_links(store: Store) -> Iterator[Link]:
         A pair and what both are to each other.
     """
     rows = store.cursor(
-        "SELECT pairs.id, image0, image1, score, n_matches, a.width, a.height, b.width, b.height FROM pairs"
+        "SELECT pairs.id, image0, image1, score, n_matches, n_candidates, a.n_features, b.n_features,"
+        " a.width, a.height, b.width, b.height FROM pairs"
         " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"
     )
-    for pair, image0, image1, score, n, *sizes in rows:
+    for pair, image0, image1, score, n, n_candidates, *numbers in rows:
+        n_features, size0, size1 = (tuple(numbers[k : k + 2]) for k in (0, 2, 4))
         xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
         told = find_relation_of_matches(
-            xy[:, :2], xy[:, 2:], read_transform(store, pair), tuple(sizes[:2]), tuple(sizes[2:])
+            xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1, n_features, n_candidates
         )
         yield Link(image0, image1, told, score, n)
 
@@ -241,14 +261,14 @@ def _find_members(
         return images[number][1] * images[number][2]
 
     first = min(numbers, key=lambda k: (-pixels(k), images[k][0]))
-    yield Member(images[first][0], "")
+    yield Member(images[first][0])
     reached = {first}
     while len(reached) < len(numbers):
         open_ones = [link for link in links if (link.image0 in reached) != (link.image1 in reached)]
         link = min(
             open_ones, key=lambda li: (li.relation.kind == "same thing", -li.n_matches, li.image0, li.image1)
         )
-        is_first = link.image1 in reached
-        new, old = (link.image0, link.image1) if is_first else (link.image1, link.image0)
-        reached.add(new)
-        yield Member(images[new][0], link.relation.role(0 if is_first else 1), images[old][0], link, is_first)
+        if link.image0 in reached:
+            link = link.reverse()
+        reached.add(link.image0)
+        yield Member(images[link.image0][0], images[link.image1][0], link)

@@ -10,6 +10,7 @@ import numpy as np
 from matching.collection.database.store import open_store
 from matching.collection.reports.groups import Member, find_groups
 from matching.errors import InputError
+from matching.objects.frames import Motion
 from matching.output.folders import write_whole
 from matching.output.html.page import embed_picture, render
 from matching.pictures.images import read_picture
@@ -67,17 +68,18 @@ def describe_link(member: Member) -> str:
     Returns
     -------
     str
-        Its share, scale, turn and matches; empty for the first of a group.
+        How much of the other picture it shows, how it was moved, and its matches; empty for the first of a
+        group.
     """
     link = member.link
     if link is None:
         return ""
+    matches = f"{link.n_matches} matches"
     if link.relation.kind == "same thing":
-        return f"{link.n_matches} matches"
-    share = link.relation.share1 if member.is_first else link.relation.share0
-    scale = link.relation.scale if member.is_first else 1 / link.relation.scale
-    turn = link.relation.turn if member.is_first or link.relation.mirrored else -link.relation.turn
-    return f"{share:.0%} of it, scale {scale:.2f}, turned {turn:.0f}°, {link.n_matches} matches"
+        return matches
+    made = link.relation.reverse()  # the motion that makes the picture of the other one
+    motion = Motion(np.zeros(2), made.turn, made.scale, made.mirrored, made.share0)
+    return f"{made.share0:.0%} of it, {motion.words}, {matches}"
 
 
 def format_groups(groups: Sequence[Sequence[Member]]) -> str:

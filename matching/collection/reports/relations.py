@@ -20,7 +20,7 @@ from matching.objects.transforms import apply_transform
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-EXPLAINED = 0.6  # least share of all matches that one similarity has to explain
+MATCHED = 0.2  # least share of the features that both could show that it has to match: siblings have 0.16
 SUPPORTED = 0.45  # least share of what both show that the matches it explains have to surround
 FILLED = 0.35  # least share of a turned copy that is not filling at its corners
 PIXELS = 2.0  # of the coarser picture that a match may always be off
@@ -41,11 +41,12 @@ class Relation:
     share0, share1 : float
         Parts of either picture that the other one shows, if one motion holds for all of it.
     turn : float
-        Degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180].
+        Degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]; where it is
+        mirrored, after it was turned over left to right.
     scale : float
-        Of picture 0 in picture 1.
+        How many times as large picture 0 is in picture 1.
     mirrored : bool
-        Whether it is mirrored there.
+        Whether it is mirrored there. The numbers are NaN where no frame can be told.
     """
 
     kind: str
@@ -56,33 +57,37 @@ class Relation:
     scale: float
     mirrored: bool
 
-    def role(self, picture: int) -> str:
-        """What a picture is to the other one, in words.
-
-        Parameters
-        ----------
-        picture : int
-            0 or 1.
-
-        Returns
-        -------
-        str
-            The words that stand before the name of the other picture.
+    @property
+    def role(self) -> str:
+        """What picture 0 is to picture 1: the words that stand before the name of picture 1.
 
         Examples
         --------
         >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
-        >>> crop.role(0), crop.role(1)
+        >>> crop.role, crop.reverse().role
         ('crop of', 'shows more than')
         """
         if self.kind == "crop":
-            return "crop of" if self.derived == picture else "shows more than"
+            return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
-            return "thumbnail of" if self.derived == picture else "larger copy of"
+            return "thumbnail of" if self.derived == 0 else "larger copy of"
         return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
 
+    def reverse(self) -> Relation:
+        """Exchange the two pictures.
 
-UNMEASURED = Relation("same thing", None, 0.0, 0.0, 0.0, 1.0, False)  # where no frame can be told
+        Returns
+        -------
+        Relation
+            Of picture 1 to picture 0.
+        """
+        derived = None if self.derived is None else 1 - self.derived
+        turn = self.turn if self.mirrored or self.turn == 180 else -self.turn
+        return Relation(self.kind, derived, self.share1, self.share0, turn, 1 / self.scale, self.mirrored)
+
+
+# Where no frame can be told.
+UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan, False)
 
 
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
@@ -115,8 +120,12 @@ def find_relation_of_matches(
     transform: Array,
     size0: tuple[int, int],
     size1: tuple[int, int],
+    n_features: tuple[int, int],
+    n_candidates: int,
 ) -> Relation:
     """Find the relation of two pictures by all of their matches.
+
+    One similarity has to hold for what both show: its matches surround it, and are no few of its features.
 
     Parameters
     ----------
@@ -126,6 +135,10 @@ def find_relation_of_matches(
         The transform of the object with most of them, where the fit begins.
     size0, size1 : tuple of int
         Width and height of either picture.
+    n_features : tuple of int
+        Features of either picture.
+    n_candidates : int
+        Of which the matches are.
 
     Returns
     -------
@@ -147,7 +160,10 @@ def find_relation_of_matches(
     found = find_relation(transform, size0, size1)
     common = found.share1 * size1[0] * size1[1]
     surrounded = abs(_area(opencv.convex_hull(xy1[explained]))) if explained.sum() >= 3 else 0.0
-    if explained.mean() < EXPLAINED or surrounded < SUPPORTED * common:
+    shown = n_features[0] * found.share0, n_features[1] * found.share1
+    n_possible = min(*shown, n_candidates)
+    lead = explained.sum() - np.count_nonzero(~explained)  # over matches that move otherwise
+    if lead < MATCHED * n_possible or surrounded < SUPPORTED * common:
         return replace(found, kind="same thing", derived=None)
     return found
 
@@ -172,7 +188,8 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
         return UNMEASURED
     linear = transform[:2, :2]
     mirrored = bool(np.linalg.det(linear) < 0)
-    turn = math.degrees(math.atan2(linear[1, 0], linear[0, 0]))
+    x, y = -linear[:, 0] if mirrored else linear[:, 0]
+    turn = math.degrees(math.atan2(y, x))
     scale = math.sqrt(abs(np.linalg.det(linear)))
     common = abs(_area(_clip(frame, size1)))
     share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)

@@ -13,6 +13,7 @@ from matching.collection.reports.relations import (
 )
 
 SIZE = 640, 480
+COUNTS = (500, 500), 3000  # features of either picture, candidates
 
 
 def motion(turn=0.0, scale=1.0, shift=(0.0, 0.0), mirror=False):
@@ -59,16 +60,21 @@ def test_kinds(kind, derived, transform, size1):
     inside = (xy1 > 0).all(axis=1) & (xy1 < size1).all(axis=1)
     for told in (
         find_relation(transform, SIZE, size1),
-        find_relation_of_matches(xy0[inside], xy1[inside], transform, SIZE, size1),
+        find_relation_of_matches(xy0[inside], xy1[inside], transform, SIZE, size1, *COUNTS),
     ):
         assert (told.kind, told.derived) == (kind, derived)
     back = find_relation(np.linalg.inv(transform), size1, SIZE)
-    assert (back.kind, back.derived) == (kind, None if derived is None else 1 - derived)
+    reverse = find_relation(transform, SIZE, size1).reverse()
+    assert (back.kind, back.derived) == (reverse.kind, reverse.derived)
+    numbers = np.array([(r.share0, r.share1, abs(r.turn), r.scale) for r in (back, reverse)])
+    assert np.allclose(*numbers)
 
 
 def test_numbers_of_a_crop():
     told = find_relation(motion(90, 2, (300, -100)), SIZE, (200, 300))
     assert (round(told.turn), round(told.scale, 6), told.mirrored) == (90, 2, False)
+    flipped = find_relation(np.diag([1.0, -1, 1]), SIZE, SIZE)
+    assert (abs(flipped.turn), flipped.mirrored) == (180, True)
     assert told.share0 == pytest.approx(200 * 300 / 4 / 640 / 480)
     assert told.share1 == pytest.approx(1)
 
@@ -77,7 +83,7 @@ def test_a_photograph_of_a_picture_is_no_copy():
     """Seen from the side, filling the other picture."""
     rng = np.random.default_rng(0)
     tilted = np.array([[1.0, 0.05, 0], [0, 1.0, 0], [2e-4, 0, 1]])
-    told = find_relation_of_matches(*matches(tilted, rng), tilted, SIZE, (600, 440))
+    told = find_relation_of_matches(*matches(tilted, rng), tilted, SIZE, (600, 440), *COUNTS)
     assert told.kind == "same thing"
 
 
@@ -85,7 +91,7 @@ def test_a_part_pasted_elsewhere_is_no_crop():
     """All matches agree, and surround a quarter of what both would show."""
     rng = np.random.default_rng(0)
     part = matches(motion(), rng, where=(0.3, 0.3, 0.75, 0.75))
-    assert find_relation_of_matches(*part, motion(), SIZE, SIZE).kind == "same thing"
+    assert find_relation_of_matches(*part, motion(), SIZE, SIZE, *COUNTS).kind == "same thing"
 
 
 def test_matches_that_one_motion_does_not_explain():
@@ -93,7 +99,7 @@ def test_matches_that_one_motion_does_not_explain():
     xy0, xy1 = matches(motion(), rng)
     others = matches(motion(shift=(90, 60)), rng)
     told = find_relation_of_matches(
-        np.vstack([xy0, others[0]]), np.vstack([xy1, others[1]]), motion(), SIZE, SIZE
+        np.vstack([xy0, others[0]]), np.vstack([xy1, others[1]]), motion(), SIZE, SIZE, *COUNTS
     )
     assert told.kind == "same thing"
 
@@ -107,4 +113,24 @@ def test_a_similarity_is_found_from_points(mirror):
 
 def test_two_matches_are_no_evidence():
     xy = np.array([[1.0, 1.0], [600.0, 400.0]])
-    assert find_relation_of_matches(xy, xy, motion(), SIZE, SIZE).kind == "same thing"
+    assert find_relation_of_matches(xy, xy, motion(), SIZE, SIZE, *COUNTS).kind == "same thing"
+
+
+def test_siblings_are_no_thumbnails():
+    """Header and rim are alike, and surround all of the rest: few of the features match."""
+    rng = np.random.default_rng(0)
+    header, foot = (
+        matches(motion(scale=0.4), rng, n=40, where=part) for part in ((0, 0, 1, 0.2), (0, 0.9, 1, 1))
+    )
+    xy0, xy1 = (np.vstack(ends) for ends in zip(header, foot, strict=True))
+    told = find_relation_of_matches(xy0, xy1, motion(scale=0.4), SIZE, (256, 192), (5200, 1700), 3000)
+    assert told.kind == "same thing"
+    told = find_relation_of_matches(xy0, xy1, motion(scale=0.4), SIZE, (256, 192), (900, 160), 3000)
+    assert told.kind == "thumbnail"
+
+
+def test_no_frame_no_numbers():
+    beyond = np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]])
+    told = find_relation(beyond, SIZE, SIZE)
+    assert told.kind == "same thing"
+    assert math.isnan(told.share0) and math.isnan(told.reverse().scale)
