@@ -77,8 +77,6 @@ def cluster_graph(
 ) -> Ints:
     """Cluster the vertices of a graph by graph degree linkage, merging while there is affinity.
 
-    Edges too light to matter at the affinity where merging stops are left out, which halves the time.
-
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
 

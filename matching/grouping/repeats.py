@@ -76,6 +76,7 @@ def find_repeats_in_groups(
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
+    measure_score: Callable[[Ints], float] | None = None,
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
 
@@ -92,30 +93,43 @@ def find_repeats_in_groups(
     row_score : float
         Least score of an object whose places overlap for it to be a row of copies. Of things that are alike
         but no copies, such as flakes and leaves, fewer neighbours agree: 0.1 to 0.3, of rows on shelves 0.7.
+    measure_score : callable, optional
+        Gives the score of rows of correspondences, a part of a group; without it, a part has its group's.
 
     Returns
     -------
     Repeats
-        The objects, those of the first groups first.
+        The objects, by falling score; of equal ones those of the first groups first.
     """
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
     whole = list(_separate(correspondences, folded, config, is_texture, row_score))
     found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
-    for k, item in enumerate(found):
-        labels[item.members % n], backwards[item.members % n] = k, item.members >= n
+    if measure_score is not None:
+        found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
-    return Repeats(Groups(labels, scores), backwards, np.array([item.periodic for item in found], bool))
+    order = np.argsort(-scores, kind="stable")
+    for k, item in enumerate(found[k] for k in order):
+        labels[item.members % n], backwards[item.members % n] = k, item.members >= n
+    periodic = np.array([item.periodic for item in found], bool)
+    return Repeats(Groups(labels, scores[order]), backwards, periodic[order])
 
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Directed matches (k,) that join two places."""
+    """Directed matches (k,) that join two places, and the score of the group that they are of."""
 
     members: Ints
     score: float
+    n_of_group: int
     periodic: bool = False
+
+    def rescore(self, measure_score: Callable[[Ints], float]) -> _Joined:
+        """The same with its own score where it is a part of the group."""
+        if len(self.members) == self.n_of_group:
+            return self
+        return replace(self, score=measure_score(self.members))
 
 
 def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[_Joined]:
@@ -141,7 +155,7 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
         members = members[free[members % n]]
         if is_object(correspondences, members, config):
             free[members % n] = False
-            yield _Joined(_put_left_first(correspondences, members), float(score))
+            yield _Joined(_put_left_first(correspondences, members), float(score), len(members))
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
@@ -178,8 +192,8 @@ def _separate(
                 continue  # another shift of the same texture
             if not is_even and not _overlap(correspondences, part, config):
                 yield replace(item, members=part)
-            elif is_row and (steps := _cut_steps(correspondences, part, config)):
-                yield from (replace(item, members=step) for step in steps)
+            elif is_row and (copies := _cut_row(correspondences, part, config)):
+                yield from (replace(item, members=copy) for copy in copies)
             else:
                 yield replace(item, members=part, periodic=True)
                 textures += places
@@ -223,17 +237,43 @@ def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsCo
         is_object(correspondences, members[own], config) for own in between
     ):
         return [members]
-    cells, cell = np.unique(np.rint(places[0] / config.reach), axis=0, return_inverse=True)
-    half = fcluster(linkage(cells, "average"), 2, "maxclust")[cell]
-    parts = [members[half == k] for k in np.unique(half)]
-    parts = [part for part in parts if is_object(correspondences, part, config)]
+    parts = _halve(correspondences, members, config)
     return [thing for part in parts for thing in _untangle(correspondences, part, config)]
+
+
+def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The two halves of an object by where its first place lies, those that are objects."""
+    cells = np.rint(correspondences.xy0[members] / config.reach)
+    cells, cell = np.unique(cells, axis=0, return_inverse=True)
+    if len(cells) < 2:
+        return []
+    half = fcluster(linkage(cells, "average"), 2, "maxclust")[cell.ravel()]
+    parts = [members[half == k] for k in np.unique(half)]
+    return [part for part in parts if is_object(correspondences, part, config)]
 
 
 def _is_within_hull(points: Floats, others: Floats) -> Bools:
     """(n,) bool: which of the points lie in the convex hull of others."""
     within: Bools = Delaunay(others).find_simplex(points) >= 0
     return within
+
+
+def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The members of a row of copies, cut into copies; none where these hold less than half of it.
+
+    Of several rows, one above the other, each is cut for itself.
+    """
+    if steps := _cut_steps(correspondences, members, config):
+        return steps
+    halves = _halve(correspondences, members, config)
+    copies = [
+        copy
+        for half in halves
+        for copy in (
+            _cut_row(correspondences, half, config) if _overlap(correspondences, half, config) else [half]
+        )
+    ]
+    return copies if 2 * sum(map(len, copies)) >= len(members) else []
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:

@@ -18,6 +18,7 @@ HEADER = (
 )
 UNKNOWN = "-"
 NOTHING = "no common object"
+NOTHING_TWICE = "nothing stands there twice"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:
@@ -101,7 +102,7 @@ def format_repeats(result: Matches) -> str:
         Lines of text.
     """
     if not result.things:
-        return "nothing stands there twice"
+        return NOTHING_TWICE
     rows: list[tuple[str, ...]] = [
         ("thing", "places", "objects", "matches", "score", "how sure", "error", ""),
     ]
@@ -192,34 +193,42 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
     """
     numbers, lines = sorted({found.thing for found in objects}), []
     places = {thing.number: len(thing.places) for thing in things}
+    textures = {thing.number for thing in things if thing.periodic}
     for number in numbers:
         own = [found for found in objects if found.thing == number]
         n_places = places.get(number, len(own))
-        if n_places > 1:
+        if n_places > 1 or number in textures:
             called = name if len(numbers) == 1 else f"thing {number} of {name}"
             ids = ", ".join(str(found.id) for found in own)
-            lines.append(f"{called}: {n_places} places (object{'s' if len(own) > 1 else ''} {ids})")
+            what = "periodic texture" if number in textures else f"{n_places} places"
+            lines.append(f"{called}: {what} (object{'s' if len(own) > 1 else ''} {ids})")
     return lines
 
 
-def describe_result(result: Matches) -> str:
+def describe_result(result: Matches, of_one: bool = False) -> str:
     """Describe in a few words what was found.
 
     Parameters
     ----------
     result : Matches
         What was found.
+    of_one : bool
+        Whether it is of one picture matched with itself.
 
     Returns
     -------
     str
-        The numbers of objects, matches and candidates.
+        The numbers of objects, or of things in one picture, of matches and candidates.
     """
     n = len(result.objects)
     if not n:
-        return NOTHING
+        return NOTHING_TWICE if of_one else NOTHING
     kept = int((result.cluster >= 0).sum())
-    return f"{n} object{'s' if n > 1 else ''} in both, {kept} matches of {len(result.cluster)} candidates"
+    found = f"{n} object{'s' if n > 1 else ''} in both"
+    if of_one:
+        n = len(result.things)
+        found = f"{n} thing{'s' if n > 1 else ''} that stand{'s' if n == 1 else ''} there more than once"
+    return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 
 def may_look_harder(result: Matches) -> bool:

@@ -14,6 +14,8 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
+from matching.grouping.clustering import cluster_scores
+from matching.grouping.graph import build_graph
 from matching.grouping.refinement.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.confidence import SURE_SCORE
@@ -197,7 +199,19 @@ def _find_groups(
     def is_texture(members: Ints) -> bool:
         return is_periodic(features, features, candidates[members % n])
 
-    repeats = find_repeats_in_groups(correspondences, groups, config.objects, is_texture, SURE_SCORE)
+    def measure_score(members: Ints) -> float:
+        k, reach = config.clustering.n_neighbors, config.objects.gap
+        _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
+        return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
+
+    repeats = find_repeats_in_groups(
+        correspondences,
+        groups,
+        config.objects,
+        is_texture,
+        row_score=SURE_SCORE,
+        measure_score=measure_score if config.grouping == "default" else None,
+    )
     return _turn(candidates, repeats.reversed), repeats
 
 

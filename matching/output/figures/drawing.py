@@ -13,7 +13,7 @@ from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching.output.figures.captions import add_caption
 from matching.output.figures.labels import place_labels
-from matching.output.words import NOTHING, describe_things, name_picture
+from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -100,7 +100,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
     caption = (
         describe_things(result.objects, name_picture(picture0.path), result.things)
         if result.objects
-        else [NOTHING]
+        else [NOTHING_TWICE if picture0 is picture1 else NOTHING]
     )
     return add_caption(canvas, caption, 26 * unit)
 

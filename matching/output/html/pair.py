@@ -89,7 +89,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     Parameters
     ----------
     pictures : sequence of Picture
-        The two pictures.
+        The two pictures, or one twice: then the page is about what stands in it more than once.
     result : Matches
         What they have in common.
     warps : dict of int to list of str, optional
@@ -119,8 +119,15 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     things = describe_things(result.objects, name_picture(pictures[0].path), result.things)
-    harder = may_look_harder(result)
-    texts = {"told": describe_result(result), "things": things, "harder": harder, "facts": _facts(result)}
+    of_one = pictures[0] is pictures[1]
+    texts = {
+        "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
+        "told": describe_result(result, of_one),
+        "things": things,
+        "harder": may_look_harder(result) and not of_one,
+        "facts": _facts(result),
+        "of_one": of_one,
+    }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 

@@ -233,3 +233,28 @@ def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
     assert (found == found[:, :1]).all()
     assert sorted(found[:, 0]) == [0, 1, 2, 3]
     assert not repeats.periodic.any()
+
+
+def test_rows_above_each_other_are_cut_each_for_itself():
+    """A A B above each other with C C D, shifted by half a copy: their steps are not at the same places."""
+    rng = np.random.default_rng(0)
+    upper = rng.uniform(0, [200, 90], (200, 2))
+    lower = np.concatenate([rng.uniform((x, 110), (x + 60, 200), (40, 2)) for x in (50, 150, 250, 350)])
+    xy = np.concatenate([upper, lower])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert not repeats.periodic.any()
+    for object_ in range(len(repeats.groups.scores)):
+        assert np.ptp(xy[repeats.groups.labels == object_, 0]) <= 100
+    assert (repeats.groups.labels >= 0).mean() > 0.9
+
+
+def test_parts_of_a_group_have_scores_of_their_own():
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (60, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(
+        correspondences, groups, ObjectsConfig(), measure_score=lambda rows: len(rows) / 100
+    )
+    assert repeats.groups.scores.tolist() == [0.6, 0.4]
+    assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60

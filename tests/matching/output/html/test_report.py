@@ -363,3 +363,13 @@ def test_a_database_made_with_other_programs_is_shown_without_rejected_candidate
     assert [pair["n_rejected"] for pair in told["pairs"]] == [0] * len(told["pairs"])
     assert all(pair["objects"] for pair in told["pairs"])
     assert not list(tmp_path.glob("*/*.npz"))  # nothing was described for it
+
+
+def test_the_page_of_one_picture_speaks_of_places(pair):
+    (picture, _), found = pair
+    page = pair_report([picture, picture], found)
+    assert "2 things that stand there more than once" in page
+    assert "each joins two places" in page
+    assert "in both" not in page
+    nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
+    assert "Nothing stands there twice" in pair_report([picture, picture], nothing)
