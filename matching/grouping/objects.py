@@ -66,7 +66,7 @@ class Groups:
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Test whether matches are enough, and spread out in both pictures.
+    """Test whether matches are enough, and spread out in both pictures, by a pixel or more in any direction.
 
     Parameters
     ----------
@@ -89,4 +89,4 @@ def is_object(correspondences: Correspondences, members: Ints, config: ObjectsCo
 
 def _is_wide(xy: Floats, least: float) -> bool:
     low, high = np.linalg.eigvalsh(np.cov(xy.T))
-    return bool(low > 0 and low >= least**2 * high)
+    return bool(low >= 1 and low >= least**2 * high)

@@ -77,6 +77,7 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
+    min_support: float = 0.0,
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
 
@@ -95,6 +96,9 @@ def find_repeats_in_groups(
         but no copies, such as flakes and leaves, fewer neighbours agree: 0.1 to 0.3, of rows on shelves 0.7.
     measure_score : callable, optional
         Gives the score of rows of correspondences, a part of a group; without it, a part has its group's.
+    min_support : float
+        Least sum of the scores of an object's matches, each counted once: where no object has it, nothing
+        stands there twice.
 
     Returns
     -------
@@ -109,6 +113,8 @@ def find_repeats_in_groups(
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
+    if not any(item.score * len(item.members) >= min_support for item in found):
+        return Repeats(Groups(labels, np.empty(0)), backwards, np.empty(0, bool))
     order = np.argsort(-scores, kind="stable")
     for k, item in enumerate(found[k] for k in order):
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n

@@ -159,9 +159,10 @@ def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tup
 def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons around matched points in either image.
 
-    Both are around the same triangles between matches: those of the Delaunay triangulation in image 0 that
-    are small in both images. Where they don't hold nearly all matches together, the polygons are the convex
-    hulls.
+    Both are around the same triangles between matches: those of the Delaunay triangulation in the image in
+    which the points reach farther (of equal ones, the first by their numbers) that are small in both images.
+    So swapped images have the same polygons. Where they don't hold nearly all matches together, the polygons
+    are the convex hulls. Corners are as exact as a thousandth of the polygon's width or height.
 
     Parameters
     ----------
@@ -175,12 +176,12 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     outline1 : (k, 2) float64
         In image 1.
     """
-    triangles = _triangulate(xy0)
+    triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tolist())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]
     if pieces and all(_holds(piece, xy) for piece, xy in zip(pieces, (xy0, xy1), strict=True)):
-        return _simplify(pieces[0]), _simplify(pieces[1])
+        return _simplify(pieces[0], _size(xy0)), _simplify(pieces[1], _size(xy1))
     return opencv.convex_hull(xy0), opencv.convex_hull(xy1)
 
 
@@ -194,7 +195,7 @@ def _triangulate(xy: Floats) -> Ints:
 
 
 def _size(xy: Floats) -> float:
-    return max(float(np.ptp(xy, axis=0).max()), 1.0)
+    return float(np.ptp(xy, axis=0).max()) or 1.0
 
 
 def _longest_side(xy: Floats, triangles: Ints) -> Floats:
@@ -234,7 +235,7 @@ def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
     return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= COVERED)
 
 
-def _simplify(polygon: shapely.Polygon) -> Floats:
-    """(k, 2) corners, to a pixel."""
-    corners: Floats = shapely.get_coordinates(polygon.simplify(1.0))[:-1]
+def _simplify(polygon: shapely.Polygon, size: float) -> Floats:
+    """(k, 2) corners, to a thousandth of the size."""
+    corners: Floats = shapely.get_coordinates(polygon.simplify(size / 1000))[:-1]
     return corners

@@ -64,7 +64,8 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     """
     if not len(outlines):
         return np.empty(0, np.int64)
-    shapes = np.array([_shape(outline) for outline in outlines])
+    least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
+    shapes = np.array([_shape(outline, least) for outline in outlines])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
     shared = shapely.area(common) / np.sqrt(area[:, None] * area)
@@ -149,6 +150,6 @@ def renumber(labels: Array) -> Ints:
     return rank[label]
 
 
-def _shape(outline: Array) -> shapely.Geometry:
-    """The area of an outline and half a pixel around it, so that a point and a line have an area too."""
-    return shapely.buffer(shapely.polygons(np.resize(outline, (max(len(outline), 3), 2))), 0.5)
+def _shape(outline: Array, least: float) -> shapely.Geometry:
+    """The area of an outline and a little around it, so that a point and a line have an area too."""
+    return shapely.buffer(shapely.polygons(np.resize(outline, (max(len(outline), 3), 2))), least or 1.0)

@@ -25,19 +25,22 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
     kind : str
         "homography" or "affine".
     """
-    affine = _affine(xy0, xy1, tolerance)
-    homography = opencv.fit_homography(xy0, xy1, tolerance) if len(xy0) >= 8 else None
+    xy0, xy1 = xy0 / tolerance, xy1 / tolerance  # so that the unit of the points does not matter
+    unit = np.array([tolerance, tolerance, 1.0])
+    back = unit[:, None] / unit
+    affine = _affine(xy0, xy1)
+    homography = opencv.fit_homography(xy0, xy1, 1.0) if len(xy0) >= 8 else None
     if homography is not None and is_sound(homography, opencv.convex_hull(xy0)):
         error = [
             np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
         ]
         if error[0] < 0.95 * error[1]:
-            return homography / homography[2, 2], "homography"
-    return affine, "affine"
+            return homography / homography[2, 2] * back, "homography"
+    return affine * back, "affine"
 
 
-def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
-    affine = opencv.fit_affine(xy0, xy1, tolerance)
+def _affine(xy0: Floats, xy1: Floats) -> Floats:
+    affine = opencv.fit_affine(xy0, xy1, 1.0)
     if affine is None or not np.isfinite(affine).all():
         # fewer than three points, or all in one line: the shift alone
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])

@@ -204,13 +204,15 @@ def _find_groups(
         _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
         return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
 
+    by_paper = config.grouping == "paper"  # its scores are of another graph
     repeats = find_repeats_in_groups(
         correspondences,
         groups,
         config.objects,
         is_texture,
         row_score=SURE_SCORE,
-        measure_score=measure_score if config.grouping == "default" else None,
+        measure_score=None if by_paper else measure_score,
+        min_support=0.0 if by_paper else config.clustering.min_support,
     )
     return _turn(candidates, repeats.reversed), repeats
 

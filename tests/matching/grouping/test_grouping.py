@@ -281,11 +281,21 @@ def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found, mo
 
 
 def test_as_many_and_as_wide_as_is_asked_for_is_an_object():
-    xy = np.array([[1.0, 0], [-1, 0], [0, 2], [0, -2]])  # half as wide as long
+    xy = np.array([[2.0, 0], [-2, 0], [0, 4], [0, -4]])  # half as wide as long
     c = Correspondences(xy, xy, np.tile(np.eye(2), (4, 1, 1)))
     for min_matches, min_width in ((4, 0.5), (5, 0.5), (4, 0.51)):
         config = ObjectsConfig(min_matches=min_matches, min_width=min_width)
         assert is_object(c, np.arange(4), config) == ((min_matches, min_width) == (4, 0.5))
+
+
+def test_matches_of_one_place_are_no_object():
+    """Half a pixel apart in one image, all over the other one."""
+    xy = np.random.default_rng(0).uniform(0, 300, (20, 2))
+    c = Correspondences(xy, xy / 600, np.tile(np.eye(2) / 600, (20, 1, 1)))
+    config = ObjectsConfig()
+    assert not is_object(c, np.arange(20), config)
+    assert not is_object(Correspondences(c.xy1, c.xy0, c.inverse_maps), np.arange(20), config)
+    assert is_object(Correspondences(xy, xy, c.maps), np.arange(20), config)
 
 
 def test_the_least_settings_are_allowed():

@@ -273,3 +273,26 @@ def test_confidence_begins_at_its_bounds():
     assert confidence(SURE_SCORE) == SURE
     assert confidence(SURE_SCORE - 0.01) == confidence(LIKELY_SCORE) == LIKELY
     assert confidence(LIKELY_SCORE - 0.01) == DOUBTFUL
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 500.0])
+def test_outlines_of_swapped_pictures_and_in_other_units_are_the_same(unit):
+    rng = np.random.default_rng(3)
+    xy0 = rng.uniform(0, 300, (80, 2))
+    xy1 = xy0 @ similarity(0.4, 0.7).T + rng.normal(0, 1, (80, 2))
+    first, second = draw_outlines(xy0 * unit, xy1 * unit)
+    swapped = draw_outlines(xy1 * unit, xy0 * unit)
+    assert np.array_equal(first, swapped[1])
+    assert np.array_equal(second, swapped[0])
+    assert np.allclose(first / unit, draw_outlines(xy0, xy1)[0])
+
+
+@pytest.mark.parametrize("unit", [1e-3, 500.0])
+def test_a_transform_does_not_depend_on_the_unit(unit):
+    rng = np.random.default_rng(4)
+    xy0 = rng.uniform(0, 300, (80, 2))
+    steep = np.array([[1.1, 0.1, 20], [-0.2, 0.9, 5], [5e-4, 1e-4, 1]])
+    xy1 = apply_transform(steep, xy0) + rng.normal(0, 0.5, (80, 2))
+    (found, kind), (scaled, kind_scaled) = (fit_transform(xy0 * u, xy1 * u, 5 * u) for u in (1.0, unit))
+    assert kind == kind_scaled == "homography"
+    assert np.allclose(apply_transform(scaled, xy0 * unit) / unit, apply_transform(found, xy0), atol=1e-3)

@@ -37,8 +37,13 @@ def test_points_alone_give_the_objects():
 @pytest.mark.parametrize("factor", [0.1, 10, 1e-6])
 def test_units_do_not_count(factor):
     xy0, xy1, _ = scene()
-    expected = group_matches(xy0, xy1).cluster
-    assert np.array_equal(group_matches(xy0 * factor, xy1 * factor).cluster, expected)
+    found, scaled = group_matches(xy0, xy1), group_matches(xy0 * factor, xy1 * factor)
+    expected = found.cluster
+    assert np.array_equal(scaled.cluster, expected)
+    for one, other in zip(found.objects, scaled.objects, strict=True):
+        assert other.motion.share == pytest.approx(one.motion.share, rel=1e-3)
+        assert other.rank == pytest.approx(one.rank, rel=1e-3)
+        assert other.motion.scale == pytest.approx(one.motion.scale, rel=1e-2)
     assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
 
 
