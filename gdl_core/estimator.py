@@ -207,6 +207,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
         check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
+        check_one_of("drop_outliers", self.drop_outliers, (False, True))
         check_weighting(self.bandwidth, self.min_nearest_weight)
         effective_jobs(self.n_jobs)
         if self.n_initial_neighbors > self.n_neighbors:

@@ -8,7 +8,7 @@ class InputError(ValueError):
 
 
 def check_at_least(settings: Any, **bounds: float) -> None:
-    """Check lower bounds of settings.
+    """Check lower bounds of settings, and that those which are whole numbers are.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def check_at_least(settings: Any, **bounds: float) -> None:
     Raises
     ------
     InputError
-        Where an attribute is below its bound, nan, or no number.
+        Where an attribute is below its bound, nan, or no number, or no whole one where its annotation is int.
 
     Examples
     --------
@@ -29,8 +29,13 @@ def check_at_least(settings: Any, **bounds: float) -> None:
     Traceback (most recent call last):
     matching.errors.InputError: rounds must be at least 0, got -1
     """
+    kinds = getattr(settings, "__annotations__", {})
     for name, bound in bounds.items():
         value = getattr(settings, name)
+        if isinstance(value, bool):
+            raise InputError(f"{name} must be a number, at least {bound:g}, got {value!r}")
+        if str(kinds.get(name)).startswith("int") and isinstance(value, float):
+            raise InputError(f"{name} must be a whole number, at least {bound:g}, got {value!r}")
         try:
             is_high_enough = bool(value >= bound)
         except (TypeError, ValueError):  # no number; an array

@@ -68,9 +68,7 @@ class MatchResult(Matches):
 
     def _inputs(self) -> Inputs:
         if self.inputs is None:
-            raise InputError(
-                "the result doesn't know its pictures: give them to matching.output.figures.drawing"
-            )
+            raise InputError("the result doesn't know its pictures; gdl-match group draws matches on theirs")
         return self.inputs
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ def check_integer_at_least(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def check_one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+def check_one_of(name: str, value: Any, allowed: Sequence[Any]) -> None:
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 

@@ -24,7 +24,25 @@ def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
     callable
         Takes a text.
     """
-    return (lambda text: None) if arguments.quiet else (lambda text: print(text, file=sys.stderr, flush=True))
+    if arguments.quiet:
+        return lambda text: None
+    return lambda text: print(make_printable(text), file=sys.stderr, flush=True)
+
+
+def make_printable(text: str) -> str:
+    """Replace letters that would change what a terminal shows.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        With question marks in their places.
+    """
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def open_report(folder: Path) -> None:

@@ -122,6 +122,8 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     InputError
         Where the folder can't be read or has fewer than two pictures.
     """
+    if is_file(Path(folder)):
+        raise InputError(f"{folder}: must be a folder of pictures, is a file")
     paths = list_pictures(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")
@@ -159,7 +161,7 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
 
 
 def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
-    """List the files in a folder with the suffix of a picture; hidden ones are passed over.
+    """List the pictures of `find_pictures` by names that a database can hold.
 
     Parameters
     ----------
@@ -171,7 +173,30 @@ def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
     Returns
     -------
     list of str
-        Absolute paths, sorted.
+        Absolute paths; bytes that are not UTF-8 are escaped.
+
+    Raises
+    ------
+    InputError
+        Where the folder can't be read or has no pictures.
+    """
+    return [_absolute(path) for path in find_pictures(folder, recursive)]
+
+
+def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
+    """Find the files in a folder with the suffix of a picture; hidden ones are passed over.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder; the path of a file gives that file.
+    recursive : bool
+        Whether files in folders inside it count.
+
+    Returns
+    -------
+    list of Path
+        Sorted.
 
     Raises
     ------
@@ -180,13 +205,13 @@ def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
     """
     folder = Path(folder)
     if is_file(folder):
-        return [_absolute(folder)]
+        return [folder]
     try:
         found = sorted(folder.rglob("*") if recursive else folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder}: the folder can't be read ({error.strerror})") from None
     inside = [path for path in found if not any(p.startswith(".") for p in path.relative_to(folder).parts)]
-    paths = [_absolute(path) for path in inside if path.suffix.lower() in find_picture_suffixes()]
+    paths = [path for path in inside if path.suffix.lower() in find_picture_suffixes()]
     paths = [path for path in paths if not is_folder(path)]
     if not paths:
         raise InputError(f"{folder}: the folder has no pictures")

@@ -154,7 +154,7 @@ def get_described(source: Source, settings: Settings) -> CachedPicture:
 @lru_cache(maxsize=KEPT_IN_MEMORY)
 def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> CachedPicture:
     if source.content is None:
-        raise InputError(_why_unreadable(source.path))
+        raise InputError(explain_unreadable(source.path))
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
@@ -174,7 +174,19 @@ def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
     return viewed
 
 
-def _why_unreadable(path: str) -> str:
+def explain_unreadable(path: str) -> str:
+    """Explain why a file can't be read.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    str
+        The path and the reason.
+    """
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:

@@ -157,7 +157,10 @@ def _read_points(found: Mapping[str, Any]) -> PairMatches:
             " and no `matches`"
         )
     pair = PairMatches(xy0, xy1, score=_score(found, slice(None), len(xy0)), sizes=_sizes(found))
-    if all(found.get(f"frames{k}") is not None for k in range(2)):
+    given = [k for k in range(2) if found.get(f"frames{k}") is not None]
+    if len(given) == 1:
+        raise InputError(f"frames{1 - given[0]}: must be given where frames{given[0]} is")
+    if given:
         frames = [_frames(found[f"frames{k}"], f"frames{k}", len(xy0)) for k in range(2)]
         frames0, frames1 = drop_useless_frames(*frames)
         return replace(pair, frames0=frames0, frames1=frames1)

@@ -77,7 +77,7 @@ def make_folder(path: str | Path) -> Path:
             pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: the output folder can't be written ({reason})") from None
+        raise InputError(f"{path}: the folder can't be written ({reason})") from None
     return path
 
 

@@ -169,7 +169,7 @@ def check_folder(path: Path) -> Path:
         probe.unlink()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: the output folder can't be written ({reason})") from None
+        raise InputError(f"{path}: the folder can't be written ({reason})") from None
     finally:
         _unmake(made)
     return path

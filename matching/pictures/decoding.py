@@ -324,7 +324,7 @@ def _check_size(path: str | Path, width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
         raise InputError(
             f"{path}: a picture may have at most {MAX_PIXELS // 10**6} megapixels,"
-            f" this one has {width * height / 1e6:.0f}"
+            f" this one has {width * height / 1e6:.1f}"
         )
 
 

@@ -12,6 +12,7 @@ from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.errors import InputError
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group, group_by_paper
 from matching.grouping.clustering import cluster_scores
@@ -65,12 +66,14 @@ def find_repeats(
     Raises
     ------
     InputError
-        A ValueError: the file or array can't be used, or the mask has another size.
+        A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
     TypeError
         `config` is no MatchConfig, or there is no setting of such a name.
     """
     check_config(config)
     config = config.with_settings(**settings)
+    if config.view_synthesis:
+        raise InputError("view_synthesis must be off for one picture: it simulates the views of two")
     clock = Clock(progress)
     picture = add_mask(make_picture(image), mask, "mask")
     clock.lap("read")

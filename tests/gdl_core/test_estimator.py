@@ -254,6 +254,7 @@ def test_outlier_clusters_are_dropped():
         ({"bandwidth": -1.0}, "bandwidth must be a finite number above 0, got -1.0"),
         ({"bandwidth": "local"}, "bandwidth must be a finite number above 0, got 'local'"),
         ({"algorithm": "gdlu"}, "algorithm must be one of 'agdl', 'gdl-u', 'gdl', got 'gdlu'"),
+        ({"drop_outliers": "no"}, "drop_outliers must be one of False, True, got 'no'"),
         ({"small_clusters": "drop"}, "small_clusters must be one of 'absorb', 'noise', got 'drop'"),
         ({"search": "fast"}, "search must be"),
         ({"min_nearest_weight": 2}, r"min_nearest_weight must be in \[0, 1\), got 2"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from matching._common.loading import load_numba_alone
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
-from matching.cli.console import make_teller
+from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
@@ -185,7 +185,9 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
     outputs += [arguments.colmap, arguments.hloc]
     if arguments.static and not (arguments.colmap or arguments.hloc):
         raise InputError("--static goes with --colmap or --hloc")
-    if named > 1 or (named == 0 and not any(outputs)):
+    if named > 1:
+        raise InputError("give one of --pairs, --all, or --query with --gallery, not several")
+    if named == 0 and not any(outputs):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
         raise InputError("--query and --gallery go together")
@@ -313,20 +315,20 @@ def _write(arguments: argparse.Namespace) -> None:
     for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet)):
         if folder is not None:
             export(arguments.db, folder, kind)
-            tell(f"tables written to {make_printable(str(folder))}")
+            tell(f"tables written to {folder}")
     for kind, folder in (("colmap", arguments.colmap), ("hloc", arguments.hloc)):
         if folder is not None:
             from matching.collection.reports.export_sfm import export_for_sfm
 
             export_for_sfm(arguments.db, folder, kind, arguments.static)
-            tell(f"matches for {SFM_NAMES[kind]} written to {make_printable(str(folder))}")
+            tell(f"matches for {SFM_NAMES[kind]} written to {folder}")
     if arguments.groups and arguments.csv is not None:
         from matching.collection.reports.groups import format_groups_csv, read_groups
         from matching.output.folders import write_whole
 
         groups = arguments.csv / "groups.csv"
         write_whole(groups, format_groups_csv(read_groups(arguments.db)))
-        tell(f"groups written to {make_printable(str(groups))}")
+        tell(f"groups written to {groups}")
     if arguments.groups and arguments.html is not None:
         from matching.collection.reports.html_groups import write_groups_report
         from matching.output.files import make_folder
@@ -340,7 +342,7 @@ def _write(arguments: argparse.Namespace) -> None:
         make_folder(arguments.html.parent)
         write_collection_report(arguments.db, arguments.html, arguments.html_pairs, open_cache(arguments))
     if arguments.html is not None:
-        tell(f"report written to {make_printable(str(arguments.html))}")
+        tell(f"report written to {arguments.html}")
 
 
 def _read_failures(db: Path) -> Iterator[str]:
@@ -357,22 +359,6 @@ def _read_failures(db: Path) -> Iterator[str]:
     for name, error in (*pictures, *pairs):
         reason = error.strip().splitlines()[-1].removeprefix(f"{name}: ")  # the last line of a traceback
         yield f"failed: {make_printable(name)}: {make_printable(reason)}"
-
-
-def make_printable(text: str) -> str:
-    """Replace letters that would change what a terminal shows.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        With question marks in their places.
-    """
-    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def describe_summary(summary: Summary) -> str:

@@ -186,7 +186,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if all(option is None for option in _image_options(arguments)):
         for name in ("html", "warp"):
             if getattr(arguments, name):
-                raise InputError(f"--{name} needs the pictures: --image0 and --image1")
+                raise InputError(f"--{name} needs the pictures: --image0 and --image1, or --images of many")
 
 
 def _group_one(job: Job) -> int:

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
-from matching.cli.commands.collection import add_run_options, make_printable, open_cache
-from matching.cli.console import make_teller
-from matching.cli.exits import FOUND, NONE_FOUND, exit_status
+from matching.cli.commands.collection import add_run_options, open_cache
+from matching.cli.console import make_printable, make_teller
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
 from matching.pictures.names import exists, is_folder, make_absolute
 
@@ -107,13 +107,19 @@ def _add(arguments: argparse.Namespace) -> int:
     for error in added.errors:
         print(f"failed: {make_printable(error.strip().splitlines()[-1])}", file=sys.stderr)
     counts = added.counts
-    size = counts.bytes / max(counts.indexed, 1) / 1000
+    size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
     mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
     print(
-        f"{added.indexed} pictures added ({added.failed} failed), {added.removed} dropped{mended}; the index"
-        f" has {counts.indexed} pictures and {counts.bytes / 1e6:.1f} MB, {size:.1f} kB a picture"
+        f"{_count(added.indexed)} added ({added.failed} failed), {added.removed} dropped{mended}; the index"
+        f" has {_count(counts.indexed)} and {counts.bytes / 1e6:.1f} MB{size}"
     )
+    if added.failed and not counts.indexed:
+        return BAD_INPUT
     return FOUND if counts.indexed else NONE_FOUND
+
+
+def _count(n: int) -> str:
+    return f"{n} picture{'' if n == 1 else 's'}"
 
 
 def _query(arguments: argparse.Namespace) -> int:

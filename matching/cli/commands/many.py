@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import make_config
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.console import (
+    make_printable,
+    make_teller,
+    open_report,
+    print_short_warnings,
+    silence_decoders,
+)
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
@@ -199,13 +205,14 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
     Raises InputError where a name is that of no file, or no picture is left.
     """
-    from matching.collection.plan import list_pictures
+    from matching.collection.plan import find_pictures
 
     paths: dict[str, Path] = {}
     for path in given:
         if is_folder(path):
-            inside = [path / Path(name).name for name in list_pictures(path)]
-            paths |= {make_absolute(p): p for p in inside if make_absolute(p) != make_absolute(thing)}
+            paths |= {
+                make_absolute(p): p for p in find_pictures(path) if make_absolute(p) != make_absolute(thing)
+            }
         elif is_file(path):
             paths[make_absolute(path)] = path
         else:
@@ -258,7 +265,7 @@ def _format_line(name: str, cells: Sequence[str], width: int) -> str:
 
 def _format_name(path: Path | str) -> str:
     """A name on one line."""
-    return "".join(c if c.isprintable() else "?" for c in str(path)) or UNKNOWN
+    return make_printable(str(path)) or UNKNOWN
 
 
 def _format_json(outcomes: list[Outcome]) -> str:

@@ -14,7 +14,7 @@ from matching.errors import InputError
 from matching.output.provenance import as_text, differences, programs
 
 SCHEMA = "2"
-REMEDY = "give another --db, or --restart to begin it anew"
+REMEDY = "give another --db, or begin it anew with gdl-match collection --restart"
 
 
 def make_settings(config: MatchConfig) -> dict[str, str]:
@@ -72,7 +72,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
         told = differences(made_by, programs()) if made_by else "it does not say which"
         raise InputError(f"{path}: the database was made with other programs ({told}); {REMEDY}")
     if made_with["config"] != wanted["config"]:
-        name = _first_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
+        name = describe_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
         raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
@@ -109,12 +109,26 @@ def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
     return replace(record, **kept)
 
 
-def _first_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
+def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
+    """Describe the first difference of two sets of settings.
+
+    Parameters
+    ----------
+    made, wanted : mapping
+        Values, or such mappings, by their names.
+    prefix : str
+        Comes before the name.
+
+    Returns
+    -------
+    str
+        The name and both values.
+    """
     for name in sorted({*made, *wanted}):
         a, b = made.get(name), wanted.get(name)
         if a != b:
             if isinstance(a, dict) and isinstance(b, dict):
-                return _first_difference(a, b, f"{prefix}{name}.")
+                return describe_difference(a, b, f"{prefix}{name}.")
             return f"{prefix}{name} is {a}, not {b}"
     return "equal"
 

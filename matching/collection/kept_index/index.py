@@ -19,7 +19,7 @@ from matching.collection.plan import Plan
 from matching.collection.retrieval.codes import encode
 from matching.collection.retrieval.shards import forget_segments, rank_pictures, split_in_batches
 from matching.collection.run import check_origin, match_collection
-from matching.collection.work import INTERNAL, Settings, Source, get_described
+from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import origin
@@ -160,7 +160,7 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
             entry = get_described(Source(path, content), settings)
             codes = encode(entry.described.features)
     except (InputError, OSError) as error:
-        reason = " ".join(str(error).split())
+        reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
         return Indexed(number, content, size, modified, error=reason, origin=origin())
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
@@ -217,7 +217,7 @@ def find_candidates(
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
-                raise InputError(f"{path}: can't be read")
+                raise InputError(explain_unreadable(path))
         found = rank_pictures(
             numbers,
             index.shards(),

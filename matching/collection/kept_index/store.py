@@ -23,6 +23,7 @@ from uuid import uuid4
 from matching._version import __version__
 from matching.collection.cache import compute_digest
 from matching.collection.database.connection import connect, transaction
+from matching.collection.database.settings import describe_difference
 from matching.collection.retrieval.codes import Codes, load_codebook
 from matching.collection.retrieval.segments import make_segment, open_segment, write_segment
 from matching.collection.retrieval.shards import Shard
@@ -159,9 +160,17 @@ def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, 
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
         for name, value in make_settings(config).items():
             if made_with.get(name) != value:
-                what = {"features": "other settings of the features", "codebook": "another codebook"}
-                told = what.get(name, f"{name} {made_with.get(name)}, this is {value}")
+                told = _describe_difference(name, made_with.get(name), value)
                 raise InputError(f"{folder}: the index was made with {told}; give another folder")
+
+
+def _describe_difference(name: str, made: str | None, wanted: str) -> str:
+    if name == "codebook":
+        return "another codebook"
+    if name == "features" and made is not None:
+        first, second = (dict(zip(("max_pixels", name), json.loads(v), strict=True)) for v in (made, wanted))
+        return f"other settings ({describe_difference(first, second)})"
+    return f"{name} {made}, this is {wanted}"
 
 
 class KeptIndex:

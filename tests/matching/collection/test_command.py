@@ -190,7 +190,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
     [
         ([], "the following arguments are required: --db"),
         (["--db", "c.db"], "one of --pairs, --all, or --query with --gallery is needed"),
-        (["--db", "c.db", "--all", ".", "--pairs", "x"], "one of --pairs, --all"),
+        (["--db", "c.db", "--all", ".", "--pairs", "x"], "give one of --pairs, --all"),
         (["--db", "c.db", "--query", "."], "--query and --gallery go together"),
         (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist goes with"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
@@ -202,6 +202,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
         (["--db", "c.db", "--csv", "out", "--restart"], "--restart goes with --pairs"),
         (["--db", "c.db", "--al", ".", "--shotlist", "5"], "--shotlist 5 (did you mean --shortlist?)"),
+        (["--db", "c.db", "--all", "list"], "list: must be a folder of pictures, is a file"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
@@ -209,10 +210,10 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", "x" * 300], "x: the folder can't be read (File name too long)"),
         (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
         (["--db", "c.db", "--pairs", "list", "--html", "."], ".: is a folder; --html wants a file"),
-        (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: the output folder can't"),
-        (["--db", "c.db", "--pairs", "list", "--csv", "list"], "list: the output folder can't be written"),
+        (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: the folder can't"),
+        (["--db", "c.db", "--pairs", "list", "--csv", "list"], "list: the folder can't be written"),
         (["--db", "list", "--pairs", "list"], "list: is not a database of gdl-match collection"),
-        (["--db", "c.db", "--pairs", "list", "--cache", "list"], "list: the output folder can't be written"),
+        (["--db", "c.db", "--pairs", "list", "--cache", "list"], "list: the folder can't be written"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, arguments, reason):

@@ -108,7 +108,7 @@ def test_bad_folders(tmp_path, folder):
         plan_folder(tmp_path / "missing")
     with pytest.raises(InputError, match="has no pictures"):
         plan_folder(tmp_path)
-    with pytest.raises(InputError, match="at least 2 pictures"):
+    with pytest.raises(InputError, match="must be a folder of pictures, is a file"):
         plan_folder(folder / "c.jpg")
     with pytest.raises(InputError, match="no pair of different pictures"):
         plan_gallery(folder / "c.jpg", folder / "c.jpg")

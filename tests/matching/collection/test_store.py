@@ -186,7 +186,7 @@ def test_other_programs_are_told_by_name(db):
     made_with = {**programs(), "OpenCV": "3.0.0", "its sources": "0123"}
     with closing(sqlite3.connect(db, isolation_level=None)) as raw:
         raw.execute("UPDATE settings SET value = ? WHERE name = 'programs'", (json.dumps(made_with),))
-    told = r"its sources 0123 \(here .*OpenCV 3.0.0 \(here .*give another --db, or --restart"
+    told = r"its sources 0123 \(here .*OpenCV 3.0.0 \(here .*give another --db, or begin it anew"
     with pytest.raises(InputError, match=told), open_store(db, config):
         pass
     with open_store(db) as store:  # to look at it is fine

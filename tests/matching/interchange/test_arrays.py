@@ -235,3 +235,10 @@ def test_matches_are_shown_without_their_arrays():
         repr(replace(pair, names=("a.jpg", "b.jpg"), score=None))
         == "<PairMatches of a.jpg and b.jpg: 4 matches>"
     )
+
+
+def test_frames_of_one_picture_alone_are_told():
+    xy = np.zeros((3, 2))
+    found = {"xy0": xy, "xy1": xy, "frames1": np.tile(np.eye(2), (3, 1, 1))}
+    with pytest.raises(InputError, match="frames0: must be given where frames1 is"):
+        matches_from(found)

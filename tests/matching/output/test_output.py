@@ -222,7 +222,7 @@ def test_a_folder_is_looked_at_without_leaving_it(tmp_path):
     assert check_folder(tmp_path / "some" / "änd more") == tmp_path / "some" / "änd more"
     assert names_in(tmp_path) == ["file"]
     for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope"), tmp_path / ("x" * 300)):
-        with pytest.raises(InputError, match="the output folder can't be written"):
+        with pytest.raises(InputError, match="the folder can't be written"):
             check_folder(path)
 
 
@@ -274,7 +274,7 @@ def test_folders_are_made_with_their_parents(tmp_path):
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/nope")):
-        with pytest.raises(InputError, match="the output folder can't be written") as error:
+        with pytest.raises(InputError, match="the folder can't be written") as error:
             make_folder(path)
         assert str(path) in str(error.value)
 

@@ -282,6 +282,8 @@ def test_a_picture_and_itself():
         ("clustering", "bandwidth", float("nan"), "must be at least 1e-300, got nan"),
         ("candidates", "per_feature", 0, "must be at least 1, got 0"),
         ("candidates", "max_matches", -3, "must be at least 1, got -3"),
+        ("candidates", "max_matches", 10.0, "must be a whole number, at least 1, got 10.0"),
+        ("candidates", "max_matches", True, "must be a number, at least 1, got True"),
         ("candidates", "reserve", float("nan"), "must be at least 0, got nan"),
         ("features", "regions", ("SIFT",), r"must be some of \('mser', 'sift'\), got \('SIFT',\)"),
         ("features", "regions", "sift", "must be some of .* got 'sift'"),

@@ -99,6 +99,11 @@ def test_masked_places_are_not_found(c):
         find_repeats(picture, mask=mask[:10])
 
 
+def test_views_take_two_pictures():
+    with pytest.raises(InputError, match="view_synthesis must be off for one picture"):
+        find_repeats(np.zeros((50, 60), np.uint8), view_synthesis=True)
+
+
 def test_a_picture_without_features_has_no_repeats():
     found = find_repeats(np.zeros((50, 60), np.uint8))
     assert found.objects == found.things == ()

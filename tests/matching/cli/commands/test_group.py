@@ -279,7 +279,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--html"], "--html needs the pictures"),
         (["m.csv", "--warp"], "--warp needs the pictures"),
         (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
-        (["m.csv", "--out", "m.csv"], "m.csv: the output folder can't be written"),
+        (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
         (["m.csv", "--json"], "unrecognized arguments: --json\n"),
         (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),

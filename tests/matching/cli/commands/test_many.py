@@ -1,6 +1,8 @@
 """One thing, many pictures, as a user runs it."""
 
 import json
+import os
+import sys
 
 import numpy as np
 import pytest
@@ -62,6 +64,15 @@ def test_folders_are_taken_and_the_thing_itself_is_left_out(gdl_match, tmp_path)
     assert status == 0
     assert [line.split()[0] for line in output.splitlines()[1:]] == ["scenes/with.png", "scenes/without.png"]
     assert names(tmp_path) == ["box-with-match", "box-without-match", "scenes"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are no bytes there")
+def test_a_picture_whose_name_is_not_utf8_is_matched(gdl_match, tmp_path):
+    scene = tmp_path / "scenes" / "with.png"
+    scene.rename(scene.with_name(os.fsdecode(b"\xff.png")))
+    status, output, _ = gdl_match("box.png", "scenes", "--out", "found")
+    assert status == 0
+    assert output.splitlines()[-1].split()[:2] == ["scenes/?.png", "1"]
 
 
 def test_the_thing_is_described_once(gdl_match, monkeypatch):

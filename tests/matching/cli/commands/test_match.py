@@ -722,7 +722,7 @@ def test_a_default_folder_whose_name_is_too_long(tmp_path, capsys, monkeypatch):
     for name in names:
         Image.new("L", (40, 40)).save(name)
     assert cli.main(names) == 2
-    assert "the output folder can't be written (File name too long)" in capsys.readouterr().err
+    assert "the folder can't be written (File name too long)" in capsys.readouterr().err
 
 
 def test_interrupted(tmp_path, capsys, monkeypatch):
