@@ -110,6 +110,9 @@ def test_bad_folders(tmp_path, folder):
         plan_folder(tmp_path)
     with pytest.raises(InputError, match="must be a folder of pictures, is a file"):
         plan_folder(folder / "c.jpg")
+    (tmp_path / "one.png").write_text("")
+    with pytest.raises(InputError, match="at least 2 pictures are needed, the folder has 1"):
+        plan_folder(tmp_path)
     with pytest.raises(InputError, match="no pair of different pictures"):
         plan_gallery(folder / "c.jpg", folder / "c.jpg")
     with pytest.raises(InputError, match="can't be read"):
