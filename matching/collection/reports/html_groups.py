@@ -9,11 +9,9 @@ import numpy as np
 
 from matching.collection.database.store import open_store
 from matching.collection.reports.groups import Member, find_groups
-from matching.errors import InputError
 from matching.objects.frames import Motion
 from matching.output.folders import write_whole
-from matching.output.html.page import embed_picture, render
-from matching.pictures.images import read_picture
+from matching.output.html.page import embed_file, render
 from matching.pictures.names import make_relative
 
 LONGEST = 240  # pixels of an embedded picture
@@ -109,13 +107,8 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
 
 
 def _shown(member: Member, names: Mapping[str, str]) -> dict[str, str]:
-    try:
-        src = embed_picture(read_picture(member.picture).rgb, LONGEST)
-    except InputError:
-        src = embed_picture(np.full((1, 1, 3), 128, np.uint8), LONGEST)  # the file is gone
     return {
-        "src": src,
-        "name": names[member.picture],
+        **embed_file(member.picture, names[member.picture], LONGEST),
         "role": member.role,
         "of": "" if member.of is None else names.get(member.of, ""),
         "facts": describe_link(member),

@@ -24,8 +24,7 @@ from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import describe_motion, fit_frame
 from matching.objects.things import find_things_of_pair
 from matching.output.folders import write_whole
-from matching.output.html.page import candidates_data, embed_picture, objects_data, render
-from matching.pictures.images import read_picture
+from matching.output.html.page import candidates_data, embed_file, objects_data, render
 from matching.pictures.names import make_relative
 from matching.pipelines.pair import match_described
 
@@ -34,7 +33,6 @@ Row = tuple[Any, ...]  # of the database
 REJECTED = 400  # candidates a pair, beside the kept ones
 BUDGET = 40e6  # pixels of all embedded pictures together, about 10 MB of JPEG
 LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded picture
-GREY = 128  # of a picture whose file is gone
 
 
 def write_collection_report(db: str | Path, path: str | Path, most: int, cache: FeatureCache) -> None:
@@ -110,7 +108,7 @@ def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, 
     while longest > SHORTEST and sum(_pixels(w, h, longest) for *_, w, h in images.values()) > BUDGET:
         longest = max(int(longest * 0.9), SHORTEST)
     return {
-        number: {"src": _source(path, longest), "name": names[number], "width": width, "height": height}
+        number: {**embed_file(path, names[number], longest), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
 
@@ -118,13 +116,6 @@ def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, 
 def _pixels(width: int, height: int, longest: int) -> float:
     factor = min(longest / max(width, height), 1.0)
     return width * height * factor**2
-
-
-def _source(path: str, longest: int) -> str:
-    try:
-        return embed_picture(read_picture(path).rgb, longest)
-    except InputError:
-        return embed_picture(np.full((1, 1, 3), GREY, np.uint8), longest)
 
 
 def _pair_data(

@@ -17,14 +17,17 @@ from PIL import Image
 
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
+from matching.errors import InputError
 from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, format_object
+from matching.pictures.images import read_picture
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
 
 QUALITY = 82  # of JPEG
 LINES = 30  # an object
+GREY = 128  # of a picture whose file is gone
 
 
 def render(template: str, data: Any, **values: Any) -> str:
@@ -65,6 +68,30 @@ def _json(data: Any) -> Markup:
     """JSON that may stand in a script element: it holds no < that could begin an end tag or a comment."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
+    """Embed the picture of a file, or a grey field where it is gone.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    name : str
+        What it is called.
+    longest : int
+        As of `embed_picture`.
+
+    Returns
+    -------
+    dict of str to str
+        The data URI `src`, and the `name`, which says where the file can't be read.
+    """
+    try:
+        rgb = read_picture(path).rgb
+    except InputError:
+        rgb, name = np.full((1, 1, 3), GREY, np.uint8), f"{name} (can't be read any more)"
+    return {"src": embed_picture(rgb, longest), "name": name}
 
 
 def embed_picture(rgb: Bytes, longest: int) -> str:

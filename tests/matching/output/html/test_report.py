@@ -292,6 +292,7 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
         hidden.rename(place / "pictures")
     text = (tmp_path / "c.html").read_text()
     assert text.count('"n_rejected":0') == 3
+    assert text.count("(can't be read any more)") == 3
     assert len(text) < len(Path(page_of_collection).read_text())
 
 
