@@ -277,6 +277,7 @@ def fit_local_maps(
     maps, ridge = np.empty((len(rows), 2, 2)), (config.scale / (config.slope * config.coarseness)) ** 2
     shared = c.xy0, c.xy1, own, c.growth, knn.indices, weights, ridge, config.scale, config.rounds, rows
     run_in_ranges(lambda a, b: _kernels.local_maps(*shared, a, b, maps), len(rows), n_threads, 512)
-    change = determinants(maps) / determinants(own[rows])
+    own = own[rows]
+    change = determinants(maps) / determinants(own)
     sound = np.isfinite(change) & (change > np.finfo(np.float32).eps)
-    return Correspondences(c.xy0[rows], c.xy1[rows], np.where(sound[:, None, None], maps, own[rows]))
+    return Correspondences(c.xy0[rows], c.xy1[rows], np.where(sound[:, None, None], maps, own))
