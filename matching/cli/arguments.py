@@ -143,7 +143,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         "--view-synthesis",
         action="store_true",
         help="where nothing sure is found, also match simulated views of both pictures, for surfaces seen"
-        " from very different directions (up to about 15 times the time)",
+        " from very different directions (about 13 times the time)",
     )
 
 

@@ -279,10 +279,18 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
     from matching.collection.plan import plan_folder, plan_gallery, plan_list
 
     if arguments.pairs is not None:
-        return plan_list(arguments.pairs)
-    if arguments.all is not None:
-        return plan_folder(arguments.all, arguments.recursive)
-    return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
+        plan = plan_list(arguments.pairs)
+    elif arguments.all is not None:
+        plan = plan_folder(arguments.all, arguments.recursive)
+    else:
+        plan = plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
+    if arguments.hloc is not None:  # now, and not after hours of matching
+        from matching.output.exchange import check_name
+        from matching.pictures.names import make_relative
+
+        for name in make_relative(plan.paths):
+            check_name(name, ["hloc"])
+    return plan
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:

@@ -149,3 +149,13 @@ def test_a_picture_that_is_gone_is_told(db, cache, tmp_path):
     assert not (tmp_path / "out").exists()
     with open_store(tmp_path / "c.db") as store:
         assert store.value("SELECT count(*) FROM pairs") == 1
+
+
+def test_names_that_hloc_cannot_hold_are_told_before_the_matching(tmp_path, capsys):
+    pytest.importorskip("h5py")
+    for name in ("one.png", "two words.png"):
+        Image.fromarray(np.zeros((40, 40), np.uint8)).save(tmp_path / name)
+    db = tmp_path / "c.db"
+    assert main(["--all", str(tmp_path), "--db", str(db), "--hloc", str(tmp_path / "out")]) == 2
+    assert "can't hold a name with white space" in capsys.readouterr().err
+    assert not db.exists()
