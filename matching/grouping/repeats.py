@@ -271,14 +271,10 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
     """
     if steps := _cut_steps(correspondences, members, config):
         return steps
-    halves = _halve(correspondences, members, config)
-    copies = [
-        copy
-        for half in halves
-        for copy in (
-            _cut_row(correspondences, half, config) if _overlap(correspondences, half, config) else [half]
-        )
-    ]
+    copies: list[Ints] = []
+    for half in _halve(correspondences, members, config):
+        is_row = _overlap(correspondences, half, config)
+        copies += _cut_row(correspondences, half, config) if is_row else [half]
     return copies if 2 * sum(map(len, copies)) >= len(members) else []
 
 

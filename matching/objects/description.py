@@ -160,7 +160,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     """Draw polygons around matched points in either image.
 
     Both are around the same triangles between matches: those of the Delaunay triangulation in the image in
-    which the points reach farther (of equal ones, the first by their numbers) that are small in both images.
+    which the points reach farther (of equal ones, by their bytes) that are small in both images.
     So swapped images have the same polygons. Where they don't hold nearly all matches together, the polygons
     are the convex hulls. Corners are as exact as a thousandth of the polygon's width or height.
 
@@ -176,7 +176,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     outline1 : (k, 2) float64
         In image 1.
     """
-    triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tolist())))
+    triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
     small = triangles[side <= LONGEST]
     pieces = [_merge_triangles(xy, small) for xy in (xy0, xy1) if len(small)]

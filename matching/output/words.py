@@ -224,10 +224,12 @@ def describe_result(result: Matches, of_one: bool = False) -> str:
     if not n:
         return NOTHING_TWICE if of_one else NOTHING
     kept = int((result.cluster >= 0).sum())
-    found = f"{n} object{'s' if n > 1 else ''} in both"
     if of_one:
         n = len(result.things)
-        found = f"{n} thing{'s' if n > 1 else ''} that stand{'s' if n == 1 else ''} there more than once"
+        found = "1 thing that stands" if n == 1 else f"{n} things that stand"
+        found += " there more than once"
+    else:
+        found = f"{n} object{'s' if n > 1 else ''} in both"
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

@@ -246,8 +246,11 @@ def _match(arguments: argparse.Namespace) -> Summary:
     with warnings.catch_warnings():
         # a picture's oddities: what matters is recorded
         warnings.simplefilter("ignore")
+        plan = _make_plan(arguments)
+        if arguments.hloc is not None:
+            _check_names(plan)
         summary = match_collection(
-            _make_plan(arguments),
+            plan,
             arguments.db,
             make_config(arguments),
             cache=open_cache(arguments),
@@ -279,18 +282,19 @@ def _make_plan(arguments: argparse.Namespace) -> Plan:
     from matching.collection.plan import plan_folder, plan_gallery, plan_list
 
     if arguments.pairs is not None:
-        plan = plan_list(arguments.pairs)
-    elif arguments.all is not None:
-        plan = plan_folder(arguments.all, arguments.recursive)
-    else:
-        plan = plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
-    if arguments.hloc is not None:  # now, and not after hours of matching
-        from matching.output.exchange import check_name
-        from matching.pictures.names import make_relative
+        return plan_list(arguments.pairs)
+    if arguments.all is not None:
+        return plan_folder(arguments.all, arguments.recursive)
+    return plan_gallery(arguments.query, arguments.gallery, arguments.recursive)
 
-        for name in make_relative(plan.paths):
-            check_name(name, ["hloc"])
-    return plan
+
+def _check_names(plan: Plan) -> None:
+    """Check at the start, not after hours, that hloc's files can hold the names of the pictures."""
+    from matching.output.exchange import check_name
+    from matching.pictures.names import make_relative
+
+    for name in make_relative(plan.paths):
+        check_name(name, ["hloc"])
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_clustering, make_clustering, parse_path
+from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
@@ -137,8 +138,7 @@ class Job:
         text : str
             One line.
         """
-        if not self.arguments.quiet:
-            print(text, file=sys.stderr, flush=True)
+        make_teller(self.arguments)(text)
 
 
 def _run(argv: Sequence[str] | None) -> int:
@@ -232,7 +232,6 @@ def _group_many(job: Job) -> int:
 
 def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple[PairMatches, MatchResult]:
     """Group the matches of a pair; returns the matches, in pixels as displayed, and the result."""
-    from matching.cli.console import print_short_warnings
     from matching.interchange.orientation import turn_to_displayed
 
     shown = pair if pictures is None else turn_to_displayed(pair, pictures)
@@ -260,7 +259,6 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
 
 
 def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
-    from matching.cli.console import silence_decoders
     from matching.pictures.images import read_picture
 
     with silence_decoders():
@@ -312,5 +310,5 @@ def _write_pair(
 def _print_pairs(told: Iterable[dict[str, Any]]) -> None:
     print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
     for pair in told:
-        names = "  ".join("".join(c if c.isprintable() else "?" for c in name) for name in pair["images"])
+        names = "  ".join(map(make_printable, pair["images"]))
         print(f"{len(pair['objects']):>7}  {pair['kept']:>7}  {pair['matches']:>7}  {names}")

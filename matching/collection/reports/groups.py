@@ -77,7 +77,7 @@ class Member:
     of : str, optional
         Path of the picture of the group that it is compared with; None for the first.
     link : Link, optional
-        From the picture to `of`; None for the first.
+        From `of` to the picture: its motion makes the picture of the other one. None for the first.
     """
 
     picture: str
@@ -87,7 +87,7 @@ class Member:
     @property
     def role(self) -> str:
         """What it is to `of`, in words; empty for the group's first."""
-        return "" if self.link is None else self.link.relation.role
+        return "" if self.link is None else self.link.relation.reverse().role
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
@@ -178,7 +178,7 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
             if m.link is None:
                 yield (number, m.picture, *[None] * 9)
                 continue
-            made = m.link.relation.reverse()  # the motion that makes the picture of the other one
+            made = m.link.relation
             measured = made.share1, made.share0, made.turn, made.scale
             known = (None if math.isnan(value) else value for value in measured)
             yield (
@@ -268,7 +268,7 @@ def _find_members(
         link = min(
             open_ones, key=lambda li: (li.relation.kind == "same thing", -li.n_matches, li.image0, li.image1)
         )
-        if link.image0 in reached:
+        if link.image1 in reached:
             link = link.reverse()
-        reached.add(link.image0)
-        yield Member(images[link.image0][0], images[link.image1][0], link)
+        reached.add(link.image1)
+        yield Member(images[link.image1][0], images[link.image0][0], link)

@@ -75,7 +75,7 @@ def describe_link(member: Member) -> str:
     matches = f"{link.n_matches} matches"
     if link.relation.kind == "same thing":
         return matches
-    made = link.relation.reverse()  # the motion that makes the picture of the other one
+    made = link.relation
     motion = Motion(np.zeros(2), made.turn, made.scale, made.mirrored, made.share0)
     return f"{made.share0:.0%} of it, {motion.words}, {matches}"
 
