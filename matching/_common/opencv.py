@@ -451,58 +451,6 @@ def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colo
     cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
 
-def label_size(text: str, scale: float) -> tuple[int, int]:
-    """The size of the box that `draw_label` draws.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    scale : float
-        Its size.
-
-    Returns
-    -------
-    tuple of int
-        Width and height, pixels.
-    """
-    (width, height), pad, *_ = _measure_label(text, scale)
-    return width + 2 * pad, height + 2 * pad
-
-
-def _measure_label(text: str, scale: float) -> tuple[Sequence[int], int, int, int]:
-    """Size of a text, width of the rim around it, font, thickness."""
-    font, thickness = cv2.FONT_HERSHEY_SIMPLEX, max(round(2 * scale), 1)
-    size, _base = cv2.getTextSize(text, font, scale, thickness)
-    return size, round(7 * scale), font, thickness
-
-
-def draw_label(
-    image: Array, text: str, centre: Point, colour: Sequence[int], ink: Sequence[int], scale: float
-) -> None:
-    """Write text on a filled box into a picture, in place.
-
-    Parameters
-    ----------
-    image : (h, w, 3) uint8
-        The picture.
-    text : str
-        ASCII.
-    centre : (2,) array
-        Centre of the text, pixels.
-    colour : sequence of int
-        RGB of the box.
-    ink : sequence of int
-        RGB of the text.
-    scale : float
-        Size of the text.
-    """
-    (width, height), pad, font, thickness = _measure_label(text, scale)
-    x, y = round(centre[0] - width / 2), round(centre[1] + height / 2)
-    cv2.rectangle(image, (x - pad, y - height - pad), (x + width + pad, y + pad), colour, -1, cv2.LINE_AA)
-    cv2.putText(image, text, (x, y), font, scale, ink, thickness, cv2.LINE_AA)
-
-
 def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
     """Encode a picture as PNG.
 

@@ -26,7 +26,7 @@ from matching._common import opencv
 from matching._common.types import Array, Ints
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
-from matching.output.export_formats import EXPORTS as FORMATS
+from matching.output.export_formats import EXPORTS
 from matching.pictures.decoding import map_displayed_to_stored
 from matching.pictures.names import make_relative
 
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from matching.matches import Matches
     from matching.pictures.images import Picture
 
-FILES = {
-    "colmap": ("database.db",),
-    "hloc": ("features.h5", "matches.h5", "pairs.txt"),
-    "csv": ("matches.csv",),
-}
 IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1
 SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k
@@ -105,8 +100,8 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
         Where one can't be written.
     """
     for name in formats:
-        if name not in FORMATS:
-            raise InputError(f"export format must be one of {', '.join(FORMATS)}, got {name!r}")
+        if name not in EXPORTS:
+            raise InputError(f"export format must be one of {', '.join(EXPORTS)}, got {name!r}")
     if "hloc" in formats:
         require_h5py()
     if {"colmap", "hloc"} & set(formats):
@@ -150,7 +145,7 @@ def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> d
     Parameters
     ----------
     name : str
-        One of FORMATS.
+        One of EXPORTS.
     pictures : sequence of Picture
         The two pictures of the pair.
     result : Matches

@@ -16,6 +16,7 @@ import numpy as np
 from matching._common import opencv
 from matching._version import __version__
 from matching.errors import InputError
+from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
 from matching.output.figures.drawing import draw_matches
 from matching.output.folders import Content, write_files
@@ -98,8 +99,6 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
     set of str
         The names.
     """
-    from matching.output.exchange import FILES
-
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FILES[export]}
     return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}
@@ -142,7 +141,7 @@ def write_results(
     html : bool
         Whether to write the report matches.html.
     exports : tuple of str
-        Further formats, of `matching.output.exchange.FORMATS`.
+        Further formats, of `matching.output.export_formats.EXPORTS`.
     inputs : sequence of str, optional
         Absolute paths of the pictures, by which `matching.output.folders.choose_folder` recognizes the
         folder in a later run.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from PIL import Image, TiffImagePlugin, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from matching._common import opencv
 from matching._common.types import Array, Ints
@@ -314,6 +314,8 @@ def _declared_size(head: bytes, file: BinaryIO) -> tuple[int, int]:
     if head.startswith(b"#?"):
         size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
         return (int(size[2]), int(size[1])) if size else (0, 0)
+    from PIL import TiffImagePlugin  # this and OpenCV read the deep ones alone
+
     tags = TiffImagePlugin.ImageFileDirectory_v2(head[:8])
     file.seek(tags.next)
     tags.load(file)

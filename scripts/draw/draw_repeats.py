@@ -17,6 +17,7 @@ from eval.common.options import check_folder, exit_status
 from matching import find_repeats
 from matching._common import opencv
 from matching.output.figures.drawing import colour
+from matching.output.figures.lettering import draw_label
 from synth.composite import fill_square
 from synth.photographs import Picture, read_shipped
 
@@ -43,7 +44,7 @@ def draw(folder: Path) -> None:
             opencv.draw_polygon(picture, place, (0, 0, 0), 7)
             opencv.draw_polygon(picture, place, colour(thing.number), 4)
             middle = (place.min(axis=0) + place.max(axis=0)) / 2
-            opencv.draw_label(picture, str(thing.number), middle, colour(thing.number), (0, 0, 0), 0.8)
+            draw_label(picture, str(thing.number), middle, colour(thing.number), 24)
         print(f"thing {thing.number}: {len(thing.places)} places")
     Image.fromarray(picture).save(folder / "repeats.jpg", quality=85)
 

@@ -23,6 +23,7 @@ from matching.collection.database.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
+from matching.output.export_formats import FILES
 from matching.output.folders import make_temporary_folder, uninterrupted
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import make_relative
@@ -96,11 +97,11 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
                 write(part, collection)
                 with uninterrupted():
                     folder.mkdir(exist_ok=True)
-                    for name in exchange.FILES[kind]:
+                    for name in FILES[kind]:
                         (part / name).replace(folder / name)
         except OSError as error:
             raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
-    return [folder / name for name in exchange.FILES[kind]]
+    return [folder / name for name in FILES[kind]]
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
@@ -120,7 +121,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
     """
     if kind == "hloc":
         exchange.require_h5py()
-    for name in exchange.FILES[kind]:
+    for name in FILES[kind]:
         path = Path(folder) / name
         if path.exists() and not _is_ours(path):
             raise InputError(

@@ -11,8 +11,8 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
-from matching.output.figures.captions import add_caption
 from matching.output.figures.labels import place_labels
+from matching.output.figures.lettering import add_caption, draw_label, label_size
 from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
             opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
             opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
-        _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 0.8 * unit)
+        _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
     caption = (
         describe_things(result.objects, name_picture(picture0.path), result.things)
         if result.objects
@@ -152,16 +152,16 @@ def _draw_labels(
     outlines: Sequence[tuple[int, Floats]],
     low: tuple[float, float],
     high: tuple[float, float],
-    scale: float,
+    size: float,
 ) -> None:
     """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
     texts = [str(number) for number, _ in order]
-    sizes = [opencv.label_size(text, scale) for text in texts]
+    sizes = [label_size(text, size) for text in texts]
     centres = place_labels([outline for _, outline in order], sizes, low, high)
     for (number, _), text, centre in zip(order, texts, centres, strict=True):
         if centre is not None:
-            opencv.draw_label(canvas, text, centre, colour(number), (0, 0, 0), scale)
+            draw_label(canvas, text, centre, colour(number), size)
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:

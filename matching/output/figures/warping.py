@@ -20,6 +20,7 @@ from matching.output.figures.drawing import (
     fade_outside,
     spread,
 )
+from matching.output.figures.lettering import draw_label
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -127,7 +128,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
         for place in _zoom(xy[own], corner, zoom):
             opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
         for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
-            opencv.draw_label(panel, str(number), place, colour(found.id), (0, 0, 0), 0.4 * unit)
+            draw_label(panel, str(number), place, colour(found.id), 12 * unit)
         panels.append(panel)
     return _row(panels)
 

@@ -14,7 +14,8 @@ from matching import MatchResult
 from matching.errors import InputError
 from matching.objects.description import describe_object
 from matching.objects.transforms import apply_transform
-from matching.output.exchange import FORMATS, check_formats, export_matches, list_image_names
+from matching.output.exchange import check_formats, export_matches, list_image_names
+from matching.output.export_formats import EXPORTS
 from matching.pictures.decoding import TURNS
 from matching.pictures.images import Picture
 
@@ -232,7 +233,7 @@ def test_csv_holds_the_matches_of_the_objects():
     assert np.array_equal(table, expected)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", EXPORTS)
 def test_equal_results_give_equal_bytes(name):
     if name == "hloc":
         pytest.importorskip("h5py")
