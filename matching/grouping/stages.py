@@ -17,11 +17,12 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 import numpy as np
 
+from gdl_core import AffinityGraph, KnnGraph
 from matching._common.types import Floats, Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
@@ -34,6 +35,28 @@ from matching.grouping.refinement import smooth_map, suppression
 from matching.grouping.settings import GroupingSettings
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Clusters among correspondences.
+
+    Parameters
+    ----------
+    rows : (n,) int64
+        The correspondences that are clustered, rising.
+    knn : KnnGraph
+        The K nearest neighbours of each of these, numbers below n.
+    graph : AffinityGraph
+        The weights of the edges to them.
+    labels : (n,) int64
+        The cluster of each, -1 for none.
+    """
+
+    rows: Ints
+    knn: KnnGraph
+    graph: AffinityGraph
+    labels: Ints
 
 
 def group(
@@ -99,22 +122,50 @@ def _find_objects(
         correspondences[rows], config, n_threads
     ):
         return [], np.empty(0)
-    how, gap = config.clustering, config.objects.gap
-    own = correspondences[rows]
-    supported, fitted = fit_maps(own, how.n_neighbors, config.graph, n_threads, how.min_degree)
-    if len(supported) < config.objects.min_matches:
+    found = find_clusters(correspondences[rows], config, n_threads, cluster)
+    if found is None:
         return [], np.empty(0)
-    rows = rows[supported]
-    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
-    labels = cluster(correspondences[rows], knn, graph, None, how)
-    labels = clustering.drop_outliers(graph, labels, how.min_degree * knn.n_neighbors)
+    rows, k = rows[found.rows], found.knn.n_neighbors
+    labels = clustering.drop_outliers(found.graph, found.labels, config.clustering.min_degree * k)
     objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
     free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
     polished = _polish(correspondences, objects, free, known, config, n_threads)
     if len(polished) < len(objects):  # what is free now may join the others
         polished = _polish(correspondences, polished, free, known, config, n_threads)
     inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
-    return polished, clustering.cluster_scores(graph, inside, knn.n_neighbors)
+    return polished, clustering.cluster_scores(found.graph, inside, k)
+
+
+def find_clusters(
+    correspondences: Correspondences,
+    config: GroupingSettings,
+    n_threads: int = 1,
+    cluster: Cluster = clustering.cluster_graph,
+) -> Clusters | None:
+    """Cluster the correspondences that others support, up to where members of small degree leave.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    config : GroupingSettings
+        Settings of all stages.
+    n_threads : int
+        Threads; the result is the same for any number.
+    cluster : callable
+        As of `group`.
+
+    Returns
+    -------
+    Clusters or None
+        The clusters; None where fewer are supported than an object has matches.
+    """
+    how, gap = config.clustering, config.objects.gap
+    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, n_threads, how.min_degree)
+    if len(rows) < config.objects.min_matches:
+        return None
+    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
+    return Clusters(rows, knn, graph, cluster(correspondences[rows], knn, graph, None, how))
 
 
 def _is_worth_clustering(correspondences: Correspondences, config: GroupingSettings, n_threads: int) -> bool:

@@ -14,7 +14,7 @@ from matching.correspondences.points import as_numbers
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
-from matching.objects.transforms import apply_transform, fit_transform
+from matching.objects.transforms import fit_transform, median_error
 
 LONGEST = 0.45  # side of a triangle inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
@@ -125,7 +125,7 @@ def describe_object(
     """
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
-    error = float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
+    error = median_error(transform, xy0, xy1)
     box, box1 = (
         np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
         for xy, given in ((xy0, box), (xy1, box1))

@@ -1,12 +1,8 @@
 """Where picture 0 lies in picture 1, by the matches of one object, and how the object moved.
 
 The matches may cover a small part of picture 0, so that its corners are an extrapolation, in which a plain
-homography has errors many times as large as the matches have. The map fitted here,
-
-    y = (A x + t) / (1 + g x),    x in [-1, 1]^2 over picture 0,    A = (similarity) + (deviation),
-
-is drawn towards a similarity: its deviation and its perspective g have normal priors (ridge regression),
-which decide where the matches tell nothing, and give way where they are many or spread out.
+homography has errors many times as large as the matches have. The priors of the map fitted here count over
+the whole picture, see `matching.objects.transforms`.
 """
 
 from __future__ import annotations
@@ -16,10 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common.types import Array, Floats
-from matching.objects.robust import minimize_cauchy
-from matching.objects.transforms import apply_transform, is_sound, linear_part
-
-PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
+from matching.objects.transforms import (
+    apply_transform,
+    is_sound,
+    linear_part,
+    median_error,
+    refine_homography,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,63 +101,17 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     (4, 2) float64
         The corners.
     """
-    middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
-    corners = (list_corners(box) - middle) / half
-    local = half * linear_part(transform, np.median(xy0, axis=0))
-    x, centre = (xy0 - middle) / half, np.median(xy1, axis=0)
-    unit = float(np.sqrt(abs(np.linalg.det(local))))
-    if len(xy0) >= 3 and unit > 0:
-        off = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
-        spread = max(np.median(off) / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
-        y, first = (xy1 - centre) / unit, np.eye(3)
-        if is_sound(transform, list_corners(box)):
-            first = np.linalg.inv(_to_pixels(centre, unit)) @ transform @ _to_pixels(middle, half)
-        else:  # too steep to begin with
-            first[:2, :2], first[:2, 2] = local / unit, np.median(y - x @ local.T / unit, axis=0)
-        fitted = _fit_map(x, y, first / first[2, 2], spread)
+    corners, middle = list_corners(box), np.median(xy0, axis=0)
+    derivative = linear_part(transform, middle)
+    if len(xy0) >= 3 and abs(np.linalg.det(derivative)) > 0:
+        first = transform
+        if not is_sound(transform, corners):  # too steep to begin with
+            shift = np.median(xy1 - xy0 @ derivative.T, axis=0)
+            first = np.vstack([np.column_stack([derivative, shift]), [0, 0, 1]])
+        fitted = refine_homography(xy0, xy1, first, median_error(transform, xy0, xy1), box)
         if is_sound(fitted, corners):
-            return apply_transform(fitted, corners) * unit + centre
-    return np.asarray((corners - np.median(x, axis=0)) @ local.T + centre)
-
-
-def _to_pixels(origin: Floats, unit: float) -> Floats:
-    """(3, 3): takes points in this unit from this origin to pixels."""
-    return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
-
-
-def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
-    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess (3, 3).
-
-    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, c, d
-    one that is mirrored, and either is the deviation from the other.
-    """
-    (p, q, *_), (r, s, *_), _ = first
-    is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
-    similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
-    n, (x0, x1) = len(x), x.T
-
-    def as_matrix(unknown: Floats) -> Floats:
-        a, b, c, d, *t, g0, g1 = unknown
-        return np.array([[a + c, d - b, t[0]], [b + d, a - c, t[1]], [g0, g1, 1.0]])
-
-    def residuals(unknown: Floats) -> tuple[Floats, Floats]:
-        share = 1 / (spread * (1 + x @ unknown[6:]))  # of an offset in the residuals
-        mapped = apply_transform(as_matrix(unknown), x).T
-        scale = np.hypot(*unknown[similar])
-        off = np.concatenate([((mapped - y.T) / spread).ravel(), unknown[deviant] / (PRIOR * scale)])
-        by = np.zeros((2 * n + 4, 8))
-        own0, own1 = by[:n].T, by[n : 2 * n].T
-        own0[:4] = x0 * share, -x1 * share, x0 * share, x1 * share
-        own1[:4] = x1 * share, x0 * share, -x1 * share, x0 * share
-        own0[4] = own1[5] = share
-        own0[6:], own1[6:] = -mapped[0] * x.T * share, -mapped[1] * x.T * share
-        by[[2 * n, 2 * n + 1], deviant] = 1 / (PRIOR * scale)
-        by[2 * n : 2 * n + 2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
-        by[[2 * n + 2, 2 * n + 3], [6, 7]] = 1 / PRIOR
-        return np.concatenate([off, unknown[6:] / PRIOR]), by
-
-    start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])
-    return as_matrix(minimize_cauchy(residuals, start))
+            return apply_transform(fitted, corners)
+    return np.asarray((corners - middle) @ derivative.T + np.median(xy1, axis=0))
 
 
 def describe_motion(

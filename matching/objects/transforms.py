@@ -1,11 +1,26 @@
-"""Homographies and affine maps between two images: fitted to matched points, and applied."""
+"""Homographies and affine maps between two images: fitted to matched points, and applied.
+
+OpenCV's robust fits depend on a few of the points, and are the first guess of a map fitted to all of them,
+
+    y = (A x + t) / (1 + g x),    x in [-1, 1]^2 over a box in image 0,    A = (similarity) + (deviation),
+
+by least squares with a Cauchy loss. It is drawn towards a similarity: its deviation and its perspective g
+have normal priors (ridge regression), which decide where the matches tell nothing, and give way where they
+are many or spread out.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Floats
+from matching.objects.robust import minimize_cauchy
+
+PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
+USUAL = 3.0  # pixels of an inlier, OpenCV's default: its fits are worse in other units
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
@@ -25,26 +40,105 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
     kind : str
         "homography" or "affine".
     """
-    xy0, xy1 = xy0 / tolerance, xy1 / tolerance  # so that the unit of the points does not matter
-    unit = np.array([tolerance, tolerance, 1.0])
-    back = unit[:, None] / unit
+    unit = tolerance / USUAL  # so that the unit of the points does not matter
+    xy0, xy1, back = xy0 / unit, xy1 / unit, _scaling(unit)
     affine = _affine(xy0, xy1)
-    homography = opencv.fit_homography(xy0, xy1, 1.0) if len(xy0) >= 8 else None
-    if homography is not None and is_sound(homography, opencv.convex_hull(xy0)):
-        error = [
-            np.median(np.linalg.norm(apply_transform(t, xy0) - xy1, axis=1)) for t in (homography, affine)
-        ]
-        if error[0] < 0.95 * error[1]:
-            return homography / homography[2, 2] * back, "homography"
-    return affine * back, "affine"
+    least = 0.95 * median_error(affine, xy0, xy1)
+    best, kind = affine, "affine"
+    for homography in _homographies(xy0, xy1):
+        error = median_error(homography, xy0, xy1)
+        if error < least:
+            best, kind, least = homography, "homography", error
+    return back @ best @ np.linalg.inv(back), kind
 
 
 def _affine(xy0: Floats, xy1: Floats) -> Floats:
-    affine = opencv.fit_affine(xy0, xy1, 1.0)
+    affine = opencv.fit_affine(xy0, xy1, USUAL)
     if affine is None or not np.isfinite(affine).all():
         # fewer than three points, or all in one line: the shift alone
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
     return np.vstack([affine, [0.0, 0.0, 1.0]])
+
+
+def _homographies(xy0: Floats, xy1: Floats) -> list[Floats]:
+    """The sound ones of OpenCV's and the one that it is a first guess of; none of few points."""
+    if len(xy0) < 8:
+        return []
+    hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
+    first = opencv.fit_homography(xy0, xy1, USUAL)
+    if first is None or not is_sound(first, hull):
+        return []
+    refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box)
+    return [h / h[2, 2] for h in (first, refined) if is_sound(h, hull)]
+
+
+def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box: Floats) -> Floats:
+    """Fit a homography to all points, by least squares with a Cauchy loss, from a first guess.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64
+        Points of either image, pixels, n > 2.
+    first : (3, 3) float64
+        The first guess; it tells whether the map is mirrored.
+    error : float
+        How far points are off, the median, pixels of image 1.
+    box : (2, 2) float64
+        Least and greatest x and y in image 0, over which the priors count.
+
+    Returns
+    -------
+    (3, 3) float64
+        Takes homogeneous pixels of image 0 to image 1; it may be unsound.
+    """
+    middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
+    derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
+    unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
+    spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
+    into, out = _scaling(half, middle), _scaling(unit, centre)
+    start = np.linalg.inv(out) @ first @ into
+    fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
+    return out @ fitted @ np.linalg.inv(into)
+
+
+def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
+    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess (3, 3).
+
+    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, c, d
+    one that is mirrored, and either is the deviation from the other.
+    """
+    (p, q, *_), (r, s, *_), _ = first
+    is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
+    similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
+    n, (x0, x1) = len(x), x.T
+
+    def as_matrix(unknown: Floats) -> Floats:
+        a, b, c, d, *t, g0, g1 = unknown
+        return np.array([[a + c, d - b, t[0]], [b + d, a - c, t[1]], [g0, g1, 1.0]])
+
+    def residuals(unknown: Floats) -> tuple[Floats, Floats]:
+        share = 1 / (spread * (1 + x @ unknown[6:]))  # of an offset in the residuals
+        mapped = apply_transform(as_matrix(unknown), x).T
+        scale = np.hypot(*unknown[similar])
+        off = np.concatenate([((mapped - y.T) / spread).ravel(), unknown[deviant] / (PRIOR * scale)])
+        by = np.zeros((2 * n + 4, 8))
+        own0, own1 = by[:n].T, by[n : 2 * n].T
+        own0[:4] = x0 * share, -x1 * share, x0 * share, x1 * share
+        own1[:4] = x1 * share, x0 * share, -x1 * share, x0 * share
+        own0[4] = own1[5] = share
+        own0[6:], own1[6:] = -mapped[0] * x.T * share, -mapped[1] * x.T * share
+        by[[2 * n, 2 * n + 1], deviant] = 1 / (PRIOR * scale)
+        by[2 * n : 2 * n + 2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
+        by[[2 * n + 2, 2 * n + 3], [6, 7]] = 1 / PRIOR
+        return np.concatenate([off, unknown[6:] / PRIOR]), by
+
+    start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])
+    return as_matrix(minimize_cauchy(residuals, start))
+
+
+def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floats:
+    """(3, 3): takes points in this unit from this origin to pixels."""
+    return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
 
 
 def apply_transform(transform: Array, xy: Array) -> Floats:
@@ -63,6 +157,24 @@ def apply_transform(transform: Array, xy: Array) -> Floats:
     """
     mapped: Floats = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
     return mapped[:, :2] / mapped[:, 2:]
+
+
+def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
+    """How far a transform typically takes points from where they are.
+
+    Parameters
+    ----------
+    transform : (3, 3) float64
+        Takes homogeneous points of image 0 to image 1.
+    xy0, xy1 : (n, 2) array
+        Points of either image, n > 0.
+
+    Returns
+    -------
+    float
+        The median distance, pixels of image 1.
+    """
+    return float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
 
 
 def is_sound(transform: Array, polygon: Array) -> bool:

@@ -18,12 +18,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from eval.common.options import exit_status
+from gdl_core import AffinityGraph
 from matching import MatchConfig
 from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
-from matching.grouping import Correspondences, clustering
-from matching.grouping.graph import build_graph, build_second_graph, fit_maps
+from matching.grouping import Correspondences
+from matching.grouping.stages import Clusters, find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipelines.pair import DescribedPicture, MatchResult, describe_picture, match_pictures
@@ -64,12 +65,15 @@ def draw(images: list[Path], out: Path) -> None:
     config = MatchConfig()
     described = describe_picture(pair[0], config), describe_picture(pair[1], config)
     candidates, _ = match_with_reserve(described[0].features, described[1].features, config.candidates)
+    found = find_clusters(Correspondences(candidates.xy0, candidates.xy1, candidates.maps), config)
+    if found is None:
+        raise ValueError("the pictures must have something in common: no candidates support each other")
     out.mkdir(parents=True, exist_ok=True)
     for name, figure in (
         ("features", draw_features(pair, described)),
         ("candidates", draw_candidates(pair, described, candidates)),
-        ("graph", draw_graph(pair, described, candidates, config)),
-        ("clusters", draw_clusters(pair, described, candidates, config)),
+        ("graph", draw_graph(pair, described, candidates[found.rows], found.graph)),
+        ("clusters", draw_clusters(pair, described, candidates, found, config.objects.min_matches)),
         ("objects", draw_objects(pair, match_pictures(*pair, config))),
     ):
         figure.savefig(out / f"{name}.jpg", dpi=110, pil_kwargs={"quality": 85})
@@ -104,13 +108,9 @@ def draw_candidates(pair: Pair, described: Described, candidates: Candidates) ->
     return figure
 
 
-def draw_graph(pair: Pair, described: Described, candidates: Candidates, config: MatchConfig) -> Figure:
-    """The edges of some weight, where they lie in either picture."""
+def draw_graph(pair: Pair, described: Described, candidates: Candidates, graph: AffinityGraph) -> Figure:
+    """The edges of some weight between candidates that others support, where they lie in either picture."""
     figure, axes = _panels(pair)
-    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    _, graph = build_graph(
-        correspondences, config.clustering.n_neighbors, config.graph, reach=config.objects.gap
-    )
     source = np.repeat(np.arange(len(candidates)), np.diff(graph.indptr))
     order = np.lexsort((-graph.weights, source))
     rank = np.arange(len(source)) - graph.indptr[source[order]]
@@ -126,26 +126,21 @@ def draw_graph(pair: Pair, described: Described, candidates: Candidates, config:
     return figure
 
 
-def draw_clusters(pair: Pair, described: Described, candidates: Candidates, config: MatchConfig) -> Figure:
+def draw_clusters(
+    pair: Pair, described: Described, candidates: Candidates, found: Clusters, least: int
+) -> Figure:
     """The clusters of at least as many candidates as an object has, before anything is removed."""
     figure, axes = _panels(pair)
-    correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    how, gap = config.clustering, config.objects.gap
-    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, min_degree=how.min_degree)
-    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, reach=gap)
     labels = np.full(len(candidates), -1, np.int64)
-    labels[rows] = clustering.cluster_graph(correspondences[rows], knn, graph, None, how)
-    sizes = np.bincount(labels[rows])
-    large = np.argsort(-sizes, kind="stable")[: int((sizes >= config.objects.min_matches).sum())]
+    labels[found.rows] = found.labels
+    sizes = np.bincount(found.labels)
+    large = np.argsort(-sizes, kind="stable")[: int((sizes >= least).sum())]
     for axis, xy in zip(axes, _ends(candidates, described), strict=True):
         rest = ~np.isin(labels, large)
         axis.scatter(*xy[rest].T, s=1.5, color="#b0b0b0", lw=0)
         for rank, label in enumerate(large):
             axis.scatter(*xy[labels == label].T, s=6, color=_tint(rank), lw=0)
-    figure.suptitle(
-        f"Clusters: {len(large)} have {config.objects.min_matches} candidates or more, a colour each;"
-        " others in grey"
-    )
+    figure.suptitle(f"Clusters: {len(large)} have {least} candidates or more, a colour each; others in grey")
     return figure
 
 

@@ -16,7 +16,7 @@ from eval.matching.synthetic.trials import Trial
 from gdl_core import AffinityGraph
 from matching import MatchConfig
 from matching.grouping import Correspondences, clustering
-from matching.grouping.graph import build_second_graph, fit_maps
+from matching.grouping.stages import find_clusters
 from synth.composite import CompositePair
 
 TRUE, FALSE = "#F0E442", "#D55E00"  # Okabe and Ito: yellow as in the paper, vermilion for its red
@@ -50,18 +50,16 @@ def stages(trial: Trial) -> Stages:
     config = MatchConfig()
     c = trial.candidates
     correspondences = Correspondences(c.xy0, c.xy1, c.maps)
-    how, gap = config.clustering, config.objects.gap
-    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, min_degree=how.min_degree)
-    knn, own_graph = build_second_graph(fitted, how.n_neighbors, config.graph, reach=gap)
-    labels = clustering.cluster_graph(correspondences[rows], knn, own_graph, None, how)
+    found = find_clusters(correspondences, config)
+    assert found is not None, "a trial has true matches enough"
     clusters = np.full(len(correspondences), -1, np.int64)
-    clusters[rows] = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))[labels]
-    graph = _among_all(own_graph, rows, len(correspondences))
-    members = clustering.drop_outliers(graph, clusters, how.min_degree * knn.n_neighbors)
+    clusters[found.rows] = np.argsort(np.argsort(-np.bincount(found.labels), kind="stable"))[found.labels]
+    graph, k = _among_all(found.graph, found.rows, len(correspondences)), found.knn.n_neighbors
+    members = clustering.drop_outliers(graph, clusters, config.clustering.min_degree * k)
     sizes = np.bincount(members[members >= 0], minlength=1)
     members[sizes[members] < config.objects.min_matches] = -1
     parts = [np.flatnonzero(members == k) for k in np.unique(members[members >= 0])]
-    scores = clustering.cluster_scores(graph, parts, knn.n_neighbors)
+    scores = clustering.cluster_scores(graph, parts, k)
     order = np.argsort(-scores, kind="stable")
     kept = clustering.find_above_largest_gap(scores[order])
     share = np.array([(trial.instance[parts[k]] >= 0).mean() for k in order])

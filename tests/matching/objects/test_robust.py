@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad, least_squares
 
-from matching.objects import frames
+from matching.objects import transforms
 from matching.objects.robust import minimize_cauchy
 
 
@@ -60,15 +60,15 @@ def test_steps_to_where_there_is_no_residual_are_taken_back():
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_derivatives_of_the_map_of_a_frame(mirrored, monkeypatch):
+def test_derivatives_of_the_map_that_is_refined(mirrored, monkeypatch):
     rng = np.random.default_rng(0)
     linear = np.array([[0.9, -0.3], [0.4, 1.1]]) @ np.diag([-1.0 if mirrored else 1.0, 1.0])
     x = rng.uniform(-1, 1, (40, 2))
     asked = []
-    monkeypatch.setattr(frames, "minimize_cauchy", lambda f, start: asked.append((f, start)) or start)
+    monkeypatch.setattr(transforms, "minimize_cauchy", lambda f, start: asked.append((f, start)) or start)
     first = np.eye(3)
     first[:2, :2] = linear
-    frames._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1)
+    transforms._fit_map(x, x @ linear.T + rng.normal(0, 0.1, (40, 2)), first, 0.1)
     residuals, start = asked[0]
     at = start + rng.normal(0, 0.1, 8)
     rows = residuals(at)[0]
