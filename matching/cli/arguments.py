@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -51,6 +51,31 @@ class LineParser(argparse.ArgumentParser):
         unknown = [word.removeprefix("--") for word in words if message.startswith("unrecognized")]
         meant = [f"--{close}" for word in unknown for close in get_close_matches(word, known, 1)]
         raise InputError(f"{message} (did you mean {', '.join(meant)}?)" if meant else message)
+
+
+def name_after_dashes(argv: Sequence[str]) -> list[str]:
+    """Make names of what follows `--`, which argparse forgets where options may stand among pictures.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        Arguments.
+
+    Returns
+    -------
+    list of str
+        Those before, and those after it, which no longer look like options.
+
+    Examples
+    --------
+    >>> name_after_dashes(["--quiet", "--", "-a.png", "b.png"])
+    ['--quiet', './-a.png', 'b.png']
+    """
+    if "--" not in argv:
+        return list(argv)
+    end = argv.index("--")
+    names = (f"./{name}" if name.startswith("-") else name for name in argv[end + 1 :])
+    return [*argv[:end], *names]
 
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:

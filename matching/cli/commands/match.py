@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._common.loading import load_numba_alone
-from matching.cli.arguments import check_settings, make_config, make_parser
+from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
@@ -49,7 +49,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     """
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
     with guard():  # argparse fails in a way of its own where it is interrupted
-        arguments = make_parser(rivals).parse_intermixed_args(argv)
+        arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
     _check_usage(arguments, rivals)
     if is_many(arguments.images):
         from matching.cli.commands.many import match_many

@@ -93,6 +93,13 @@ def test_results_go_to_a_folder_named_after_the_pictures(found):
     assert listed(folder / "first-second-match") == FILES
 
 
+def test_two_dashes_end_the_options(pictures, tmp_path):
+    (tmp_path / "-first.png").write_bytes((pictures / "first.png").read_bytes())
+    process = run("--quiet", "--", "-first.png", pictures / "missing.png", cwd=tmp_path)
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1 and "missing.png: no such file" in process.stderr
+
+
 def test_table_has_an_object_a_line(found):
     lines = found[0].stdout.splitlines()
     assert len(lines) == 3
