@@ -39,12 +39,12 @@ PARAMS: dict[str, type] = {
 }
 
 PARAMS_WITH_STAGES: dict[str, object] = {
-    "acc": AccParams(threshold=16.2, cap=86, min_size=11, min_area=4450.0),
-    "graph-shift": GraphShiftParams(min_density=0.76, min_affinity=0.636, min_size=8),
+    "acc": AccParams(threshold=7.13, cap=11, min_size=22, min_area=329.0),
+    "graph-shift": GraphShiftParams(sigma_s=0.333, min_density=0.475, min_affinity=0.899, min_size=9),
     "spectral-matching": SpectralParams(
-        beta=32.6, min_confidence=0.001, min_eigenvalue=34.4, same_point=0.173, min_size=10
+        beta=58.3, min_confidence=0.001, min_eigenvalue=36.6, same_point=0.237
     ),
-    "ransac": RansacParams(threshold=15.0, min_inliers=62, sampler="uniform", max_models=26),
-    "hdbscan": HdbscanParams(min_cluster_size=62, min_samples=14, max_core_distance=20.9),
-    "average-linkage": LinkageParams(threshold=69.1, min_size=5),
+    "ransac": RansacParams(threshold=14.3, min_inliers=21, sampler="napsac", max_models=7),
+    "hdbscan": HdbscanParams(min_cluster_size=42, min_samples=14, max_core_distance=15.3),
+    "average-linkage": LinkageParams(threshold=118.0, min_size=76),
 }

@@ -30,8 +30,7 @@ def test_a_rival_in_the_pipeline_keeps_what_it_keeps_alone(name, trial):
 
 
 def test_stages_take_true_matches_from_the_pool(trial):
-    dense = "graph-shift+stages"  # no object of a list so thin has its least density
-    names = ("agdl", *(name for name in WITH_STAGES if name != dense))
+    names = ("agdl", *WITH_STAGES)
     candidates, pool = trial.candidates[::2], trial.candidates[1::2]
     for name, found in label_candidates(candidates, pool, names).items():
         joined, true = found.labels[len(candidates) :] >= 0, trial.instance[1::2] >= 0
