@@ -35,7 +35,7 @@ from matching.pipelines.pair import DescribedPicture
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go
 ABANDONED = 3600  # seconds after which an unfinished file is nobody's
-DAMAGED = (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class FeatureCache:
         path = self._path(key)
         try:
             entry = _read(path, key)
-        except (FileNotFoundError, PermissionError):
+        except OSError:  # there is none, or it can't be read now: too many open files, a network's disk
             return None
         except DAMAGED:
             with suppress(OSError):

@@ -86,6 +86,7 @@ class FeatureConfig:
         regions = tuple(self.regions) if is_list else ()
         if not regions or any(kind not in KINDS for kind in regions) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
+        object.__setattr__(self, "regions", regions)  # a list given is kept as a tuple, which can be hashed
         if self.descriptor not in DESCRIPTORS:
             raise InputError(f"descriptor must be one of {DESCRIPTORS}, got {self.descriptor!r}")
         check_at_least(

@@ -47,7 +47,7 @@ def has_evidence(
     """
     mutual = correspondences[find_mutual(correspondences)]
     k = min(n_neighbors, len(mutual) - 1)
-    if k < CONFIRMED:
+    if len(mutual) <= CONFIRMED:
         return min_degree <= 0
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope, n_threads=n_threads).sum(axis=1)

@@ -235,7 +235,7 @@ def _split_things(correspondences: Correspondences, members: Ints, config: Objec
 
 def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
     """The parts of an object no place of which lies between the points of its other place, as of things that
-    stand corner to corner and move alike. What overlaps is left as it is.
+    stand corner to corner and move alike. What overlaps is left as it is, and what parts would lose half of.
     """
     places = _get_places(correspondences, members)
     between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
@@ -244,6 +244,8 @@ def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsCo
     ):
         return [members]
     parts = _halve(correspondences, members, config)
+    if 2 * sum(map(len, parts)) < len(members):
+        return [members]
     return [thing for part in parts for thing in _untangle(correspondences, part, config)]
 
 

@@ -199,7 +199,8 @@ def _sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> 
     if np.sort(x0, axis=0).tobytes() > np.sort(x1, axis=0).tobytes():
         x0, x1, maps = x1, x0, None if maps is None else invert_matrices(maps)
     places = np.hstack([x0, x1])
-    order = np.lexsort((score, *places.T))
+    ties = () if maps is None else maps.reshape(-1, 4).T
+    order = np.lexsort((*ties, score, *places.T))
     new = np.ones(len(order), bool)
     new[1:] = (places[order[1:]] != places[order[:-1]]).any(axis=1)
     row = np.empty(len(order), np.int64)

@@ -200,7 +200,7 @@ def _find_groups(
     groups = replace(groups, labels=labels)
 
     def is_texture(members: Ints) -> bool:
-        return is_periodic(features, features, candidates[members % n])
+        return is_periodic(features, features, _turn(candidates[members % n], members >= n))
 
     def measure_score(members: Ints) -> float:
         k, reach = config.clustering.n_neighbors, config.objects.gap

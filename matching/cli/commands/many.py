@@ -26,6 +26,7 @@ from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_plac
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 if TYPE_CHECKING:
+    from matching.features.views import ViewedPicture
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
     from matching.pipelines.pair import FindClusters
@@ -156,6 +157,7 @@ class _Search:
         from matching.pipelines.pair import describe_picture
 
         self.config = make_config(arguments)
+        self.views: ViewedPicture | None = None
         with report_compiling(self.tell):
             self.described = describe_picture(self.picture, self.config, default_threads())
 
@@ -186,11 +188,24 @@ class _Search:
 
     def _result(self, picture: Picture) -> MatchResult:
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture, match_described
+        from matching.pipelines.pair import describe_picture, match_described, prepare_views
 
         with print_short_warnings(), report_compiling(self.tell):
             described = describe_picture(picture, self.config, default_threads())
-            return match_described(self.described, described, self.config, find_clusters=self.find_clusters)
+            return match_described(
+                self.described,
+                described,
+                self.config,
+                find_clusters=self.find_clusters,
+                views=(self._views_of_thing, lambda: prepare_views(picture, self.config)),
+            )
+
+    def _views_of_thing(self) -> ViewedPicture:
+        """The first picture's views, whose features are computed once."""
+        from matching.pipelines.pair import prepare_views
+
+        self.views = self.views or prepare_views(self.picture, self.config)
+        return self.views
 
 
 def _read(path: Path, mask: Path | None = None) -> Picture:

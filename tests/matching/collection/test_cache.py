@@ -121,6 +121,19 @@ def test_a_damaged_entry_counts_as_missing(tmp_path, entry, damage):
     assert equal(cache.get("ab"), entry)
 
 
+def test_an_entry_that_can_not_be_read_now_is_left_alone(tmp_path, entry, monkeypatch):
+    cache = FeatureCache(tmp_path, 10**9)
+    cache.put("ab", entry)
+
+    def refuse(*_):
+        raise OSError(errno.EMFILE, "too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collection_cache, "_read", refuse)
+        assert cache.get("ab") is None
+    assert equal(cache.get("ab"), entry)
+
+
 def test_any_flipped_bit_of_the_structure_is_damage_or_harmless(tmp_path):
     """Of each kind of the archive's headers; one of them says that an entry is encrypted."""
     entry = made_up(np.random.default_rng(0), 1)

@@ -123,6 +123,11 @@ def test_key_points_know_whether_they_are_bright():
     assert (features.bright[centre] == left[centre]).all()
 
 
+def test_a_list_of_regions_is_kept_as_a_tuple():
+    assert FeatureConfig(regions=["sift"]) == FeatureConfig(regions=("sift",))
+    assert hash(FeatureConfig(regions=["sift"])) == hash(FeatureConfig(regions=("sift",)))
+
+
 @pytest.mark.parametrize(("name", "n_regions"), [("camera", 417), ("coffee", 570), ("astronaut", 813)])
 def test_number_of_regions_with_default_settings(name, n_regions):
     found = [mser_ellipses(grey_photograph(name), FeatureConfig(), bright)[0] for bright in (False, True)]

@@ -58,6 +58,12 @@ def test_four_among_strangers_are_evidence(n):
     assert evidence(together(few, strangers(rng, 25))[0]) == (n == 4)
 
 
+@pytest.mark.parametrize("k", [1, 2, 3, 10])
+def test_few_neighbours_are_enough_where_the_correspondences_are(k):
+    c = geometry(moving(np.random.default_rng(0), 40, np.eye(2), size=20.0))
+    assert has_evidence(c, k, DEGREE, GraphConfig())
+
+
 def test_neighbours_are_chosen_by_nearness_too():
     rng = np.random.default_rng(0)
     c = geometry(together(moving(rng, 30, np.eye(2), size=600.0), strangers(rng, 600))[0])

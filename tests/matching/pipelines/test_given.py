@@ -65,6 +65,17 @@ def test_order_and_swapped_pictures_do_not_count():
     assert np.array_equal(group_matches(xy0[order], xy1[order]).cluster, expected[order])
 
 
+def test_order_does_not_count_where_frames_differ_at_equal_places():
+    xy0, xy1, _ = scene()
+    xy0, xy1 = np.repeat(xy0, 2, axis=0), np.repeat(xy1, 2, axis=0)
+    rng = np.random.default_rng(1)
+    frames0, frames1 = np.eye(2) * rng.uniform(1, 9, (2, len(xy0), 1, 1))
+    expected = group_matches(xy0, xy1, frames0=frames0, frames1=frames1).cluster
+    for order in (np.arange(len(xy0))[::-1], rng.permutation(len(xy0))):
+        given = {"frames0": frames0[order], "frames1": frames1[order]}
+        assert np.array_equal(group_matches(xy0[order], xy1[order], **given).cluster, expected[order])
+
+
 def test_bad_points_are_named():
     xy0, xy1, _ = scene()
     xy0[3, 1] = np.nan

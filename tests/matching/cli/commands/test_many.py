@@ -12,6 +12,7 @@ from planting import crops, object_pair
 from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
+from matching.pipelines import pair
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -83,6 +84,19 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
     )
     gdl_match("box.png", "scenes/with.png", "scenes/without.png", "--mask0", "box.png")
     assert shapes == [(220, 220), (440, 440), (220, 220)]
+
+
+def test_views_of_the_thing_are_prepared_once_and_only_where_needed(gdl_match, monkeypatch):
+    prepared = []
+    prepare = pair.prepare_views
+    monkeypatch.setattr(pair, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
+    monkeypatch.setattr(pair, "find_in_views", lambda features, pictures, config: None)
+    Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
+    pictures = ("scenes/with.png", "scenes/without.png", "scenes/other.png")
+    status, output, _ = gdl_match("box.png", *pictures, "--view-synthesis")
+    assert status == 0
+    assert output.count("no common object") == 2
+    assert prepared == [220, 220, 220]  # the thing and two scenes that don't show it
 
 
 def test_none_has_it(gdl_match):
