@@ -46,9 +46,9 @@ def has_evidence(
         Whether CONFIRMED of them have that degree.
     """
     mutual = correspondences[find_mutual(correspondences)]
-    k = min(n_neighbors, len(mutual) - 1)
     if len(mutual) <= CONFIRMED:
         return min_degree <= 0
+    k = min(n_neighbors, len(mutual) - 1)
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope, n_threads=n_threads).sum(axis=1)
     return bool(np.count_nonzero(degree >= min_degree * k) >= CONFIRMED)

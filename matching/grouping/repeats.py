@@ -239,25 +239,31 @@ def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsCo
     """
     places = _get_places(correspondences, members)
     between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
-    if _overlap(correspondences, members, config) or not any(
-        is_object(correspondences, members[own], config) for own in between
-    ):
+    is_tangled = any(is_object(correspondences, members[own], config) for own in between)
+    if _overlap(correspondences, members, config) or not is_tangled:
         return [members]
     parts = _halve(correspondences, members, config)
-    if 2 * sum(map(len, parts)) < len(members):
+    if not parts:
         return [members]
     return [thing for part in parts for thing in _untangle(correspondences, part, config)]
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The two halves of an object by where its first place lies, those that are objects."""
+    """The two halves of an object by where its first place lies, those that are objects; none where they hold
+    less than half of it.
+    """
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
     if len(cells) < 2:
         return []
     half = fcluster(linkage(cells, "average"), 2, "maxclust")[cell.ravel()]
     parts = [members[half == k] for k in np.unique(half)]
-    return [part for part in parts if is_object(correspondences, part, config)]
+    return _keep_most(members, [part for part in parts if is_object(correspondences, part, config)])
+
+
+def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
+    """The parts; none where they hold less than half of the members."""
+    return parts if 2 * sum(map(len, parts)) >= len(members) else []
 
 
 def _is_within_hull(points: Floats, others: Floats) -> Bools:
@@ -277,7 +283,7 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
     for half in _halve(correspondences, members, config):
         is_row = _overlap(correspondences, half, config)
         copies += _cut_row(correspondences, half, config) if is_row else [half]
-    return copies if 2 * sum(map(len, copies)) >= len(members) else []
+    return _keep_most(members, copies)
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
@@ -290,8 +296,7 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
     along = first @ shift / length
     number = np.floor((along - along.min()) / length).astype(int)
     steps = [members[number == k] for k in np.unique(number)]
-    steps = [step for step in steps if is_object(correspondences, step, config)]
-    return steps if 2 * sum(map(len, steps)) >= len(members) else []
+    return _keep_most(members, [step for step in steps if is_object(correspondences, step, config)])
 
 
 def _split_copies(

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,6 @@ from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_plac
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 if TYPE_CHECKING:
-    from matching.features.views import ViewedPicture
     from matching.objects.description import MatchedObject
     from matching.pictures.images import Picture
     from matching.pipelines.pair import FindClusters
@@ -154,10 +154,10 @@ class _Search:
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture
+        from matching.pipelines.pair import describe_picture, prepare_views
 
         self.config = make_config(arguments)
-        self.views: ViewedPicture | None = None
+        self.views = cache(lambda: prepare_views(self.picture, self.config))
         with report_compiling(self.tell):
             self.described = describe_picture(self.picture, self.config, default_threads())
 
@@ -197,15 +197,8 @@ class _Search:
                 described,
                 self.config,
                 find_clusters=self.find_clusters,
-                views=(self._views_of_thing, lambda: prepare_views(picture, self.config)),
+                views=(self.views, lambda: prepare_views(picture, self.config)),
             )
-
-    def _views_of_thing(self) -> ViewedPicture:
-        """The first picture's views, whose features are computed once."""
-        from matching.pipelines.pair import prepare_views
-
-        self.views = self.views or prepare_views(self.picture, self.config)
-        return self.views
 
 
 def _read(path: Path, mask: Path | None = None) -> Picture:

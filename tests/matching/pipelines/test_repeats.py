@@ -75,6 +75,15 @@ def test_a_row_of_four_is_four_places(c):
     assert all(first != second for first, second in pairs)
 
 
+@pytest.mark.parametrize("quarters", [0, 1])
+def test_small_copies_above_each_other_are_no_texture(c, quarters):
+    """Nor beside each other: the same, turned."""
+    found = find_repeats(np.rot90(np.vstack([c["chelsea"][50:110, 50:170]] * 3), quarters).copy())
+    (thing,) = found.things
+    assert len(thing.places) == 3
+    assert not thing.periodic
+
+
 def test_a_fine_texture_is_said_to_be_one():
     from synth.textures import Screen, texture
 
@@ -163,6 +172,16 @@ def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
     correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
     repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
     assert set(repeats.groups.labels) == {0}
+
+
+def test_an_arch_neither_half_of_which_is_enough_is_one():
+    """Its second place reaches into the hollow of the first."""
+    x = [136, 145, 122, 97, 81, 60, 53, 29, 11, 12, 11, 8, -5, -66, -115, -132, -141, -132]
+    y = [44, 82, 212, 392, 416, 488, 505, 531, 524, 539, 535, 538, 540, 460, 313, 148, 130, 87]
+    xy = np.column_stack([x, y]).astype(float)
+    correspondences, groups = both_groups(xy, xy + np.array([-20.0, 182.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.groups.labels.tolist() == [0] * 18
 
 
 def test_a_row_is_cut_into_its_steps():
