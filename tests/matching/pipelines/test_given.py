@@ -3,6 +3,7 @@ import pytest
 
 import matching
 from matching import InputError, group_matches
+from matching.pipelines.given import _sort_matches
 
 
 def scene(seed=0):
@@ -65,15 +66,15 @@ def test_order_and_swapped_pictures_do_not_count():
     assert np.array_equal(group_matches(xy0[order], xy1[order]).cluster, expected[order])
 
 
-def test_order_does_not_count_where_frames_differ_at_equal_places():
-    xy0, xy1, _ = scene()
-    xy0, xy1 = np.repeat(xy0, 2, axis=0), np.repeat(xy1, 2, axis=0)
+def test_of_equal_matches_with_different_frames_the_same_one_counts_in_any_order():
     rng = np.random.default_rng(1)
-    frames0, frames1 = np.eye(2) * rng.uniform(1, 9, (2, len(xy0), 1, 1))
-    expected = group_matches(xy0, xy1, frames0=frames0, frames1=frames1).cluster
-    for order in (np.arange(len(xy0))[::-1], rng.permutation(len(xy0))):
-        given = {"frames0": frames0[order], "frames1": frames1[order]}
-        assert np.array_equal(group_matches(xy0[order], xy1[order], **given).cluster, expected[order])
+    places = np.repeat(rng.uniform(0, 9, (20, 2)), 3, axis=0)
+    maps, scores = rng.normal(size=(60, 2, 2)), np.zeros(60)
+    expected = _sort_matches(places, places + 1, maps, scores).maps
+    assert expected.shape == (20, 2, 2)
+    for order in (np.arange(60)[::-1], rng.permutation(60)):
+        found = _sort_matches(places[order], places[order] + 1, maps[order], scores)
+        assert np.array_equal(found.maps, expected)
 
 
 def test_bad_points_are_named():
