@@ -257,9 +257,9 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     Parameters
     ----------
     xy0, xy1 : (n, 2) array
-        Points of either image, pixels.
+        Points of either image, in any unit.
     tolerance : float
-        Largest error of an inlier, pixels.
+        Largest error of an inlier, in that unit.
 
     Returns
     -------
@@ -268,8 +268,13 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     """
     if len(xy0) < 4:
         return None
-    matrix, _ = cv2.findHomography(xy0, xy1, cv2.USAC_MAGSAC, tolerance, maxIters=2000, confidence=0.999)
-    return None if matrix is None or np.linalg.matrix_rank(matrix) < 3 else matrix
+    unit = _unit(tolerance)
+    matrix, _ = cv2.findHomography(xy0 / unit, xy1 / unit, cv2.USAC_MAGSAC, maxIters=2000, confidence=0.999)
+    if matrix is None or np.linalg.matrix_rank(matrix) < 3:
+        return None
+    scale = np.array([unit, unit, 1.0])
+    homography: Array = matrix * scale[:, None] / scale
+    return homography
 
 
 def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
@@ -278,9 +283,9 @@ def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     Parameters
     ----------
     xy0, xy1 : (n, 2) array
-        Points of either image, pixels.
+        Points of either image, in any unit.
     tolerance : float
-        Largest error of an inlier, pixels.
+        Largest error of an inlier, in that unit.
 
     Returns
     -------
@@ -289,10 +294,16 @@ def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     """
     if len(xy0) < 3:
         return None
-    matrix, _ = cv2.estimateAffine2D(
-        xy0, xy1, method=cv2.RANSAC, ransacReprojThreshold=tolerance, maxIters=2000
-    )
-    return matrix
+    unit = _unit(tolerance)
+    matrix, _ = cv2.estimateAffine2D(xy0 / unit, xy1 / unit, method=cv2.RANSAC, maxIters=2000)
+    return None if matrix is None else matrix * [1.0, 1.0, unit]
+
+
+def _unit(tolerance: float) -> float:
+    """What is a pixel to OpenCV's fits: their default threshold is three of it, and far from that they are
+    worse.
+    """
+    return tolerance / 3
 
 
 def fit_fundamental(xy0: Array, xy1: Array, tolerance: float) -> tuple[Array | None, float]:

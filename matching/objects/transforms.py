@@ -20,7 +20,6 @@ from matching._common.types import Array, Floats
 from matching.objects.robust import minimize_cauchy
 
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
-USUAL = 3.0  # pixels of an inlier, OpenCV's default: its fits are worse in other units
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
@@ -40,32 +39,30 @@ def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Flo
     kind : str
         "homography" or "affine".
     """
-    unit = tolerance / USUAL  # so that the unit of the points does not matter
-    xy0, xy1, back = xy0 / unit, xy1 / unit, _scaling(unit)
-    affine = _affine(xy0, xy1)
+    affine = _affine(xy0, xy1, tolerance)
     least = 0.95 * median_error(affine, xy0, xy1)
     best, kind = affine, "affine"
-    for homography in _homographies(xy0, xy1):
+    for homography in _homographies(xy0, xy1, tolerance):
         error = median_error(homography, xy0, xy1)
         if error < least:
             best, kind, least = homography, "homography", error
-    return back @ best @ np.linalg.inv(back), kind
+    return best, kind
 
 
-def _affine(xy0: Floats, xy1: Floats) -> Floats:
-    affine = opencv.fit_affine(xy0, xy1, USUAL)
+def _affine(xy0: Floats, xy1: Floats, tolerance: float) -> Floats:
+    affine = opencv.fit_affine(xy0, xy1, tolerance)
     if affine is None or not np.isfinite(affine).all():
         # fewer than three points, or all in one line: the shift alone
         affine = np.column_stack([np.eye(2), np.median(xy1 - xy0, axis=0)])
     return np.vstack([affine, [0.0, 0.0, 1.0]])
 
 
-def _homographies(xy0: Floats, xy1: Floats) -> list[Floats]:
+def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
     """The sound ones of OpenCV's and the one that it is a first guess of; none of few points."""
     if len(xy0) < 8:
         return []
     hull, box = opencv.convex_hull(xy0), np.array([xy0.min(axis=0), xy0.max(axis=0)])
-    first = opencv.fit_homography(xy0, xy1, USUAL)
+    first = opencv.fit_homography(xy0, xy1, tolerance)
     if first is None or not is_sound(first, hull):
         return []
     refined = refine_homography(xy0, xy1, first, median_error(first, xy0, xy1), box)
