@@ -49,7 +49,7 @@ LAYERS = {  # a folder or module imports from those before it
         "collection serve",
         "cli",
     ),
-    "matching/_common": ("types lazy loading parent_watchdog", "arrays opencv", "threads"),
+    "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": ("view_synthesis", "pair", "repeats given"),
     "matching/grouping": (
         "_kernels _vote_kernels objects",

@@ -13,6 +13,8 @@ from typing import Any, overload
 
 import numba
 
+from .kernel_cache import cache_kernel
+
 Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
 
 
@@ -34,8 +36,8 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
     Parameters
     ----------
     function : callable
-        Takes arrays and numbers, returns arrays and numbers. Everything it calls should be ``inner``
-        functions of the same file, because a cached kernel is thrown away only when its own file changes.
+        Takes arrays and numbers, returns arrays and numbers. All compiled functions that it calls must be
+        ``inner`` ones; it is compiled again when any of them changes.
     **more
         Options of ``numba.njit`` for this kernel: ``@njit(fastmath={"contract"})``.
 
@@ -47,23 +49,35 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
         return lambda function: njit(function, **more)
     options = {"nogil": True, "error_model": "numpy", **more}
     try:
-        return _compile(function, cache=True, **options)
+        return _compile_and_cache(function, options)
     except RuntimeError:  # no cache folder can be written
         return _compile_in_temporary_folder(function, options)
 
 
-def inner(function: Kernel) -> Kernel:
+@overload
+def inner(function: Kernel, **more: Any) -> Kernel: ...
+
+
+@overload
+def inner(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+
+
+def inner(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
     """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own.
 
     Parameters
     ----------
     function : callable
+    **more
+        Options, as of `njit`.
 
     Returns
     -------
     callable
     """
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if function is None:
+        return lambda function: inner(function, **more)
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **more}
     return _compile(function, nogil=True, error_model="numpy", **options)
 
 
@@ -72,12 +86,18 @@ def _compile(function: Kernel, **options: Any) -> Kernel:
     return compiled
 
 
+def _compile_and_cache(function: Kernel, options: dict[str, Any]) -> Kernel:
+    compiled = _compile(function, **options)
+    cache_kernel(compiled)
+    return compiled
+
+
 def _compile_in_temporary_folder(function: Kernel, options: dict[str, Any]) -> Kernel:
     config: Any = numba.config
     before = config.CACHE_DIR
     try:
         config.CACHE_DIR = str(_make_own_temporary_folder())
-        return _compile(function, cache=True, **options)
+        return _compile_and_cache(function, options)
     except (RuntimeError, OSError):
         return _compile(function, **options)
     finally:

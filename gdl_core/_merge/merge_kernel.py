@@ -36,9 +36,6 @@ from .pairs import (
     sift,
 )
 
-# Numba drops a cached kernel when this file changes: this line changes with the other files it is made of.
-PARTS = "96d0736522d8"
-
 cluster_type = np.dtype(
     [
         ("size", np.int64),

@@ -24,7 +24,6 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from matching._common.loading import load_numba_alone
 from matching._common.parent_watchdog import end_with
 from matching.collection.addresses import is_address
 from matching.errors import InputError
@@ -134,7 +133,6 @@ def _begin_worker(parent: int) -> None:
     """What a process of this machine does before its first task."""
     end_with(parent)
     atexit.register(os._exit, 0)  # Python would take down all modules first, and the parent waits for it
-    load_numba_alone()
 
 
 @contextmanager

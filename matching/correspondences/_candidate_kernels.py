@@ -22,16 +22,6 @@ def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array,
 
 
 @njit
-def drop_near_duplicates(xy0: Array, xy1: Array, radius: Scalar, most: Scalar) -> Bools:
-    """Of pairs in order of preference: a mask of those not within `radius` at both ends of one kept before,
-    at most `most`.
-    """
-    none = np.zeros(len(xy0))  # regions without size: places alone count
-    keep: Bools = drop_same_regions(xy0, xy1, none, none, radius, 0.0, 0.0, most)
-    return keep
-
-
-@njit
 def enter_nearest(
     similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
 ) -> None:
@@ -196,6 +186,6 @@ def drop_same_regions(
     return keep
 
 
-@njit
+@inner
 def _alike(size: Scalar, other: Scalar) -> Scalar:
     return size < 1.5 * other and other < 1.5 * size

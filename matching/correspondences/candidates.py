@@ -306,7 +306,9 @@ def _choose(
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
-        order = order[_candidate_kernels.drop_near_duplicates(*places, config.duplicate_radius, most)]
+        sizes = np.zeros((2, len(order)))  # of regions: places alone count
+        how = config.duplicate_radius, 0.0, 0.0, most
+        order = order[_candidate_kernels.drop_same_regions(*places, *sizes, *how)]
     best = order[:most]
     return make_candidates(features0, features1, i[best], j[best], squared[best])
 

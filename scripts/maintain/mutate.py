@@ -59,7 +59,6 @@ PARTS = {
             "test_graph.py::test_exact_search_equals_sorting_all_distances",
             "test_merging.py::test_agdl_equals_algorithm_3",
             "test_merging.py::test_gdl_u_equals_gdl",
-            "test_merging.py::test_kernel_cache_is_renewed_with_its_parts",
         ),
     ),
     "correspondences": Part(

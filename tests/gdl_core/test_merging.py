@@ -1,7 +1,5 @@
 """Algorithms 1 to 3 against each other and against the definition."""
 
-import hashlib
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +11,6 @@ from plain_agdl import plain_agdl
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs
 
-import gdl_core
 from gdl_core import AffinityGraph, affinity_graph, agdl, gdl, gdl_u, initial_clusters, knn_graph, merging
 from gdl_core._merge.components import split
 from gdl_core.reference import affinity
@@ -278,16 +275,3 @@ def test_pairs_that_outgrow_the_hash_table_while_merging():
     knn = knn_graph(np.random.default_rng(1).normal(size=(60, 10)), 4)  # 52 pairs at first, a table of 128
     graph, labels = affinity_graph(knn), initial_clusters(knn, 0)
     assert_equal_trees(gdl(graph, labels), gdl_u(graph, labels))
-
-
-def test_kernel_cache_is_renewed_with_its_parts():
-    """Numba looks only at the file of the kernel itself: PARTS must change with the others."""
-    folder = Path(gdl_core.__file__).parent
-    parts = (
-        "_common/jit.py",
-        *("_merge/degrees.py", "_merge/double_double.py", "_merge/neighbour_sets.py", "_merge/pairs.py"),
-    )
-    digest = hashlib.sha256(b"".join((folder / part).read_bytes() for part in parts)).hexdigest()[:12]
-    from gdl_core._merge.merge_kernel import PARTS
-
-    assert digest == PARTS, f'set PARTS = "{digest}" in merge_kernel.py'

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, identity
 
 from gdl_core import AffinityGraph, MergeTree
-from gdl_core._common.jit import njit
+from gdl_core._common.jit import inner, njit
 
 Z = 0.01
 
@@ -147,7 +147,7 @@ def _affinity(smaller, a, b, size_b, node, rp, ri, rv, cp, ci, cv, into, seen, f
     return total_a / len(smaller) + total_b / size_b
 
 
-@njit
+@inner
 def _gain(p, own, other, node, rp, ri, rv, cp, ci, cv, into, z):
     """ln ((I - z P_C)^-1)_pp in the union less that in p's own cluster, from closed walks of up to 3
     steps.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.matching.baselines._labels import drop_small
-from gdl_core._common.jit import njit
+from gdl_core._common.jit import inner, njit
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _agglomerate(d, threshold, cap):  # noqa: C901
     return members
 
 
-@njit
+@inner
 def _mean_of_smallest(d, a, b, following, k):
     """Mean of the k smallest distances between two chains of members."""
     smallest = np.full(k, np.inf, np.float32)  # rising

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eval.matching.baselines._labels import drop_small
-from gdl_core._common.jit import njit
+from gdl_core._common.jit import inner, njit
 
 _TOLERANCE = 1e-4  # relative gain of density below which a shift has arrived
 _MAX_ROUNDS = 50  # of expansion, and _MAX_STEPS of the replicator equation in each
@@ -59,10 +59,16 @@ def shift(w: sparse.csr_array, start: int) -> NDArray[np.float64]:
     """(m,) x: the mode that the shift from vertex `start` arrives at; all zero for an isolated vertex."""
     m = w.shape[0]
     none, work = np.full(m, -1), (np.zeros(m), np.full(m, -1))
-    support, weight, _ = _shift(w.indptr, w.indices, w.data, start, none, work)
+    support, weight = _one_shift(w.indptr, w.indices, w.data, start, none, work)
     x = np.zeros(m)
     x[support] = weight if w.indptr[start] < w.indptr[start + 1] else 0
     return x
+
+
+@njit
+def _one_shift(indptr, indices, data, start, in_support, work):
+    """Support and weights of `_shift`."""
+    return _shift(indptr, indices, data, start, in_support, work)[:2]
 
 
 @njit
@@ -102,7 +108,7 @@ def _all_shifts(indptr, indices, data, order):
     return mode, share, density
 
 
-@njit
+@inner
 def _known_mode(support, x, in_support):
     """The mode found before whose support carries at least half of x, else -1."""
     c = in_support[support[np.argmax(x)]]
@@ -115,7 +121,7 @@ def _known_mode(support, x, in_support):
     return c if weight >= 0.5 else -1
 
 
-@njit
+@inner
 def _shift(indptr, indices, data, start, in_support, work):
     """Support, weights and density of the mode that the shift from `start` arrives at.
 
@@ -136,7 +142,7 @@ def _shift(indptr, indices, data, start, in_support, work):
     return support, x, g
 
 
-@njit
+@inner
 def _replicate(indptr, indices, data, support, x, in_support, place):
     """Replicator equation x_i <- x_i (W x)_i / g(x) on the support until g stands still.
 
@@ -170,7 +176,7 @@ def _replicate(indptr, indices, data, support, x, in_support, place):
     return support[keep], x[keep] / x[keep].sum(), g
 
 
-@njit(fastmath={"reassoc", "contract"})
+@inner(fastmath={"reassoc", "contract"})
 def _dot(x, y):
     # the sum's order is fixed at compile time; a BLAS would choose another, and start threads as well
     total = 0.0
@@ -179,7 +185,7 @@ def _dot(x, y):
     return total
 
 
-@njit
+@inner
 def _times(w, x):
     y = np.empty(len(x))
     for k in range(len(x)):
@@ -187,7 +193,7 @@ def _times(w, x):
     return y
 
 
-@njit
+@inner
 def _dense(indptr, indices, data, support, place):
     """W on the support, (n, n)."""
     n = len(support)
@@ -203,7 +209,7 @@ def _dense(indptr, indices, data, support, place):
     return w
 
 
-@njit
+@inner
 def _expand(indptr, indices, data, support, x, g, pull, place):
     """One step towards the vertices with (W x)_i > g, as far as g rises along it (Liu and Yan, Sec. 3.2).
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching._common.loading import load_numba_alone
 from matching._version import __version__
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.console import make_printable, make_teller
@@ -198,8 +197,6 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
     with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
-        if is_process:
-            load_numba_alone()
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
     summary = _match(arguments) if named else None

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching._common.loading import load_numba_alone
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
@@ -58,7 +57,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     if owns_process:
         gc.disable()  # the process ends before there is garbage that is worth a search
     with guard():
-        run = _match(arguments, rivals, owns_process)
+        run = _match(arguments, rivals)
     return _write(arguments, *run)
 
 
@@ -98,7 +97,7 @@ class Inputs:
 
 
 def _match(
-    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], owns_process: bool
+    arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
 ) -> tuple[Inputs, MatchConfig, MatchResult]:
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
@@ -112,8 +111,6 @@ def _match(
     tell = make_teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    if owns_process and arguments.method not in rivals:  # only now: unreadable pictures are reported before
-        load_numba_alone()
     from matching.pipelines.pair import match_pictures
 
     config = make_config(arguments)

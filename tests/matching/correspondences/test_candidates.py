@@ -80,7 +80,7 @@ def literal_thinning(xy0, xy1, radius, most):
 def test_near_duplicates_are_dropped_as_a_literal_loop_does(seed, n, size, radius, most):
     rng = np.random.default_rng(seed)
     xy0, xy1 = rng.uniform(-size / 4, size, (2, n, 2))
-    found = _candidate_kernels.drop_near_duplicates(xy0, xy1, radius, most)
+    found = _candidate_kernels.drop_same_regions(xy0, xy1, *np.zeros((2, n)), radius, 0.0, 0.0, most)
     assert np.array_equal(found, literal_thinning(xy0, xy1, radius, most))
 
 
