@@ -105,18 +105,27 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
     block : int
         Length of a range.
     """
-    starts = range(0, n, block)
-    n_threads = max(min(n_threads, len(starts)), 1)
+    starts = iter(range(0, n, block))
 
-    def run(first: int) -> None:
-        for start in starts[first::n_threads]:
+    def run() -> None:
+        for start in starts:  # each goes to the thread that comes first
             function(start, min(start + block, n))
 
-    if n_threads == 1:
-        run(0)
-        return
-    with ThreadPoolExecutor(n_threads - 1) as pool:  # this thread is the first
-        others = [pool.submit(run, k) for k in range(1, n_threads)]
-        run(0)
-    for other in others:
-        other.result()
+    n_threads = min(n_threads, -(-n // block))
+    helpers = [_helpers().submit(run) for _ in range(n_threads - 1)]  # this thread is the first
+    try:
+        run()
+    finally:
+        for helper in helpers:
+            if not helper.cancel():  # of those that have begun
+                helper.result()
+
+
+@cache
+def _helpers() -> ThreadPoolExecutor:
+    """Threads that stay from one call to the next: to start one takes as long as many a loop.
+
+    Calls from several threads share them. None waits for another call: whoever calls does what no helper has
+    begun.
+    """
+    return ThreadPoolExecutor(os.cpu_count() or 1)

@@ -1,6 +1,7 @@
 """The compiled search of nearest points in the plane; see `matching.correspondences.points`."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,40 +16,91 @@ def nearest_points(
     """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2), by
     (distance, number), the point own[q] left out; -1 and inf where fewer are nearer than `reach`.
 
-    The points are sorted into square cells, two to a cell on average. Rings of cells around a place are
-    searched until no point beyond them can be nearer.
+    The points are sorted into square cells. Rings of cells around a place are searched until no point beyond
+    them can be nearer.
     """
-    n, k = len(points), index.shape[1]
-    low0, low1, wide, high = _box(points)
-    side = max(math.sqrt(2 * wide * high / n), 2 * max(wide, high) / n)
-    side = side if side > 0 else 1.0
-    columns, rows = int(wide / side) + 1, int(high / side) + 1
-    start, order, sorted_ = _sort_into_cells(points, low0, low1, side, columns, rows)
-    rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
     for q in range(len(at)):
+        for e in range(index.shape[1]):
+            index[q, e], distance[q, e] = -1, reach * reach
+    _search(_sort_into_cells(points), at, np.arange(len(at)), own, index, distance)
+
+
+@njit
+def renew_nearest(
+    points: Array,
+    members: Array,
+    come: Array,
+    gone: Array,
+    at: Array,
+    near: Array,
+    gap: Array,
+    known: Array,
+    renewed: Array,
+) -> None:
+    """Bring rows `at` (q,) of near and gap (m, k) up to date: the members (n,) nearest to each point, rows of
+    points (m, 2), and how far they are, itself left out.
+
+    A known row stays as it is if none of the members that it names is gone, gone (m,) bool, and none of those
+    that come (c,) is as near; else renewed (q,) says so. Rows of fewer than k members are not known.
+    """
+    k, n_renewed, rows = near.shape[1], 0, np.empty(len(at), np.int64)
+    for q in range(len(at)):
+        i = at[q]
+        renewed[q] = not known[i] or _is_touched(points, i, come, gone, near[i], gap[i, k - 1])
+        if renewed[q]:
+            rows[n_renewed] = i
+            n_renewed += 1
+            for e in range(k):
+                near[i, e], gap[i, e] = -1, np.inf
+    if n_renewed == 0:
+        return
+    own = np.empty((len(members), 2))
+    for j in range(len(members)):
+        own[j, 0], own[j, 1] = points[members[j], 0], points[members[j], 1]
+    box, start, order, sorted_ = _sort_into_cells(own)
+    for t in range(len(order)):
+        order[t] = members[order[t]]
+    rows = rows[:n_renewed]
+    _search((box, start, order, sorted_), points, rows, np.arange(len(points)), near, gap)
+    for i in rows:
+        known[i] = near[i, k - 1] >= 0
+
+
+@inner
+def _is_touched(points: Array, i: Scalar, come: Array, gone: Array, near: Array, gap: Scalar) -> Scalar:
+    for j in near:
+        if gone[j]:
+            return True
+    bound = gap * gap * (1 + 1e-9)  # of rounding
+    for j in come:
+        a, b = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
+        if a * a + b * b <= bound:
+            return True
+    return False
+
+
+@inner
+def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, distance: Array) -> None:
+    """Enter the points of a grid that are nearest to some rows of `at` (q, 2), by (distance, number), that of
+    number own[q] left out, into those rows of index (q, k), which say -1, and of distance (q, k), which hold
+    bounds of the squared distance.
+    """
+    (low0, low1, wide, high, side, columns, n_rows), start, order, sorted_ = grid
+    rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
+    k = index.shape[1]
+    for q in rows:
         x, y = at[q, 0], at[q, 1]
         numbers, values = index[q], distance[q]
-        for e in range(k):
-            numbers[e], values[e] = -1, reach * reach
-        column, row = _cell(x - low0, side, columns), _cell(y - low1, side, rows)
+        column, row = _cell(x - low0, side, columns), _cell(y - low1, side, n_rows)
         out0 = max(-(x - low0), x - low0 - wide, rounding) - rounding  # how far outside all points
         out1 = max(-(y - low1), y - low1 - high, rounding) - rounding
         ring = 0
         while True:
             left, right = max(column - ring, 0), min(column + ring, columns - 1)
-            for r in range(max(row - ring, 0), min(row + ring, rows - 1) + 1):
+            for r in range(max(row - ring, 0), min(row + ring, n_rows - 1) + 1):
                 if abs(r - row) == ring:  # a whole row of cells, one behind the other
-                    _enter_run(
-                        start[r * columns + left],
-                        start[r * columns + right + 1],
-                        sorted_,
-                        order,
-                        x,
-                        y,
-                        own[q],
-                        numbers,
-                        values,
-                    )
+                    first, last = start[r * columns + left], start[r * columns + right + 1]
+                    _enter_run(first, last, sorted_, order, x, y, own[q], numbers, values)
                     continue
                 if column - ring >= 0:
                     cell = r * columns + column - ring
@@ -57,7 +109,7 @@ def nearest_points(
                     cell = r * columns + column + ring
                     _enter_run(start[cell], start[cell + 1], sorted_, order, x, y, own[q], numbers, values)
             across = _gap_beyond(x - low0, column, ring, side, columns) - rounding
-            along = _gap_beyond(y - low1, row, ring, side, rows) - rounding
+            along = _gap_beyond(y - low1, row, ring, side, n_rows) - rounding
             if min(across, along) > 0:
                 beyond = min(across * across + out1 * out1, along * along + out0 * out0)
                 if beyond > values[k - 1] or beyond == np.inf:
@@ -68,23 +120,15 @@ def nearest_points(
 
 
 @inner
-def _box(points: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-    """The least x and y, the width and the height."""
-    x, y, right, low = points[0, 0], points[0, 1], points[0, 0], points[0, 1]
-    for i in range(1, len(points)):
-        x, y = min(x, points[i, 0]), min(y, points[i, 1])
-        right, low = max(right, points[i, 0]), max(low, points[i, 1])
-    return x, y, right - x, low - y
-
-
-@inner
-def _sort_into_cells(
-    points: Array, low0: Scalar, low1: Scalar, side: Scalar, columns: Scalar, rows: Scalar
-) -> tuple[Array, Array, Array]:
-    """Where each cell starts; the numbers of the points in the order of their cells, rising in each; the
-    points in that order.
+def _sort_into_cells(points: Array) -> tuple[tuple[Scalar, ...], Array, Array, Array]:
+    """Points in square cells, two to a cell on average: the box around them and the cells; where each cell
+    starts; the numbers of the points in the order of their cells, rising in each; the points in that order.
     """
     n = len(points)
+    low0, low1, wide, high = _box(points)
+    side = max(math.sqrt(2 * wide * high / n), 2 * max(wide, high) / n)
+    side = side if side > 0 else 1.0
+    columns, rows = int(wide / side) + 1, int(high / side) + 1
     cell, start = np.empty(n, np.int64), np.zeros(columns * rows + 1, np.int64)
     for i in range(n):
         c, r = _cell(points[i, 0] - low0, side, columns), _cell(points[i, 1] - low1, side, rows)
@@ -97,7 +141,17 @@ def _sort_into_cells(
         t = at[cell[i]]
         order[t], sorted_[t, 0], sorted_[t, 1] = i, points[i, 0], points[i, 1]
         at[cell[i]] += 1
-    return start, order, sorted_
+    return (low0, low1, wide, high, side, columns, rows), start, order, sorted_
+
+
+@inner
+def _box(points: Array) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    """The least x and y, the width and the height."""
+    x, y, right, low = points[0, 0], points[0, 1], points[0, 0], points[0, 1]
+    for i in range(1, len(points)):
+        x, y = min(x, points[i, 0]), min(y, points[i, 1])
+        right, low = max(right, points[i, 0]), max(low, points[i, 1])
+    return x, y, right - x, low - y
 
 
 @inner

@@ -8,7 +8,6 @@ predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,49 +41,6 @@ def acc_distances(correspondences: Correspondences) -> Floats:
     directed = (there + home) / 2  # d(j|i) at [i, j]
     distances: Floats = (directed + directed.T) / 2
     return distances
-
-
-def acc_of_pairs(correspondences: Correspondences, i: Array, j: Array) -> Floats:
-    """The ACC distances of pairs of correspondences.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    i, j : (p,) array of int
-        The pairs.
-
-    Returns
-    -------
-    (p,) float64
-        The distances d_ij, pixels.
-    """
-    maps = correspondences.maps, correspondences.inverse_maps
-    return _of_pairs(_kernels.acc_of_pairs, (correspondences.xy0, correspondences.xy1, *maps), i, j)
-
-
-def gap_of_pairs(correspondences: Correspondences, i: Array, j: Array) -> Floats:
-    """The separation of pairs of correspondences in the image where they are farther apart.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    i, j : (p,) array of int
-        The pairs.
-
-    Returns
-    -------
-    (p,) float64
-        Pixels.
-    """
-    return _of_pairs(_kernels.gap_of_pairs, (correspondences.xy0, correspondences.xy1), i, j)
-
-
-def _of_pairs(kernel: Callable[..., Any], arrays: tuple[Array, ...], i: Array, j: Array) -> Floats:
-    out = np.empty(len(i))
-    kernel(*map(np.ascontiguousarray, arrays), *(np.ascontiguousarray(k, np.int64) for k in (i, j)), out)
-    return out
 
 
 def acc_neighbors(
@@ -138,33 +94,48 @@ def acc_neighbors(
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
-def do_agree(correspondences: Correspondences, i: Array, j: Array, scale: float, slope: float) -> Bools:
-    """Test which pairs of correspondences agree, given how accurate they are.
+def find_agreeing_shares(
+    correspondences: Correspondences,
+    rows: Array,
+    near: Array,
+    scale: float,
+    slope: float,
+    n_threads: int = 1,
+) -> Floats:
+    """Find how many of the correspondences around them some correspondences agree with.
 
-    A pair agrees where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image
-    in which the object is smaller.
+    Two agree where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image in
+    which the object is smaller; gap_ij is how far apart they are in the image where that is more.
 
     Parameters
     ----------
     correspondences : Correspondences
         The correspondences.
-    i, j : (p,) array of int
-        The pairs.
+    rows : (q,) array of int
+        Those that are tested.
+    near : (q, k) array of int
+        Those around each; -1 stands for none.
     scale : float
         Pixels.
     slope : float
         Pixels a pixel of separation.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
-    (p,) bool
-        Whether a pair agrees.
+    (q,) float64
+        The share of `near` that each agrees with, in [0, 1].
     """
-    unit = np.sqrt(correspondences.growth[i] * correspondences.growth[j])
-    unit = np.maximum(unit, 1 / unit)
-    distance = acc_of_pairs(correspondences, i, j) / ((1 + unit) / 2)
-    gap = gap_of_pairs(correspondences, i, j) / unit
-    return np.less(distance**2, scale**2 + (slope * gap) ** 2)
+    c, out = correspondences, np.empty(len(rows))
+    arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
+
+    def measure(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _kernels.agreeing_shares(*arrays, rows[part], near[part], float(scale), float(slope), out[part])
+
+    run_in_ranges(measure, len(rows), n_threads, 1024)
+    return out
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:

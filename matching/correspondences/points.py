@@ -6,6 +6,8 @@ before a tree is built, and a match does not load SciPy, which takes longer than
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from matching._common.threads import run_in_ranges
@@ -60,6 +62,69 @@ def nearest_points(
 
         run_in_ranges(find, len(at), n_threads, 1024)
     return index, distance
+
+
+@dataclass(eq=False)
+class NearestMembers:
+    """The members of a set of points that are nearest to points, as members come and go.
+
+    Most points keep theirs from one change to the next, so that only the others are looked for again.
+
+    Parameters
+    ----------
+    points : (m, 2) float64
+        All points.
+    k : int
+        Members for each point.
+
+    Attributes
+    ----------
+    index : (m, k) int64
+        Numbers of the members nearest to each point, the nearest first, itself left out; -1 where there are
+        fewer. Of points that were asked for last.
+    distance : (m, k) float64
+        How far they are.
+    """
+
+    points: Floats
+    k: int
+
+    def __post_init__(self) -> None:
+        m = len(self.points)
+        self.index, self.distance = np.empty((m, self.k), np.int64), np.empty((m, self.k))
+        self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
+
+    def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
+        """Find the members that are nearest to some points, and forget those of all others.
+
+        Parameters
+        ----------
+        members : (n,) int64
+            The members' numbers, rising; one at least.
+        rows : (q,) int64
+            Numbers of the points, none twice.
+        n_threads : int
+            Threads; the result is the same for any number.
+
+        Returns
+        -------
+        (q,) bool
+            Which points do not have the same ones as before.
+        """
+        (gone, come), renewed = np.zeros((2, len(self.points)), bool), np.empty(len(rows), bool)
+        gone[self._members] = come[members] = True
+        gone[members] = come[self._members] = False
+        known = np.zeros(len(self.points), bool)
+        known[rows] = self._known[rows]
+        change = np.flatnonzero(come), gone
+
+        def renew(start: int, stop: int) -> None:
+            part, found = slice(start, stop), (self.index, self.distance, known)
+            _point_kernels.renew_nearest(self.points, members, *change, rows[part], *found, renewed[part])
+
+        run_in_ranges(renew, len(rows), n_threads, 1024)
+        self._members, self._known = members, known
+        return renewed
 
 
 def as_numbers(points: Array) -> Array:

@@ -92,9 +92,8 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     box : (2, 2) float64
         Least and greatest x and y.
     transform : (3, 3) float64
-        The object's transform, which the fit begins with, or with its derivative where it is steep over the
-        box: it tells whether the object is mirrored, and how far matches are off. Its derivative takes the
-        place of a map that the matches don't fix.
+        The object's transform, which the fit begins with: it tells whether the object is mirrored, and how
+        far matches are off. Its derivative takes the place of a map that the matches don't fix.
 
     Returns
     -------
@@ -104,11 +103,8 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
     corners, middle = list_corners(box), np.median(xy0, axis=0)
     derivative = linear_part(transform, middle)
     if len(xy0) >= 3 and abs(np.linalg.det(derivative)) > 0:
-        first = transform
-        if not is_sound(transform, corners):  # too steep to begin with
-            shift = np.median(xy1 - xy0 @ derivative.T, axis=0)
-            first = np.vstack([np.column_stack([derivative, shift]), [0, 0, 1]])
-        fitted = refine_homography(xy0, xy1, first, median_error(transform, xy0, xy1), box)
+        error = median_error(transform, xy0, xy1)
+        fitted = refine_homography(xy0, xy1, transform, error, box)
         if is_sound(fitted, corners):
             return apply_transform(fitted, corners)
     return np.asarray((corners - middle) @ derivative.T + np.median(xy1, axis=0))

@@ -18,8 +18,8 @@ import numpy as np
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import do_agree
-from matching.correspondences.points import nearest_points
+from matching.correspondences.distances import find_agreeing_shares
+from matching.correspondences.points import NearestMembers
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
@@ -98,14 +98,14 @@ def refine_objects(
     for members in objects:
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         maps = _make_maps(correspondences, members, config, n_threads)
+        joining = _Joining(correspondences, _make_maps(correspondences, members, config, n_threads), graph)
         before: set[bytes] = set()
         while members.tobytes() not in before:
             before.add(members.tobytes())
             available[members] = True
             members = _drop_unexplained(maps, members, config.tolerance)
             available[members] = False
-            others = np.flatnonzero(available & alike)
-            new = _find_joining(correspondences, maps, members, others, config, graph)
+            new = joining.find(members, np.flatnonzero(available & alike))
             if len(new) == 0:
                 break
             available[new] = False
@@ -124,45 +124,26 @@ class _Map:
 
     def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, n_threads: int) -> None:
         self.x, self.y, self.config, self.n_threads = x, y, config, n_threads
-        self.members = np.empty(0, np.int64)
-        self.is_known = np.zeros(len(x), bool)
-        self.near = np.empty((len(x), config.n_neighbors), np.int64)  # members, the nearest first
-        self.gap = np.empty((len(x), config.n_neighbors))  # how far these are
-        self.residual, self.deviation = np.zeros(len(x)), np.zeros(len(x))
+        self.near = NearestMembers(x, config.n_neighbors)
+        self.is_predicted = np.zeros(len(x), bool)
+        self.residual, self.deviation = np.empty((2, len(x)))
 
-    def set_members(self, members: Ints) -> None:
-        """Forget what is known of correspondences that lose a neighbour or get a nearer one."""
-        before, self.members = self.members, members
-        come, gone = np.zeros((2, len(self.x)), bool)
-        come[members] = gone[before] = True
-        come[before] = gone[members] = False
-        known = np.flatnonzero(self.is_known)
-        self.is_known[:] = False
-        if len(known) == 0:
-            return
-        known = known[~gone[self.near[known]].any(axis=1)]
-        if come.any():
-            nearest = nearest_points(self.x[come], self.x[known], 1)[1][:, 0]
-            known = known[nearest > self.gap[known, -1]]
-        self.is_known[known] = True
+    def set_members(self, members: Ints, rows: Ints) -> Bools:
+        """Find the members that predict these rows, itself left out; (q,) bool: where they are other ones."""
+        renewed = self.near.renew(members, rows, self.n_threads)
+        self.is_predicted[rows[renewed]] = False
+        return renewed
 
-    def predict(self, rows: Ints, are_members: bool, reach: float = np.inf) -> tuple[Ints, Floats, Floats]:
-        """The members nearest to each row (q, k), itself left out, and the residual and deviation (q,) of
-        what they predict; infinite residuals where none is within reach.
-        """
-        most = self.near.shape[1]
-        k, new = min(most, len(self.members) - are_members), rows[~self.is_known[rows]]
-        own = np.searchsorted(self.members, new) if are_members else None
-        near, gap = nearest_points(self.x[self.members], self.x[new], k, own=own, n_threads=self.n_threads)
-        self.near[new, :k], self.gap[new, :k] = self.members[near], gap
-        self.is_known[new] = k == most  # of fewer members, more are asked for as they grow
-        self.residual[new], self.deviation[new] = np.inf, 1.0
-        new = new[self.gap[new, 0] < reach]
-        ends = self.x[new], self.y[new]
+    def predict(self, rows: Ints) -> tuple[Floats, Floats]:
+        """The residual and deviation (q,) of what the members nearest to each row predict."""
+        new = rows[~self.is_predicted[rows]]
+        near = self.near.index[new]
+        k = int(np.count_nonzero(near[:1] >= 0))  # of few members all are near
         self.residual[new], self.deviation[new] = spline_residuals(
-            self.x, self.y, self.near[new, :k], self.config.smoothing, ends, self.n_threads
+            self.x, self.y, near[:, :k], self.config.smoothing, (self.x[new], self.y[new]), self.n_threads
         )
-        return self.near[rows, :k], self.residual[rows], self.deviation[rows]
+        self.is_predicted[new] = True
+        return self.residual[rows], self.deviation[rows]
 
 
 def _make_maps(
@@ -181,47 +162,66 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) 
     while len(members) > CONFIRMED:
         residual, deviation = np.zeros((2, len(members)))  # the larger ones of both ways count
         for way in maps:
-            way.set_members(members)
-            _, own_residual, own_deviation = way.predict(members, True)
+            way.set_members(members, members)
+            own_residual, own_deviation = way.predict(members)
             residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
         error = residual / deviation
         wrong = error >= tolerance
         if not wrong.any():
             break
-        members = members[~(wrong & (error >= np.median(error[wrong])))]
+        members = members[error < max(tolerance, _median_above(error[wrong]))]
     return members
 
 
-def _find_joining(
-    correspondences: Correspondences,
-    maps: tuple[_Map, _Map],
-    members: Ints,
-    others: Ints,
-    config: SmoothMapConfig,
-    graph: GraphConfig,
-) -> Ints:
-    """Those of `others` that are in reach of an object, where its smooth maps, whose members are set, have
-    them, and agree with the matches around, in both images.
-    """
-    if len(members) <= CONFIRMED:
-        return others[:0]
-    for way in maps:
-        others = others[_is_in_box(way.x[others], way.x[members], config.reach)]
-    around = np.empty((len(others), 0), np.int64)
-    for way in maps:
-        near, residual, deviation = way.predict(others, False, config.reach)
-        fits = residual < config.tolerance * deviation
-        others, around = others[fits], np.hstack([around[fits], near[fits]])
-    coarse = graph.scale * graph.coarseness, graph.slope * graph.coarseness
-    agreed = do_agree(correspondences, np.repeat(others, around.shape[1]), around.ravel(), *coarse)
-    return others[agreed.reshape(around.shape).mean(axis=1) >= config.agreeing] if len(others) else others
+def _median_above(values: Floats) -> float:
+    """The median of n values, of two in the middle the larger one."""
+    middle = len(values) // 2
+    return float(np.partition(values, middle)[middle])
+
+
+class _Joining:
+    """Finds the correspondences that join an object, as its members come and go."""
+
+    def __init__(self, correspondences: Correspondences, maps: tuple[_Map, _Map], graph: GraphConfig) -> None:
+        self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
+        self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
+        self.agreeing = np.empty(len(correspondences))  # share of the members nearby
+        self.is_tested = np.zeros(len(correspondences), bool)
+
+    def find(self, members: Ints, others: Ints) -> Ints:
+        """Those of `others` that are in reach of the members, where the smooth maps have them, and agree with
+        those around, in both images.
+        """
+        if len(members) <= CONFIRMED:
+            return others[:0]
+        for way in self.maps:
+            others = others[_is_in_box(way.x[others], way.x[members], self.config.reach)]
+        for way in self.maps:
+            renewed = way.set_members(members, others)
+            self.is_tested[others[renewed]] = False
+        for way in self.maps:
+            others = others[way.near.distance[others, 0] < self.config.reach]
+        others = others[self._share(others) >= self.config.agreeing]  # few do: asked before what is dearer
+        for way in self.maps:
+            residual, deviation = way.predict(others)
+            others = others[residual < self.config.tolerance * deviation]
+        return others
+
+    def _share(self, rows: Ints) -> Floats:
+        new = rows[~self.is_tested[rows]]
+        near = np.hstack([way.near.index[new] for way in self.maps])
+        self.agreeing[new] = find_agreeing_shares(
+            self.correspondences, new, near, *self.accuracy, self.maps[0].n_threads
+        )
+        self.is_tested[new] = True
+        return self.agreeing[rows]
 
 
 def _is_in_box(points: Array, others: Array, reach: float) -> Bools:
     """(n,) bool: whether a point lies within reach of the box around the others."""
-    return np.asarray(
-        ((points > others.min(axis=0) - reach) & (points < others.max(axis=0) + reach)).all(axis=1)
-    )
+    low, high = others.min(axis=0) - reach, others.max(axis=0) + reach
+    (x, y), (left, top), (right, bottom) = points.T, low, high
+    return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
 
 def spline_residuals(

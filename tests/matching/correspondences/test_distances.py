@@ -9,7 +9,7 @@ from planting import candidates, geometry, moving, random_frames, similarity, st
 from matching.correspondences import distances
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import (
-    do_agree,
+    find_agreeing_shares,
     find_nearest_among,
     find_nearest_in_both,
     find_nearest_others,
@@ -22,14 +22,6 @@ def acc_distances(c):
 
 def acc_neighbors(c, *args, **options):
     return distances.acc_neighbors(geometry(c), *args, **options)
-
-
-def acc_of_pairs(c, i, j):
-    return distances.acc_of_pairs(geometry(c), i, j)
-
-
-def gap_of_pairs(c, i, j):
-    return distances.gap_of_pairs(geometry(c), i, j)
 
 
 def literal_distance(c, i, j):
@@ -81,16 +73,21 @@ def test_maps_take_one_frame_to_the_other():
     assert np.allclose(c.maps @ c.frames0, c.frames1)
 
 
-def test_pairs_are_entries_of_the_matrix():
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_agreeing_shares_are_the_definition(n_threads):
     rng = np.random.default_rng(3)
-    c = strangers(rng, 20)
-    i, j = rng.integers(0, 20, (2, 50))
-    assert np.allclose(acc_of_pairs(c, i, j), acc_distances(c)[i, j])
-    apart = [np.linalg.norm(xy[i] - xy[j], axis=1) for xy in (c.xy0, c.xy1)]
-    assert np.allclose(gap_of_pairs(c, i, j), np.maximum(*apart))
-    assert np.array_equal(acc_of_pairs(c, i, j), acc_of_pairs(c, j, i))
-    for of_pairs in (acc_of_pairs, gap_of_pairs):
-        assert of_pairs(c, i[:0], j[:0]).shape == (0,)
+    c = geometry(together(moving(rng, 60, similarity(0.3, 1.6), noise=6.0), strangers(rng, 40))[0])
+    rows, near = rng.permutation(100)[:80], rng.integers(0, 100, (80, 9))
+    near[:5, 6:] = -1  # these have six alone
+    unit = np.sqrt(c.growth[:, None] * c.growth)
+    unit = np.maximum(unit, 1 / unit)
+    gap = np.max([np.linalg.norm(xy[:, None] - xy, axis=2) for xy in (c.xy0, c.xy1)], axis=0) / unit
+    agree = distances.acc_distances(c) / ((1 + unit) / 2) < np.sqrt(12.0**2 + (0.3 * gap) ** 2)
+    expected = [agree[i, j[j >= 0]].mean() for i, j in zip(rows, near, strict=True)]
+    found = find_agreeing_shares(c, rows, near, 12.0, 0.3, n_threads)
+    assert np.array_equal(found, expected)
+    assert 0.1 < np.mean(expected) < 0.9
+    assert find_agreeing_shares(c, rows[:0], near[:0], 12.0, 0.3).shape == (0,)
 
 
 @settings(max_examples=40, deadline=None)
@@ -175,14 +172,6 @@ def test_where_all_moves_alike_the_nearest_in_place_come_first():
     assert np.allclose(knn.distances, nearness * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
 
 
-def test_the_gap_is_that_of_the_image_where_they_are_farther_apart():
-    corners = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]])
-    wide = corners * [2.0, 0.5]
-    c = candidates(corners, wide, *random_frames(np.random.default_rng(0), 6).reshape(2, 3, 2, 2))
-    gap = gap_of_pairs(c, np.array([0, 0, 1]), np.array([1, 2, 1]))
-    assert gap == pytest.approx([math.hypot(6, 2), 10, 0])
-
-
 def test_neighbours_of_other_parts_only():
     rng = np.random.default_rng(7)
     c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
@@ -202,10 +191,10 @@ def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
     xy0 = np.array([[0.0, 0.0], [size, 0.0]])
     xy1 = xy0 @ linear.T + [[0.0, 0.0], [0.0, 3.0 * max(magnification, 1.0)]]
     c = geometry(candidates(xy0, xy1, [np.eye(2)] * 2, [linear] * 2))
-    i, j = np.array([0]), np.array([1])
-    assert not do_agree(c, i, j, 2.9, 0.0)
-    assert do_agree(c, i, j, 3.1, 0.0)
-    assert do_agree(c, i, j, 2.9, 0.05)  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
+    i, j = np.array([0]), np.array([[1]])
+    assert find_agreeing_shares(c, i, j, 2.9, 0.0) == 0
+    assert find_agreeing_shares(c, i, j, 3.1, 0.0) == 1
+    assert find_agreeing_shares(c, i, j, 2.9, 0.05) == 1  # sqrt(2.9^2 + 2^2) = 3.5 at a gap of 40
 
 
 def test_nearest_others_leave_the_point_itself_out():

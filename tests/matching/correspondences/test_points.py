@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from matching.correspondences.points import is_amid, is_within_reach, nearest_points
+from matching.correspondences.points import NearestMembers, is_amid, is_within_reach, nearest_points
 
 rng = np.random.default_rng(0)
 SETS = {
@@ -42,6 +42,42 @@ def test_nearest_points_are_those_of_the_definition(name, k):
             expected = by_definition(points, at, k, reach, own)
             assert np.array_equal(index, expected[0])
             assert np.array_equal(distance, expected[1])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("name", ["even", "ties", "line", "spot"])
+def test_nearest_members_are_those_of_the_definition_as_members_come_and_go(name, n_threads):
+    points, rng, k = np.tile(SETS[name], (8, 1))[:1200], np.random.default_rng(2), 4
+    everyone = np.arange(len(points))
+    nearest, before = NearestMembers(points, k), np.full((len(points), k), -2)
+    sizes = [1, 3, k, len(points) // 2, *[len(points) // 2] * 3]
+    members = everyone[:0]
+    for size in sizes:
+        few = size != len(members)
+        members = np.sort(
+            rng.permutation(everyone)[:size] if few else _with_some_exchanged(rng, members, everyone)
+        )
+        rows = rng.permutation(everyone)[: len(points) - 10]
+        renewed = nearest.renew(members, rows, n_threads)
+        square = ((points[:, None] - points[members]) ** 2).sum(axis=2)
+        square[members, np.arange(len(members))] = np.inf  # itself
+        order = np.argsort(square, axis=1, kind="stable")[:, :k]
+        square, found = np.take_along_axis(square, order, axis=1), members[order]
+        found[np.isinf(square)] = -1
+        pad = (0, 0), (0, k - found.shape[1])
+        found = np.pad(found, pad, constant_values=-1)[rows]
+        distance = np.sqrt(np.pad(square, pad, constant_values=np.inf))[rows]
+        assert np.array_equal(nearest.index[rows], found)
+        assert np.array_equal(nearest.distance[rows], distance)
+        assert renewed[(found != before[rows]).any(axis=1)].all()
+        before[:] = -2
+        before[rows] = found
+    assert name in ("ties", "spot") or not renewed.all()
+
+
+def _with_some_exchanged(rng, members, everyone):
+    others = np.setdiff1d(everyone, members)
+    return np.concatenate([rng.permutation(members)[3:], rng.permutation(others)[:3]])
 
 
 def test_of_equally_near_points_the_first_comes_first():

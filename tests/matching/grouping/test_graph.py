@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from planting import bent, candidates, geometry, moving, random_frames, similarity, strangers, together
 
-from matching.correspondences.distances import acc_distances, acc_neighbors, gap_of_pairs
+from matching.correspondences.distances import acc_distances, acc_neighbors
 from matching.errors import InputError
 from matching.grouping.graph import (
     GraphConfig,
@@ -33,7 +33,7 @@ def test_weights_are_the_definition(magnification):
         for k, j in enumerate(knn.indices[i]):
             unit = math.sqrt(c.growth[i] * c.growth[j])
             unit = max(unit, 1 / unit)
-            gap = gap_of_pairs(c, np.array([i]), np.array([j]))[0] / unit
+            gap = max(math.dist(xy[i], xy[j]) for xy in (c.xy0, c.xy1)) / unit
             distance = knn.distances[i, k] / ((1 + unit) / 2)
             sigma2 = 6.0**2 + (0.15 * gap) ** 2
             expected = 6.0 / math.sqrt(sigma2) * math.exp(-(distance**2) / sigma2)
@@ -45,7 +45,7 @@ def test_beyond_the_reach_edges_have_no_weight():
     c = geometry(moving(np.random.default_rng(1), 60, np.eye(2), size=300.0))
     knn = acc_neighbors(c, 20)
     near = edge_weights(c, knn, 6.0, 0.15, reach=50.0)
-    gap = gap_of_pairs(c, np.repeat(np.arange(60), 20), knn.indices.ravel()).reshape(60, 20)
+    gap = np.max([np.linalg.norm(xy[:, None] - xy[knn.indices], axis=2) for xy in (c.xy0, c.xy1)], axis=0)
     assert ((near > 0) == (gap <= 50)).all()
     assert np.array_equal(near[near > 0], edge_weights(c, knn, 6.0, 0.15)[near > 0])
 

@@ -7,7 +7,13 @@ from scipy.spatial import cKDTree
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping.graph import GraphConfig
-from matching.grouping.refinement.smooth_map import SmoothMapConfig, _Map, refine_objects, spline_residuals
+from matching.grouping.refinement.smooth_map import (
+    SmoothMapConfig,
+    _Joining,
+    _Map,
+    refine_objects,
+    spline_residuals,
+)
 
 SIMILAR = similarity(0.3, 1.1)
 
@@ -255,33 +261,42 @@ def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members)
         for _ in range(4):
             anew = _Map(c.xy0, c.xy1, config, 1)
             others = np.setdiff1d(np.arange(600), members)
-            kept.set_members(members)
-            anew.set_members(members)
-            for asked in ((members, True), (others, False, 45.0)):
-                for ours, theirs in zip(kept.predict(*asked), anew.predict(*asked), strict=True):
+            for asked in (members, others):
+                kept.set_members(members, asked)
+                anew.set_members(members, asked)
+                for ours, theirs in zip(kept.predict(asked), anew.predict(asked), strict=True):
                     np.testing.assert_array_equal(ours, theirs)
             members = np.sort(np.concatenate([rng.permutation(members)[2:], rng.permutation(others)[:3]]))
 
 
-def test_only_what_a_change_touches_is_forgotten():
-    c, config = bent(np.random.default_rng(5), 600), SmoothMapConfig()
-    kept, members = _Map(c.xy0, c.xy1, config, 1), np.arange(0, 600, 2)
-    kept.set_members(members)
-    near = kept.predict(np.arange(1, 600, 2), False)[0]
-    lost, come = members[100], 1
-    own = np.linalg.norm(c.xy0[1::2] - c.xy0[come], axis=1)  # of the new member itself 0
-    touched = (near == lost).any(axis=1) | (own <= kept.gap[1::2, -1])
-    kept.set_members(np.sort(np.append(np.delete(members, 100), come)))
-    np.testing.assert_array_equal(kept.is_known[1::2], ~touched)
+def test_only_what_a_change_touches_is_predicted_again(monkeypatch):
+    c = bent(np.random.default_rng(5), 600)
+    smooth, members, others = (
+        _Map(c.xy0, c.xy1, SmoothMapConfig(), 1),
+        np.arange(0, 600, 2),
+        np.arange(1, 600, 2),
+    )
+    assert smooth.set_members(members, others).all()
+    smooth.predict(others)
+    touched = smooth.set_members(np.delete(members, 100), others)
     assert 0 < np.count_nonzero(touched) < 100
+    asked = []
+    monkeypatch.setattr(
+        "matching.grouping.refinement.smooth_map.spline_residuals",
+        lambda x, y, near, *_: asked.append(near) or (np.zeros(len(near)), np.ones(len(near))),
+    )
+    smooth.predict(others)
+    np.testing.assert_array_equal(asked[0], smooth.near.index[others[touched]])
 
 
-def test_what_is_within_reach_of_one_member_is_predicted():
+def test_what_joins_is_within_reach_of_one_match_in_both_images():
     c = bent(np.random.default_rng(5), 60)
-    c.xy0[50], c.xy0[51] = (500, 0), (510, 0)
-    smooth = _Map(c.xy0, c.xy1, SmoothMapConfig(), 1)
-    smooth.set_members(np.arange(51))  # the last one far from the others
-    for reach, is_finite in ((11.0, True), (10.0, False)):
-        residual = smooth.predict(np.array([51]), False, reach)[1]
-        assert np.isfinite(residual).tolist() == [is_finite]
-        smooth.is_known[:] = False
+    shift = c.xy1[50] - c.xy0[50]
+    c.xy0[50], c.xy0[51] = (500, 0), (510, 0)  # away from the others
+    c.xy1[50:52] = c.xy0[50:52] + shift
+    members = np.arange(51)
+    for reach in (11.0, 10.0):
+        config = SmoothMapConfig(reach=reach, agreeing=0, tolerance=1e9)
+        maps = tuple(_Map(x, y, config, 1) for x, y in ((c.xy0, c.xy1), (c.xy1, c.xy0)))
+        joining = _Joining(geometry(c), maps, GraphConfig())
+        assert joining.find(members, np.array([51])).tolist() == ([51] if reach > 10 else [])
