@@ -60,12 +60,13 @@ class KnnGraph:
             return
         if not np.isfinite(d).all() or d.min() < 0:
             raise ValueError("distances must be finite and not negative")
-        if (i == np.arange(n, dtype=np.int32)[:, None]).any():
-            raise ValueError("indices must not hold the sample itself")
-        if (np.diff(np.sort(i, axis=1), axis=1) == 0).any():
-            raise ValueError("a row must not hold the same index twice")
-        step = np.diff(d, axis=1)
-        if ((step < 0) | ((step == 0) & (np.diff(i, axis=1) <= 0))).any():
+        wrong = _find_wrong_edge(np.arange(n + 1, dtype=np.int64) * i.shape[1], i.ravel())
+        if wrong is not None and wrong[0] == wrong[1]:
+            raise ValueError(f"indices of row {wrong[0]} must not hold the sample itself")
+        if wrong is not None:
+            raise ValueError(f"indices of row {wrong[0]} must not hold the same index twice, got {wrong[1]}")
+        before, after = d[:, :-1], d[:, 1:]
+        if ((after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))).any():
             raise ValueError("each row must be sorted by (distance, index)")
 
     @property
@@ -189,17 +190,23 @@ def _check_range(indices: Array, n: int) -> None:
 
 def _check_edges(indptr: Ints, indices: Int32s) -> None:
     """No edge from a vertex to itself, none twice: merging and scores would count them differently."""
-    from ._common.edges import find_wrong_edge
-
-    e = int(find_wrong_edge(indptr, indices))
-    if e < 0:
+    wrong = _find_wrong_edge(indptr, indices)
+    if wrong is None:
         return
-    i, j = int(np.searchsorted(indptr, e, side="right")) - 1, indices[e]
+    i, j = wrong
     if i == j:
         raise ValueError(
             f"indices of row {i} must not hold {i} itself; AffinityGraph.from_csr drops the diagonal"
         )
     raise ValueError(f"indices of row {i} must not hold {j} twice; AffinityGraph.from_csr sums such entries")
+
+
+def _find_wrong_edge(indptr: Ints, indices: Int32s) -> tuple[int, int] | None:
+    """The ends of the first edge from a vertex to itself, or that its row holds twice."""
+    from ._common.edges import find_wrong_edge
+
+    e = int(find_wrong_edge(indptr, indices))
+    return None if e < 0 else (int(np.searchsorted(indptr, e, side="right")) - 1, int(indices[e]))
 
 
 def _check_weights(weights: Floats) -> None:

@@ -2,15 +2,18 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from matching._common import opencv
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 _most: int | None = None  # threads, where `limit_threads` says so
 _blas_lock, _blas_users = threading.Lock(), 0
@@ -119,6 +122,32 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
         for helper in helpers:
             if not helper.cancel():  # of those that have begun
                 helper.result()
+
+
+def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_threads: int) -> list[Found]:
+    """Call a function for each of several items, on several threads.
+
+    Parameters
+    ----------
+    function : callable
+        Called with an item.
+    items : sequence
+        The items.
+    n_threads : int
+        Threads.
+
+    Returns
+    -------
+    list
+        What it returns, in the order of the items.
+    """
+    found: dict[int, Found] = {}
+
+    def call(k: int, _: int) -> None:
+        found[k] = function(items[k])
+
+    run_in_ranges(call, len(items), n_threads, 1)
+    return [found[k] for k in range(len(items))]
 
 
 @cache

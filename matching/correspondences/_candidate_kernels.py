@@ -91,8 +91,8 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def bound_smallest(row: Array, k: Scalar) -> Scalar:
-    """What k values of `row` or more don't exceed: the k-th smallest of about 2 k minima, each of every so
-    manieth value.
+    """What k values of `row` or more don't exceed: that which k of about 2 k minima do not, each of every so
+    manieth value. It is found by halving the range of these.
     """
     width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
@@ -102,14 +102,24 @@ def bound_smallest(row: Array, k: Scalar) -> Scalar:
         run = row[start : start + width]
         for j in range(len(run)):
             least[j] = run[j] if run[j] < least[j] else least[j]
-    for i in range(width):
-        n_smaller, n_equal = np.int32(0), np.int32(0)
+    low, high, n_finite = np.float32(np.inf), np.float32(-np.inf), np.int32(0)
+    for value in least:
+        if value < np.inf:
+            low, high, n_finite = min(low, value), max(high, value), n_finite + np.int32(1)
+    if n_finite < k:
+        return np.float32(np.inf)
+    n_within = np.int32(0)
+    while n_within != k:
+        middle, n_within = low + (high - low) / np.float32(2), np.int32(0)
         for j in range(width):  # vector instructions
-            n_smaller += np.int32(least[j] < least[i])
-            n_equal += np.int32(least[j] == least[i])
-        if n_smaller < k <= n_smaller + n_equal:
-            return least[i]
-    return np.float32(np.inf)
+            n_within += np.int32(least[j] <= middle)
+        if middle in (low, high):  # several are equal to the k-th smallest
+            break
+        if n_within >= k:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 @njit

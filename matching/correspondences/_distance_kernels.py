@@ -22,15 +22,17 @@ def acc_nearest(
     nearest: Array,
     distance: Array,
 ) -> None:
-    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to correspondences of
-    another part: nearest (m, k), distance (m, k), by (distance, index).
+    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to other
+    correspondences, or to those of another part, part (m,): nearest (m, k), distance (m, k), by (distance,
+    index).
 
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
     """
-    row = _make_row(len(part))
+    row = _make_row(table.shape[1])
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
+        row[i] = np.inf
         for j in range(len(part)):
             if part[j] == part[i]:
                 row[j] = np.inf
@@ -110,9 +112,9 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
             if n > most:  # many are equal
                 n = _sort_smallest(keys, n, k)
     n = _sort_smallest(keys, n, k)
-    index[:n], index[n:k], value[n:k] = keys[:n] & 0xFFFFFFFF, -1, np.inf
-    for r in range(n):
-        value[r] = row[index[r]]
+    for r in range(k):
+        j = keys[r] & 0xFFFFFFFF
+        index[r], value[r] = (j, row[j]) if r < n else (-1, np.float32(np.inf))
 
 
 @inner

@@ -77,7 +77,7 @@ def acc_neighbors(
         The neighbours and their distances, pixels.
     """
     m = len(correspondences)
-    parts = np.asarray(np.arange(m) if parts is None else parts, np.int32)
+    parts = np.asarray([] if parts is None else parts, np.int32)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
     table = np.ascontiguousarray(table.T)  # (12, m)

@@ -160,7 +160,33 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     (n,) bool
         Whether one of the others is near.
     """
-    return np.asarray(nearest_points(others, points, 1, reach)[0][:, 0] >= 0)
+    near = np.zeros(len(points), bool)
+    if len(others):
+        candidates = np.flatnonzero(is_in_box(points, others, reach))
+        near[candidates] = nearest_points(others, points[candidates], 1, reach)[0][:, 0] >= 0
+    return near
+
+
+def is_in_box(points: Array, others: Array, reach: float) -> Bools:
+    """Test which points have less than that to go to the box around others, along both axes.
+
+    Parameters
+    ----------
+    points : (n, 2) array
+        The points to test.
+    others : (k, 2) array
+        The others, k > 0.
+    reach : float
+        How far outside of the box a point may be.
+
+    Returns
+    -------
+    (n,) bool
+        Whether a point is in the box, or near it.
+    """
+    (left, top), (right, bottom) = others.min(axis=0) - reach, others.max(axis=0) + reach
+    x, y = points.T
+    return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
 
 def is_amid(points: Array, others: Array) -> Bools:
@@ -178,7 +204,7 @@ def is_amid(points: Array, others: Array) -> Bools:
     (n,) bool
         Whether a point does.
     """
-    pixels = np.unique(np.rint(others), axis=0)
+    pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])
     return is_within_reach(points, pixels, float(reach))

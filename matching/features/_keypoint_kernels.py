@@ -20,27 +20,41 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
-    may_be = np.empty(width - 2 * MARGIN, np.bool_)
+    may_be = np.zeros((width + 7) // 8 * 8, np.uint8)
+    eights = may_be.view(np.uint64)
     for y in range(MARGIN, height - MARGIN):
-        row = dog[layer, y]
-        left, value, right = row[MARGIN - 1 :], row[MARGIN:], row[MARGIN + 1 :]
-        above, below = dog[layer, y - 1, MARGIN:], dog[layer, y + 1, MARGIN:]
-        for x in range(len(may_be)):  # vector instructions; few pixels pass
-            high = (value[x] >= left[x]) & (value[x] >= right[x])
-            high &= (value[x] >= above[x]) & (value[x] >= below[x])
-            low = (value[x] <= left[x]) & (value[x] <= right[x])
-            low &= (value[x] <= above[x]) & (value[x] <= below[x])
-            may_be[x] = ((value[x] > least) & high) | ((value[x] < -least) & low)
-        for x in range(len(may_be)):
-            if may_be[x] and _is_extremum(dog, layer, y, x + MARGIN, value[x], slack):
-                if n == len(at):
-                    more = np.empty((2 * n, 2), np.int64)
-                    for k in range(n):
-                        more[k, 0], more[k, 1] = at[k, 0], at[k, 1]
-                    at = more
-                at[n, 0], at[n, 1] = y, x + MARGIN
-                n += 1
+        _mark_extrema(dog[layer, y - 1], dog[layer, y], dog[layer, y + 1], least, may_be[:width])
+        for e in range(len(eights)):  # few pixels are marked
+            if eights[e] == 0:
+                continue
+            for x in range(8 * e, 8 * e + 8):
+                if may_be[x] and _is_extremum(dog, layer, y, x, dog[layer, y, x], slack):
+                    if n == len(at):
+                        at = _longer(at)
+                    at[n, 0], at[n, 1] = y, x
+                    n += 1
     return at[:n]
+
+
+@inner
+def _mark_extrema(above: Array, row: Array, below: Array, least: Scalar, out: Array) -> None:
+    """1 in out (w,) where a pixel's absolute value is above `least` and no less than that of the four beside
+    it, else 0.
+    """
+    left, right = row[MARGIN - 1 : -MARGIN - 1], row[MARGIN + 1 :]
+    row, above, below, out = row[MARGIN:], above[MARGIN:], below[MARGIN:], out[MARGIN:]
+    for x in range(len(left)):  # vector instructions
+        highest = max(max(left[x], right[x]), max(above[x], below[x]))
+        lowest = min(min(left[x], right[x]), min(above[x], below[x]))
+        out[x] = np.uint8(((row[x] > least) & (row[x] >= highest)) | ((row[x] < -least) & (row[x] <= lowest)))
+
+
+@inner
+def _longer(at: Array) -> Array:
+    longer = np.empty((2 * len(at), 2), np.int64)
+    for k in range(len(at)):
+        longer[k, 0], longer[k, 1] = at[k, 0], at[k, 1]
+    return longer
 
 
 @inner

@@ -8,7 +8,6 @@ centre of the top-left pixel.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.arrays import select_rows
-from matching._common.threads import run_in_ranges
+from matching._common.threads import map_in_threads, run_in_ranges
 from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError, check_at_least
 from matching.features import _feature_kernels, _region_kernels
@@ -288,8 +287,7 @@ def extract_features(
         descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
         return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
 
-    with ThreadPoolExecutor(len(config.regions)) as pool:
-        parts = list((map if n_threads == 1 else pool.map)(of_kind, config.regions))
+    parts = map_in_threads(of_kind, config.regions, n_threads)
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Features(*columns)
 
@@ -298,8 +296,7 @@ def _mser_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads
     """Centres, frames turned to the dominant orientations, whether bright, strength, and the window a frame
     is described in.
     """
-    with ThreadPoolExecutor(min(n_threads, 2)) as pool:
-        sides = list(pool.map(lambda bright: mser_ellipses(grey, config, bright), (True, False)))
+    sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False), n_threads)
     xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
     bright = np.arange(len(xy)) < len(sides[0][0])
     angles = orientations(pyramid, xy, frames * config.mser_window, config.mser_orientations, n_threads)

@@ -7,14 +7,13 @@ surroundings of such an extremum are doubled, by interpolation: the same stabili
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.threads import map_in_threads
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
@@ -67,13 +66,12 @@ def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Ke
     least: Any = np.float32(contrast * 255 / LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
-    with ThreadPoolExecutor(min(n_threads, LAYERS)) as pool:
-        while min(image.shape) > 2 * _keypoint_kernels.MARGIN:
-            dog, image = _differences(image)
-            x, y, layer, response = octave_extrema(dog, least, pool.map).T
-            sigma = FIRST_BLUR * step * 2 ** (layer / LAYERS)
-            octaves.append(np.stack([x * step, y * step, sigma, response], axis=1))
-            image, step = image[::2, ::2], 2 * step
+    while min(image.shape) > 2 * _keypoint_kernels.MARGIN:
+        dog, image = _differences(image)
+        x, y, layer, response = octave_extrema(dog, least, n_threads).T
+        sigma = FIRST_BLUR * step * 2 ** (layer / LAYERS)
+        octaves.append(np.stack([x * step, y * step, sigma, response], axis=1))
+        image, step = image[::2, ::2], 2 * step
     x, y, sigma, response = np.concatenate(octaves).T
     return Keypoints(np.stack([x, y], axis=1), sigma, response)
 
@@ -93,7 +91,7 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
     return dog, doubled
 
 
-def octave_extrema(dog: Float32s, least: float, apply: Callable[..., Iterable[Any]] = map) -> Floats:
+def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
     """Find the extrema of the differences of Gaussians of one octave.
 
     The extrema are those among half pixels, between the pixels by Lagrange's formula for six; their place and
@@ -105,8 +103,8 @@ def octave_extrema(dog: Float32s, least: float, apply: Callable[..., Iterable[An
         The differences, l > 2.
     least : float
         Least absolute value.
-    apply : callable
-        Like `map`; may call from several threads.
+    n_threads : int
+        Threads; the result is the same for any number.
 
     Returns
     -------
@@ -120,7 +118,7 @@ def octave_extrema(dog: Float32s, least: float, apply: Callable[..., Iterable[An
         n = _keypoint_kernels.refine(dog, layer, at, least, EDGE, places, peaks)
         return places[:n], peaks[:n]
 
-    layers = zip(*apply(of_layer, range(1, len(dog) - 1)), strict=True)
+    layers = zip(*map_in_threads(of_layer, range(1, len(dog) - 1), n_threads), strict=True)
     places, peaks = (np.concatenate(arrays) for arrays in layers)
     grid = len(dog), 2 * dog.shape[1], 2 * dog.shape[2]
     numbers = np.asarray(np.ravel_multi_index(tuple(places.T), grid))

@@ -13,12 +13,12 @@ the centre M^-1 (u - b) and the frame M^-1 B in the picture.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
@@ -114,9 +114,10 @@ class ViewedPicture:
             In the picture's pixels, view after view.
         """
         new = [view for view in views if view not in self._known]
-        with ThreadPoolExecutor(n_threads) as pool:
-            found = pool.map(lambda v: extract_from_view(self._grey, v, self._config, self._mask), new)
-            self._known.update(zip(new, found, strict=True))
+        found = map_in_threads(
+            lambda view: extract_from_view(self._grey, view, self._config, self._mask), new, n_threads
+        )
+        self._known.update(zip(new, found, strict=True))
         return join_features([self._known[view] for view in views])
 
 

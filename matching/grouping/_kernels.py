@@ -149,6 +149,29 @@ def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
 
 
 @njit
+def drop_small_degrees(indptr: Array, indices: Array, weights: Array, least: Scalar, labels: Array) -> None:
+    """-1 into labels (m,), until nothing changes, where the product of a vertex's sums of weights to and from
+    vertices of its label is less than `least`.
+    """
+    outdegree, indegree = np.empty(len(labels)), np.empty(len(labels))
+    is_any = True
+    while is_any:
+        outdegree[:] = 0.0
+        indegree[:] = 0.0
+        for i in range(len(labels)):
+            if labels[i] >= 0:
+                for e in range(indptr[i], indptr[i + 1]):
+                    if labels[indices[e]] == labels[i]:
+                        outdegree[i] += weights[e]
+                        indegree[indices[e]] += weights[e]
+        is_any = False
+        for i in range(len(labels)):
+            if labels[i] >= 0 and indegree[i] * outdegree[i] < least:
+                labels[i] = -1
+                is_any = True
+
+
+@njit
 def spline_residuals(
     x: Array,
     y: Array,

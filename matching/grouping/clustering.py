@@ -14,6 +14,7 @@ from gdl_core import AffinityGraph, KnnGraph
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError, check_at_least
+from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED
 
 METHODS = ("agdl", "gdl-u", "gdl")
@@ -138,17 +139,8 @@ def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Int
         The labels, -1 for members that left.
     """
     labels = np.array(labels, np.int64)
-    source, target = np.repeat(np.arange(len(labels)), np.diff(graph.indptr)), graph.indices
-    weights = graph.weights
-    while True:
-        inside = (labels[source] == labels[target]) & (labels[source] >= 0)
-        source, target, weights = source[inside], target[inside], weights[inside]
-        outdegree = np.bincount(source, weights, len(labels))
-        indegree = np.bincount(target, weights, len(labels))
-        small = (labels >= 0) & (indegree * outdegree < min_degree**2)
-        if not small.any():
-            return labels
-        labels[small] = -1
+    _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
+    return labels
 
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:

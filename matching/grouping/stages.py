@@ -128,7 +128,9 @@ def _find_objects(
     rows, k = rows[found.rows], found.knn.n_neighbors
     labels = clustering.drop_outliers(found.graph, found.labels, config.clustering.min_degree * k)
     objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
-    free = np.setdiff1d(np.arange(len(correspondences)), np.concatenate([rows[:0], *known]))
+    free = np.ones(len(correspondences), bool)
+    free[np.concatenate([rows[:0], *known])] = False
+    free = np.flatnonzero(free)
     polished = _polish(correspondences, objects, free, known, config, n_threads)
     if len(polished) < len(objects):  # what is free now may join the others
         polished = _polish(correspondences, polished, free, known, config, n_threads)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from matching._common.threads import default_threads, single_blas_thread
+from matching._common.threads import default_threads, map_in_threads, single_blas_thread
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
@@ -145,10 +144,9 @@ def match_pictures(
     """
     clock = clock or Clock()
     n_threads = default_threads()
-    with ThreadPoolExecutor(min(n_threads, 2)) as pool:
-        described0, described1 = pool.map(
-            lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1)
-        )
+    described0, described1 = map_in_threads(
+        lambda picture: describe_picture(picture, config, n_threads), (picture0, picture1), n_threads
+    )
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
@@ -387,8 +385,7 @@ def drop_textures(
     def is_kept(k: int) -> bool:
         return not is_periodic(features0, features1, candidates[groups.labels == k])
 
-    with ThreadPoolExecutor(default_threads()) as pool:
-        kept = np.array(list(pool.map(is_kept, range(n))), bool)
+    kept = np.array([is_kept(k) for k in range(n)], bool)
     number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
     return candidates, Groups(number[groups.labels], groups.scores[kept])
 

@@ -19,7 +19,7 @@ from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import find_agreeing_shares
-from matching.correspondences.points import NearestMembers
+from matching.correspondences.points import NearestMembers, is_in_box
 from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
@@ -195,7 +195,7 @@ class _Joining:
         if len(members) <= CONFIRMED:
             return others[:0]
         for way in self.maps:
-            others = others[_is_in_box(way.x[others], way.x[members], self.config.reach)]
+            others = others[is_in_box(way.x[others], way.x[members], self.config.reach)]
         for way in self.maps:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
@@ -215,13 +215,6 @@ class _Joining:
         )
         self.is_tested[new] = True
         return self.agreeing[rows]
-
-
-def _is_in_box(points: Array, others: Array, reach: float) -> Bools:
-    """(n,) bool: whether a point lies within reach of the box around the others."""
-    low, high = others.min(axis=0) - reach, others.max(axis=0) + reach
-    (x, y), (left, top), (right, bottom) = points.T, low, high
-    return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
 
 def spline_residuals(
