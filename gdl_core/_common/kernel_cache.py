@@ -7,6 +7,7 @@ the machine code alone is kept, and nothing is set up before a kernel has to be 
 
 import hashlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from llvmlite import binding
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime.nrt import rtsys
+from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
 OPTIONS = Path(__file__).with_name("jit.py").read_bytes()  # what kernels are compiled with
 CONSTANTS = int, float, str, tuple, np.dtype, np.generic  # of a module, compiled into its functions
@@ -33,12 +34,19 @@ class _MachineCode(CompileResultCacheImpl):
         return (name, kind, (code, stub.as_bitcode())), *rest, used
 
 
+@cache
+def _name_memory_functions() -> None:
+    """Let machine code find the functions that allocate arrays, as Numba does before it compiles."""
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
 class _KernelCache(FunctionCache):
     _impl_class = _MachineCode
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the version for a signature; None where there is none."""
-        rtsys.initialize(target_context)  # the memory of arrays
+        _name_memory_functions()
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
