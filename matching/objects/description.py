@@ -223,7 +223,7 @@ def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
     try:
         flat = shapely.coverage_union_all(shapes[~at_fold])
         if flat.is_valid and np.isclose(flat.area, np.abs(area[~at_fold]).sum(), rtol=1e-9):
-            return shapely.union_all([flat, *shapes[at_fold]])
+            return shapely.union_all([flat, *shapes[at_fold]]) if at_fold.any() else flat
     except shapely.GEOSException:  # a side lies across another one
         pass
     return shapely.union_all(shapes)  # the mesh is folded over itself

@@ -107,27 +107,27 @@ def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
     (p, q, *_), (r, s, *_), _ = first
     is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
     similar, deviant = ([2, 3], [0, 1]) if is_mirrored else ([0, 1], [2, 3])
-    n, (x0, x1) = len(x), x.T
+    (x0, x1), one, none = x.T, np.ones(len(x)), np.zeros(len(x))
+    # of A x + t, for either coordinate, by a, b, c, d, t
+    design = np.array([[x0, -x1, x0, x1, one, none], [x1, x0, -x1, x0, none, one]])  # (2, 6, n)
 
     def as_matrix(unknown: Floats) -> Floats:
         a, b, c, d, *t, g0, g1 = unknown
         return np.array([[a + c, d - b, t[0]], [b + d, a - c, t[1]], [g0, g1, 1.0]])
 
     def residuals(unknown: Floats) -> tuple[Floats, Floats]:
-        share = 1 / (spread * (1 + x @ unknown[6:]))  # of an offset in the residuals
-        mapped = apply_transform(as_matrix(unknown), x).T
-        scale = np.hypot(*unknown[similar])
-        off = np.concatenate([((mapped - y.T) / spread).ravel(), unknown[deviant] / (PRIOR * scale)])
-        by = np.zeros((2 * n + 4, 8))
-        own0, own1 = by[:n].T, by[n : 2 * n].T
-        own0[:4] = x0 * share, -x1 * share, x0 * share, x1 * share
-        own1[:4] = x1 * share, x0 * share, -x1 * share, x0 * share
-        own0[4] = own1[5] = share
-        own0[6:], own1[6:] = -mapped[0] * x.T * share, -mapped[1] * x.T * share
-        by[[2 * n, 2 * n + 1], deviant] = 1 / (PRIOR * scale)
-        by[2 * n : 2 * n + 2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
-        by[[2 * n + 2, 2 * n + 3], [6, 7]] = 1 / PRIOR
-        return np.concatenate([off, unknown[6:] / PRIOR]), by
+        depth = 1 + x @ unknown[6:]
+        mapped, scale = (unknown[:6] @ design) / depth, np.hypot(*unknown[similar])
+        share = 1 / (spread * depth)  # of an offset in the residuals
+        by = np.zeros((2 * len(x) + 4, 8))
+        own = by[:-4].reshape(2, -1, 8).transpose(0, 2, 1)
+        np.multiply(design, share, out=own[:, :6])
+        np.multiply(-x.T, (mapped * share)[:, None], out=own[:, 6:])
+        by[[-4, -3], deviant] = 1 / (PRIOR * scale)
+        by[-4:-2, similar] = -np.outer(unknown[deviant], unknown[similar]) / (PRIOR * scale**3)
+        by[[-2, -1], [6, 7]] = 1 / PRIOR
+        off = (mapped - y.T) / spread
+        return np.concatenate([*off, unknown[deviant] / (PRIOR * scale), unknown[6:] / PRIOR]), by
 
     start = np.array([*np.array([p + s, r - q, p - s, q + r]) / 2, *first[:2, 2], *first[2, :2]])
     return as_matrix(minimize_cauchy(residuals, start))
