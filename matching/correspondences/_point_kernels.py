@@ -23,6 +23,9 @@ def nearest_points(
         for e in range(index.shape[1]):
             index[q, e], distance[q, e] = -1, reach * reach
     _search(_sort_into_cells(points), at, np.arange(len(at)), own, index, distance)
+    for q in range(len(at)):
+        for e in range(index.shape[1]):
+            distance[q, e] = math.sqrt(distance[q, e]) if index[q, e] >= 0 else np.inf
 
 
 @njit
@@ -33,26 +36,31 @@ def renew_nearest(
     gone: Array,
     at: Array,
     near: Array,
-    gap: Array,
+    square: Array,
     known: Array,
     renewed: Array,
 ) -> None:
-    """Bring rows `at` (q,) of near and gap (m, k) up to date: the members (n,) nearest to each point, rows of
-    points (m, 2), and how far they are, itself left out.
+    """Bring rows `at` (q,) of near and square (m, k) up to date: the members (n,) nearest to each of the
+    points (m, 2), itself left out, and how far they are, squared; renewed (q,): which rows have changed.
 
-    A known row stays as it is if none of the members that it names is gone, gone (m,) bool, and none of those
-    that come (c,) is as near; else renewed (q,) says so. Rows of fewer than k members are not known.
+    Known rows that name no member that is gone, gone (m,) bool, change by those alone that come (c,). Rows of
+    fewer than k members are not known.
     """
-    k, n_renewed, rows = near.shape[1], 0, np.empty(len(at), np.int64)
+    k, n_new, new = near.shape[1], 0, np.empty(len(at), np.int64)
     for q in range(len(at)):
         i = at[q]
-        renewed[q] = not known[i] or _is_touched(points, i, come, gone, near[i], gap[i, k - 1])
-        if renewed[q]:
-            rows[n_renewed] = i
-            n_renewed += 1
-            for e in range(k):
-                near[i, e], gap[i, e] = -1, np.inf
-    if n_renewed == 0:
+        is_known = known[i]
+        for e in range(k):
+            if is_known and gone[near[i, e]]:
+                is_known = False
+        if is_known:
+            renewed[q] = _enter_others(points, come, i, near[i], square[i])
+            continue
+        renewed[q], new[n_new] = True, i
+        n_new += 1
+        for e in range(k):
+            near[i, e], square[i, e] = -1, np.inf
+    if n_new == 0:
         return
     own = np.empty((len(members), 2))
     for j in range(len(members)):
@@ -60,29 +68,29 @@ def renew_nearest(
     box, start, order, sorted_ = _sort_into_cells(own)
     for t in range(len(order)):
         order[t] = members[order[t]]
-    rows = rows[:n_renewed]
-    _search((box, start, order, sorted_), points, rows, np.arange(len(points)), near, gap)
-    for i in rows:
+    new = new[:n_new]
+    _search((box, start, order, sorted_), points, new, np.arange(len(points)), near, square)
+    for i in new:
         known[i] = near[i, k - 1] >= 0
 
 
 @inner
-def _is_touched(points: Array, i: Scalar, come: Array, gone: Array, near: Array, gap: Scalar) -> Scalar:
-    for j in near:
-        if gone[j]:
-            return True
-    bound = gap * gap * (1 + 1e-9)  # of rounding
-    for j in come:
-        a, b = points[j, 0] - points[i, 0], points[j, 1] - points[i, 1]
-        if a * a + b * b <= bound:
-            return True
-    return False
+def _enter_others(points: Array, others: Array, i: Scalar, numbers: Array, values: Array) -> Scalar:
+    """Put the others (c,) but point i at their places among the nearest of it; whether any has one."""
+    x, y, end, is_any = points[i, 0], points[i, 1], len(values) - 1, False
+    for j in others:
+        a, b = points[j, 0] - x, points[j, 1] - y
+        value = a * a + b * b
+        if value <= values[end] and j != i and (value < values[end] or j < numbers[end]):
+            _insert(j, value, numbers, values)
+            is_any = True
+    return is_any
 
 
 @inner
-def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, distance: Array) -> None:
+def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square: Array) -> None:
     """Enter the points of a grid that are nearest to some rows of `at` (q, 2), by (distance, number), that of
-    number own[q] left out, into those rows of index (q, k), which say -1, and of distance (q, k), which hold
+    number own[q] left out, into those rows of index (q, k), which say -1, and of square (q, k), which hold
     bounds of the squared distance.
     """
     (low0, low1, wide, high, side, columns, n_rows), start, order, sorted_ = grid
@@ -90,7 +98,7 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, distanc
     k = index.shape[1]
     for q in rows:
         x, y = at[q, 0], at[q, 1]
-        numbers, values = index[q], distance[q]
+        numbers, values = index[q], square[q]
         column, row = _cell(x - low0, side, columns), _cell(y - low1, side, n_rows)
         out0 = max(-(x - low0), x - low0 - wide, rounding) - rounding  # how far outside all points
         out1 = max(-(y - low1), y - low1 - high, rounding) - rounding
@@ -115,8 +123,6 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, distanc
                 if beyond > values[k - 1] or beyond == np.inf:
                     break
             ring += 1
-        for e in range(k):
-            values[e] = math.sqrt(values[e]) if numbers[e] >= 0 else np.inf
 
 
 @inner
@@ -189,8 +195,14 @@ def _enter_run(
         j = order[e]
         if j == own or (value == values[end] and not j < numbers[end]):
             continue
-        k = end
-        while k > 0 and (values[k - 1] > value or (values[k - 1] == value and numbers[k - 1] > j)):
-            values[k], numbers[k] = values[k - 1], numbers[k - 1]
-            k -= 1
-        values[k], numbers[k] = value, j
+        _insert(j, value, numbers, values)
+
+
+@inner
+def _insert(j: Scalar, value: Scalar, numbers: Array, values: Array) -> None:
+    """Put j at its place by (value, number); the last drops out."""
+    k = len(values) - 1
+    while k > 0 and (values[k - 1] > value or (values[k - 1] == value and numbers[k - 1] > j)):
+        values[k], numbers[k] = values[k - 1], numbers[k - 1]
+        k -= 1
+    values[k], numbers[k] = value, j

@@ -82,8 +82,8 @@ class NearestMembers:
     index : (m, k) int64
         Numbers of the members nearest to each point, the nearest first, itself left out; -1 where there are
         fewer. Of points that were asked for last.
-    distance : (m, k) float64
-        How far they are.
+    square : (m, k) float64
+        How far they are, squared; infinite where there are fewer.
     """
 
     points: Floats
@@ -91,7 +91,7 @@ class NearestMembers:
 
     def __post_init__(self) -> None:
         m = len(self.points)
-        self.index, self.distance = np.empty((m, self.k), np.int64), np.empty((m, self.k))
+        self.index, self.square = np.empty((m, self.k), np.int64), np.empty((m, self.k))
         self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
 
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
@@ -119,7 +119,7 @@ class NearestMembers:
         change = np.flatnonzero(come), gone
 
         def renew(start: int, stop: int) -> None:
-            part, found = slice(start, stop), (self.index, self.distance, known)
+            part, found = slice(start, stop), (self.index, self.square, known)
             _point_kernels.renew_nearest(self.points, members, *change, rows[part], *found, renewed[part])
 
         run_in_ranges(renew, len(rows), n_threads, 1024)

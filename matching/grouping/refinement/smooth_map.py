@@ -199,7 +199,7 @@ class _Joining:
         for way in self.maps:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
-            others = others[way.near.distance[others, 0] < self.config.reach]
+            others = others[way.near.square[others, 0] < self.config.reach**2]
         others = others[self._share(others) >= self.config.agreeing]  # few do: asked before what is dearer
         for way in self.maps:
             residual, deviation = way.predict(others)
