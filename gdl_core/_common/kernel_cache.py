@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -107,19 +108,28 @@ def digest_parts(kernel: Any) -> str:
     """
     digest = hashlib.sha256(OPTIONS)
     for part in _list_parts(kernel, set()):
-        code = part.__code__
-        globals_ = {name: part.__globals__.get(name) for name in code.co_names}
-        constants = {name: value for name, value in globals_.items() if isinstance(value, CONSTANTS)}
-        digest.update(code.co_code + repr((code.co_names, code.co_consts, constants)).encode())
+        for code in _list_codes(part.__code__):
+            own = [value for value in code.co_consts if not isinstance(value, CodeType)]
+            globals_ = {name: part.__globals__.get(name) for name in code.co_names}
+            constants = {name: value for name, value in globals_.items() if isinstance(value, CONSTANTS)}
+            digest.update(code.co_code + repr((code.co_names, own, constants)).encode())
     return digest.hexdigest()
 
 
 def _list_parts(function: Any, seen: set[Any]) -> Iterator[Any]:
     seen.add(function)
     yield function
-    for name in function.__code__.co_names:
+    for name in (name for code in _list_codes(function.__code__) for name in code.co_names):
         called = function.__globals__.get(name)
         if is_kernel(called):
             raise TypeError(f"{function.__name__} calls the kernel {name}, which must be an inner function")
         if isinstance(called, Dispatcher) and called.py_func not in seen:
             yield from _list_parts(called.py_func, seen)
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of the comprehensions in it."""
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _list_codes(value)

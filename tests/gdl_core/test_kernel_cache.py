@@ -109,3 +109,11 @@ def test_a_kernel_that_calls_another_one_is_refused():
     scope["two"] = inner(scope["two"])
     with pytest.raises(TypeError, match="two calls the kernel one, which must be an inner function"):
         digest_parts(scope["three"])
+
+
+def test_digests_do_not_depend_on_where_code_lies_in_memory():
+    scopes = [{}, {}]
+    for scope in scopes:
+        exec("def total(x): return sum([abs(v) for v in x])", scope)
+    first, second = (digest_parts(scope["total"]) for scope in scopes)
+    assert first == second
