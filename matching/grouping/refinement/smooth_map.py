@@ -98,7 +98,7 @@ def refine_objects(
     for members in objects:
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         maps = _make_maps(correspondences, members, config, n_threads)
-        joining = _Joining(correspondences, _make_maps(correspondences, members, config, n_threads), graph)
+        joining = _Joining(correspondences, tuple(way.make_fresh() for way in maps), graph)
         before: set[bytes] = set()
         while members.tobytes() not in before:
             before.add(members.tobytes())
@@ -127,6 +127,10 @@ class _Map:
         self.near = NearestMembers(x, config.n_neighbors)
         self.is_predicted = np.zeros(len(x), bool)
         self.residual, self.deviation = np.empty((2, len(x)))
+
+    def make_fresh(self) -> _Map:
+        """The same map, of which nothing is known yet."""
+        return _Map(self.x, self.y, self.config, self.n_threads)
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
         """Find the members that predict these rows, itself left out; (q,) bool: where they are other ones."""
@@ -182,7 +186,7 @@ def _median_above(values: Floats) -> float:
 class _Joining:
     """Finds the correspondences that join an object, as its members come and go."""
 
-    def __init__(self, correspondences: Correspondences, maps: tuple[_Map, _Map], graph: GraphConfig) -> None:
+    def __init__(self, correspondences: Correspondences, maps: tuple[_Map, ...], graph: GraphConfig) -> None:
         self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
         self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
         self.agreeing = np.empty(len(correspondences))  # share of the members nearby
