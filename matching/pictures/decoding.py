@@ -1,5 +1,7 @@
-"""Pictures as arrays of their own depth: what Pillow reads, float TIFF and Radiance HDR by OpenCV, HEIC by
-pillow-heif where that is installed.
+"""Pictures as arrays of their own depth.
+
+Pillow reads them; Radiance HDR and deep colours of PNG and PPM are OpenCV's, other TIFF tifffile's, HEIC
+pillow-heif's where that is installed.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,13 +21,14 @@ from PIL import Image, UnidentifiedImageError
 from matching._common import opencv
 from matching._common.types import Array, Ints
 from matching.errors import InputError
+from matching.pictures import tiff
 from matching.pictures.formats import HEIF, open_image
 from matching.pictures.names import check_name
 
 MAX_PIXELS = 170_000_000  # of a picture: 510 MB as 8-bit RGB, and below the limit at which Pillow refuses
 HEAD = 4096  # bytes that tell what a file is
 STRIP = 4_000_000  # pixels turned from Pillow's layout to an array's at a time
-ORIENTATION, WIDTH, HEIGHT = 0x0112, 256, 257  # TIFF tags
+ORIENTATION = 0x0112  # a tag of EXIF, and of TIFF
 TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows the array upright
     2: np.fliplr,
     3: lambda a: np.rot90(a, 2),
@@ -200,23 +204,66 @@ def read_orientation(path: str | Path) -> int:
     try:
         with Image.open(path) as image:
             return _orientation(image)
-    except UnidentifiedImageError:  # of a kind that Pillow does not read: HDR, which has none
-        return 1
+    except UnidentifiedImageError:  # of a kind that Pillow does not read
+        return _tiff_orientation(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+
+
+def _tiff_orientation(path: str | Path) -> int:
+    """The orientation of a TIFF that Pillow does not know; 1 for other kinds, which have none."""
+    try:
+        with Path(path).open("rb") as file:
+            orientation = tiff.read_tags(tiff.open_page(file)).get(ORIENTATION, 1)
+    except Exception:  # no TIFF raises tifffile's own error, a damaged one nearly anything
+        return 1
+    return orientation if orientation in TURNS else 1
 
 
 def _decode(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
     """Decode an image; `encoded` is the file that it comes from, for OpenCV, None if it is not known."""
     _check_size(name, image.width, image.height)
+    if image.format == "TIFF" and getattr(image, "tile", None):
+        return _decode_tiff(image, name, encoded)
     array = opencv.read_deep(encoded) if encoded is not None and _is_deep_colour(image) else None
-    is_turned = array is not None and image.format == "TIFF"  # OpenCV turns these itself
     if array is None:
         with _damage(name):
             array = _array(image)
     orientation = _orientation(image)  # last: Pillow reads a PNG's pixels to find it
-    turn = TURNS.get(orientation) if not is_turned else None
-    return np.ascontiguousarray(turn(array) if turn else array), orientation
+    return _turned(array, orientation), orientation
+
+
+def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | None) -> tuple[Array, int]:
+    """Decode a TIFF that Pillow knows, by the reader that takes it as it is meant."""
+    tags: Any = getattr(image, "tag_v2", {})
+    with _damage(name):
+        layout, orientation = tiff.read_layout(tags), _orientation(image)  # first: Pillow turns what it loads
+    if encoded is not None and not (layout.is_plain or _is_simple_grey(image, layout)):
+        with _damage(name), _open_encoded(encoded) as file:
+            bands = tiff.read_bands(tiff.open_page(file), layout)
+        return _turned(tiff.mask_nodata(bands, layout.nodata), orientation), orientation
+    with _damage(name):
+        array = _array(image)
+    return np.ascontiguousarray(tiff.mask_nodata(array, layout.nodata)), orientation
+
+
+def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
+    """Whether Pillow reads deep grey rightly; it is quicker to load than tifffile. It swaps the bytes of
+    compressed numbers that begin with the highest byte once too often, but for those of 16 bits.
+    """
+    tags: Any = getattr(image, "tag_v2", {})
+    is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
+    modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
+    return layout.n_samples == 1 and layout.photometric == tiff.BLACK_IS_ZERO and image.mode in modes
+
+
+def _turned(array: Array, orientation: int) -> Array:
+    turn = TURNS.get(orientation)
+    return np.ascontiguousarray(turn(array) if turn else array)
+
+
+def _open_encoded(encoded: Path | bytes) -> BinaryIO:
+    return BytesIO(encoded) if isinstance(encoded, bytes) else encoded.open("rb")
 
 
 def _read_encoded(image: Image.Image) -> bytes | None:
@@ -224,7 +271,9 @@ def _read_encoded(image: Image.Image) -> bytes | None:
     changed. None if it is not known, or the image is not the first of its file.
     """
     file = getattr(image, "fp", None)
-    if file is None or not getattr(image, "tile", None) or image.tell() != 0 or not _is_deep_colour(image):
+    if file is None or not getattr(image, "tile", None) or image.tell() != 0:
+        return None
+    if image.format != "TIFF" and not _is_deep_colour(image):
         return None
     place = file.tell()
     try:
@@ -270,7 +319,7 @@ def _orientation(image: Image.Image) -> int:
 def _is_deep_colour(image: Image.Image) -> bool:
     """Whether Pillow would cut 16-bit colours to their upper 8 bits, and so leave dark pictures black."""
     tiles = getattr(image, "tile", ())  # none any more once Pillow has the pixels
-    return image.mode in ("RGB", "RGBA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
+    return image.mode in ("RGB", "RGBA", "LA") and any(_is_deep(tile[0], tile[3]) for tile in tiles)
 
 
 def _is_deep(codec: str, arguments: Any) -> bool:
@@ -280,21 +329,38 @@ def _is_deep(codec: str, arguments: Any) -> bool:
 
 
 def _unusual(path: Path, file: BinaryIO) -> tuple[Array, int]:
-    """Kinds that Pillow does not read: HEIC; float RGB TIFF and Radiance HDR, which OpenCV does."""
+    """Kinds that Pillow does not read: HEIC, Radiance HDR, and TIFF of other numbers or bands."""
     head = file.read(HEAD)
     if not head:
         raise InputError(f"{path}: is empty")
     if HEIF.match(head):
         return _heif(path), 1
+    if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
+        file.seek(0)
+        return _unusual_tiff(path, file)
     array = None
-    if head.startswith((b"II*", b"MM", b"#?")):
-        with _damage(path):
-            size = _declared_size(head, file)
-        _check_size(path, *size)
+    if head.startswith(b"#?"):
+        _check_size(path, *_radiance_size(head))
         array = opencv.read_deep(path)
     if array is None:
         raise InputError(f"{path}: is not a picture that can be read")
     return array, 1
+
+
+def _unusual_tiff(path: Path, file: BinaryIO) -> tuple[Array, int]:
+    """A TIFF that Pillow does not know."""
+    with _damage(path):
+        page = tiff.open_page(file)
+        tags = tiff.read_tags(page)
+        layout, orientation = tiff.read_layout(tags), tags.get(ORIENTATION, 1)
+    _check_size(path, layout.width, layout.height)
+    array = opencv.read_deep(path) if layout.is_plain else None  # turned already
+    if array is None:
+        if layout.photometric not in tiff.PHOTOMETRIC_KINDS:
+            raise InputError(f"{path}: is not a picture that can be read")
+        with _damage(path):
+            array = _turned(tiff.read_bands(page, layout), orientation)
+    return tiff.mask_nodata(array, layout.nodata), orientation if orientation in TURNS else 1
 
 
 def _heif(path: str | Path) -> Array:
@@ -309,17 +375,10 @@ def _heif(path: str | Path) -> Array:
         return _array(picture.to_pillow())  # libheif has turned it
 
 
-def _declared_size(head: bytes, file: BinaryIO) -> tuple[int, int]:
-    """Width and height in the header of a TIFF or Radiance file: OpenCV would try to make any size."""
-    if head.startswith(b"#?"):
-        size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
-        return (int(size[2]), int(size[1])) if size else (0, 0)
-    from PIL import TiffImagePlugin  # this and OpenCV read the deep ones alone
-
-    tags = TiffImagePlugin.ImageFileDirectory_v2(head[:8])
-    file.seek(tags.next)
-    tags.load(file)
-    return tags[WIDTH], tags[HEIGHT]
+def _radiance_size(head: bytes) -> tuple[int, int]:
+    """Width and height in the header of a Radiance file: OpenCV would try to make any size."""
+    size = re.search(rb"[-+][YX] (\d+) [-+][XY] (\d+)", head)
+    return (int(size[2]), int(size[1])) if size else (0, 0)
 
 
 def _check_size(path: str | Path, width: int, height: int) -> None:

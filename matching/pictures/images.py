@@ -18,10 +18,9 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
+from matching.pictures.contrast import draw_shape, has_one_colour, to_eight_bits
 from matching.pictures.decoding import decode, decode_image
 
-SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
-BLOCK = 4_000_000  # values stretched at a time
 SQUARES = 60  # of the checkerboard along the longer side
 CHECKERBOARD = (255, 204)  # its greys, those of most image editors
 
@@ -169,8 +168,9 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
 def read_picture(path: str | PathLike[str]) -> Picture:
     """Read the picture in a file, turned as its EXIF orientation says.
 
-    Transparent pixels (alpha < 128) are masked. 16-bit and float pictures are stretched from their 0.1 to
-    their 99.9 percentile.
+    Transparent pixels (alpha < 128) are masked; but of a drawing in one colour, the shape is what is opaque,
+    and it is shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
+    percentile, without fill values.
 
     Parameters
     ----------
@@ -245,8 +245,10 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
-    transparent = None if mask is None else ~mask
-    return Picture(_to_three_channels(_to_eight_bits(array)), mask, transparent=transparent)
+    rgb = _to_three_channels(to_eight_bits(array, mask))
+    if alpha is not None and mask is not None and has_one_colour(rgb, mask):
+        return Picture(draw_shape(array, alpha, _opaque(alpha)))
+    return Picture(rgb, mask, transparent=None if mask is None else ~mask)
 
 
 def add_mask(
@@ -332,39 +334,3 @@ def _drop_full_mask(mask: Bools | None) -> Bools | None:
 
 def _to_three_channels(image: Array) -> Array:
     return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)
-
-
-def _to_eight_bits(array: Array) -> Array:
-    """uint8 of any real array: 8-bit as it is, others stretched from the 0.1 to the 99.9 percentile of what
-    is finite.
-    """
-    if array.dtype == np.uint8:
-        return array
-    low, high = _range(array)
-    if array.dtype == np.uint16:
-        return _stretch(np.arange(2**16), low, high)[array]
-    eight = np.empty(array.shape, np.uint8)
-    rows = max(BLOCK * len(array) // array.size, 1)
-    for top in range(0, len(array), rows):
-        eight[top : top + rows] = _stretch(array[top : top + rows], low, high)
-    return eight
-
-
-def _stretch(values: Array, low: float, high: float) -> Array:
-    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
-    values[~np.isfinite(values)] = low
-    with np.errstate(over="ignore"):  # of values near the largest there are: they become white
-        values -= low
-        values *= 255 / max(high - low, 1e-30)
-    return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
-
-
-def _range(array: Array) -> tuple[float, float]:
-    """The values that become black and white."""
-    step = math.ceil(math.sqrt(array.size / SAMPLE))
-    values = array[::step, ::step].astype(np.float64)
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return 0.0, 0.0
-    low, high = np.percentile(values, [0.1, 99.9])
-    return (low, high) if high > low else (values.min(), values.max())

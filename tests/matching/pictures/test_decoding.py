@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+import zlib
 from io import BytesIO
 
 import cv2
@@ -247,3 +248,126 @@ def test_an_error_of_the_program_is_not_called_a_damaged_picture(tmp_path, monke
 def test_a_name_that_no_file_can_have():
     with pytest.raises(InputError, match="can't be opened"):
         decode("a\0b.png")
+
+
+DEEP = np.dstack([RGB, RGB[:, ::-1], RGB[::-1, :, :1]])  # (60, 90, 7) bands
+
+
+def write_bands(path, bands, *, planar="contig", alpha=False, **options):
+    """Write bands (h, w, n) as TIFF; the last is declared as alpha if told so."""
+    colours = 3 if options.get("photometric", "rgb") == "rgb" else 1
+    extra = ["unspecified"] * (bands.shape[2] - colours)
+    if alpha:
+        extra[-1] = "unassalpha"
+    array = bands if planar == "contig" else np.moveaxis(bands, 2, 0)
+    array = array[:, :, 0] if bands.shape[2] == 1 else array
+    planes = None if bands.shape[2] == 1 else planar
+    options = {"photometric": "rgb", "extrasamples": extra or None, "planarconfig": planes} | options
+    tifffile.imwrite(path, np.ascontiguousarray(array), **options)
+
+
+@pytest.mark.parametrize(
+    ("n", "photometric", "alpha"),
+    [
+        *((n, "rgb", alpha) for n, alpha in [(3, False), (4, False), (4, True), (5, False), (7, True)]),
+        *((n, "minisblack", False) for n in (1, 2, 3, 7)),
+        (2, "minisblack", True),
+    ],
+)
+@pytest.mark.parametrize("kind", ["u1", ">u2", "<u4", "f2", ">f4", "f8", "i8"])
+def test_bands_of_a_tiff(tmp_path, kind, n, photometric, alpha):
+    bands = (DEEP[:, :, :n] * (1.0 if kind == "u1" else 97.0)).astype(kind)
+    colours = bands[:, :, :3] if n - alpha >= 3 else bands[:, :, :1]
+    shape = (60, 90, 3 if alpha or n - alpha >= 3 else 1)
+    for compression in (None, "zlib", "lzma"):
+        for layout in ({"rowsperstrip": 7}, {"tile": (16, 32)}, *([{"planar": "separate"}] if n > 1 else [])):
+            options = {"compression": compression, "byteorder": ">" if kind[0] == ">" else "<", **layout}
+            write_bands(tmp_path / "a.tiff", bands, alpha=alpha, photometric=photometric, **options)
+            found = decode(tmp_path / "a.tiff")[0].reshape(60, 90, -1)
+            if (n, kind) == (2, "u1") and not alpha:
+                found = found[:, :, :1]  # Pillow gives it three times
+            assert found.shape[2] == shape[2] + alpha
+            np.testing.assert_array_equal(found[:, :, : shape[2]], np.broadcast_to(colours, shape))
+            if alpha:
+                np.testing.assert_array_equal(found[:, :, 3], bands[:, :, -1])
+
+
+@pytest.mark.parametrize("codec", ["LZW", "ADOBE_DEFLATE", "PACKBITS"])
+@pytest.mark.parametrize(("kind", "predictor"), [(np.uint16, 2), (np.float32, 3), (np.float64, 3)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_codecs_and_predictors_of_a_tiff(tmp_path, monkeypatch, n, kind, predictor, codec):
+    monkeypatch.setattr(decoding, "_is_simple_grey", lambda *_: False)
+    array = (RGB[:, :, :n] * 97.0).astype(kind)
+    options = [cv2.IMWRITE_TIFF_COMPRESSION, getattr(cv2, f"IMWRITE_TIFF_COMPRESSION_{codec}")]
+    options += [cv2.IMWRITE_TIFF_PREDICTOR, predictor, cv2.IMWRITE_TIFF_ROWSPERSTRIP, 7]
+    cv2.imwrite(str(tmp_path / "a.tiff"), array[:, :, ::-1], options)
+    np.testing.assert_array_equal(decode(tmp_path / "a.tiff")[0], array if n == 3 else array[:, :, 0])
+
+
+def test_white_may_be_zero(tmp_path):
+    deep = RGB[:, :, 0].astype(np.uint16) * 99
+    tifffile.imwrite(tmp_path / "a.tiff", deep, photometric="miniswhite")
+    assert np.array_equal(decode(tmp_path / "a.tiff")[0], 65535 - deep)
+
+
+def test_a_fourth_band_without_a_word_is_no_alpha(tmp_path):
+    for kind in (np.uint8, np.uint16):
+        write_bands(tmp_path / "a.tiff", DEEP[:, :, :4].astype(kind))
+        data = bytearray((tmp_path / "a.tiff").read_bytes())
+        at = data.index(struct.pack("<HH", 338, 3))
+        data[at : at + 2] = struct.pack("<H", 65001)  # the tag of the extra samples is gone
+        (tmp_path / "a.tiff").write_bytes(data)
+        assert np.array_equal(decode(tmp_path / "a.tiff")[0], RGB)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["u1", "u2", "f8"])
+def test_a_turned_tiff_tells_how(tmp_path, kind, orientation):
+    tag = (0x0112, "H", 1, orientation, True)
+    tifffile.imwrite(tmp_path / "a.tiff", RGB.astype(kind), photometric="rgb", extratags=[tag])
+    shown, told = decode(tmp_path / "a.tiff")
+    assert told == orientation == decoding.read_orientation(tmp_path / "a.tiff")
+    h, w = shown.shape[:2]
+    y, x = np.mgrid[:h, :w].reshape(2, -1)
+    column, row, _ = map_displayed_to_stored(told, w, h) @ np.stack([x, y, np.ones_like(x)])
+    assert np.array_equal(RGB[row, column], shown[y, x])
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        *[("u1", "0"), ("u2", "0"), ("u2", "65535"), ("i2", "-9999"), ("i2", "-32768"), ("f8", "nan")],
+        *(("f4", told) for told in ("-9999", "nan", "-3.40282346638528898e+38", "1e+20", "-inf")),
+    ],
+)
+def test_no_data_is_masked_and_takes_no_contrast(tmp_path, kind, told, n):
+    bands = RGB[:, :, :n].astype(kind) // 4 + np.array(50, kind)
+    whole = make_picture(bands if n == 3 else bands[:, :, 0])
+    bands[10:30, 20:60] = float(told)
+    extra = [(42113, "s", 0, told, True)]
+    write_bands(tmp_path / "a.tiff", bands, photometric="rgb" if n == 3 else "minisblack", extratags=extra)
+    picture = read_picture(tmp_path / "a.tiff")
+    assert not picture.mask[10:30, 20:60].any()
+    assert picture.mask.sum() == 60 * 90 - 20 * 40
+    assert np.abs(picture.rgb[picture.mask].astype(int) - whole.rgb[picture.mask]).mean() < 12
+
+
+def test_no_data_of_another_kind_is_passed_over(tmp_path):
+    for told in ("none", "", "0.5", "1e400", "-1"):
+        write_bands(tmp_path / "a.tiff", RGB, extratags=[(42113, "s", 0, told, True)])
+        assert read_picture(tmp_path / "a.tiff").mask is None
+
+
+def test_deep_grey_with_alpha(tmp_path):
+    grey, alpha = RGB[:, :, 0].astype(np.uint16) * 9, np.full((60, 90), 65535, np.uint16)
+    alpha[:9] = 0
+    cv2.imwrite(str(tmp_path / "rgba.png"), np.dstack([grey, grey, grey, alpha]))
+    rows = np.dstack([grey, alpha]).astype(">u2").reshape(60, -1).view(np.uint8)
+    body = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 90, 60, 16, 4, 0, 0, 0)), (b"IDAT", body), (b"IEND", b"")]
+    parts = [struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in chunks]
+    (tmp_path / "la.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
+    one, other = (decode(tmp_path / name)[0] for name in ("la.png", "rgba.png"))
+    assert one.dtype == np.uint16
+    assert np.array_equal(one, other)

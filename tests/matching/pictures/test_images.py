@@ -11,7 +11,7 @@ import tifffile
 from PIL import Image, features
 
 from matching.errors import InputError
-from matching.pictures import decoding, images
+from matching.pictures import contrast, decoding
 from matching.pictures.images import (
     Picture,
     add_mask,
@@ -78,12 +78,13 @@ def test_palettes(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.gif", "a.png"])
 def test_transparent_colour_of_a_palette_is_masked(tmp_path, name):
     index = np.ones((20, 30), np.uint8)
-    index[:, :10] = 3
+    index[:, :10], index[:, 20:] = 3, 2
     palette = Image.fromarray(index).convert("P")
-    palette.putpalette([0, 0, 0, 200, 100, 50, 0, 0, 0, 9, 9, 9])
+    palette.putpalette([0, 0, 0, 200, 100, 50, 10, 20, 30, 9, 9, 9])
     picture = read_picture(saved(tmp_path, palette, name, transparency=3))
     assert np.array_equal(picture.mask, index != 3)
-    assert (picture.rgb[picture.mask] == [200, 100, 50]).all()
+    assert (picture.rgb[:, 10:20] == [200, 100, 50]).all()
+    assert (picture.rgb[:, 20:] == [10, 20, 30]).all()
 
 
 def test_first_frame_of_an_animation(tmp_path):
@@ -385,8 +386,8 @@ def test_alpha_of_wide_types_counts_what_it_holds():
 def test_masks_shrink_with_the_picture():
     alpha = np.zeros((400, 600), np.uint8)
     alpha[:, :300] = 255
-    grey = np.full((400, 600), 90, np.uint8)
-    image = make_working_image(make_picture_of_array(np.dstack([grey, grey, grey, alpha])), 60_000)
+    rgb = skimage.data.coffee()[:400, :600]
+    image = make_working_image(make_picture_of_array(np.dstack([rgb, alpha])), 60_000)
     assert image.mask.shape == image.grey.shape
     assert image.mask[:, : image.mask.shape[1] // 2].all()
     assert not image.mask[:, image.mask.shape[1] // 2 :].any()
@@ -470,7 +471,7 @@ def test_a_mask_lies_on_the_picture_as_displayed(tmp_path):
 def test_large_pictures_are_stretched_alike(monkeypatch):
     deep = GREY.astype(np.float32)
     whole = make_picture_of_array(deep).rgb
-    monkeypatch.setattr(images, "BLOCK", 500)
+    monkeypatch.setattr(contrast, "BLOCK", 500)
     assert np.array_equal(make_picture_of_array(deep).rgb, whole)
-    monkeypatch.setattr(images, "SAMPLE", GREY.size // 4)
+    monkeypatch.setattr(contrast, "SAMPLE", GREY.size // 4)
     assert np.abs(make_picture_of_array(deep).rgb.astype(int) - whole).max() <= 4

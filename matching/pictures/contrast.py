@@ -1,0 +1,131 @@
+"""Pixels of any type as 8-bit ones that show what the picture holds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats
+
+SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
+BLOCK = 4_000_000  # values stretched at a time
+DISTINCT = 32  # values that a picture has at least, besides one that only fills it
+ONE_COLOUR = 16  # grey values that a drawing in one colour may hold
+SHAPE = 0.9  # of what is opaque in such a drawing has them, at least: its edges may be mixed with another one
+
+
+def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
+    """Convert real numbers to 8 bits.
+
+    Parameters
+    ----------
+    array : (h, w) or (h, w, 3) array
+        The numbers. 8-bit ones stay as they are; others are stretched from the 0.1 to the 99.9 percentile of
+        what is finite and no fill value: one that is farther from all others than these are from each other.
+    mask : (h, w) bool, optional
+        Where the numbers count for that.
+
+    Returns
+    -------
+    uint8 array
+        Of the same shape.
+    """
+    if array.dtype == np.uint8:
+        return array
+    low, high = _range(array, mask)
+    if array.dtype == np.uint16:
+        return _stretch(np.arange(2**16), low, high)[array]
+    eight = np.empty(array.shape, np.uint8)
+    rows = max(BLOCK * len(array) // array.size, 1)
+    for top in range(0, len(array), rows):
+        eight[top : top + rows] = _stretch(array[top : top + rows], low, high)
+    return eight
+
+
+def _stretch(values: Array, low: float, high: float) -> Array:
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
+    values[~np.isfinite(values)] = low
+    with np.errstate(over="ignore"):  # of values near the largest there are: they become white
+        values -= low
+        values *= 255 / max(high - low, 1e-30)
+    return np.rint(np.clip(values, 0, 255, out=values), out=values).astype(np.uint8)
+
+
+def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
+    """The values that become black and white."""
+    step = math.ceil(math.sqrt(array.size / SAMPLE))
+    values = array[::step, ::step]
+    values = values[np.isfinite(values) if mask is None else np.isfinite(values) & _like(mask, values, step)]
+    values = _drop_fill(values.astype(np.float64))
+    if not len(values):
+        return 0.0, 0.0
+    low, high = np.percentile(values, [0.1, 99.9])
+    return (low, high) if high > low else (values.min(), values.max())
+
+
+def _like(mask: Bools, values: Array, step: int) -> Bools:
+    shown = mask[::step, ::step]
+    return shown if values.ndim == 2 else np.asarray(shown[:, :, None])
+
+
+def _drop_fill(values: Floats) -> Floats:
+    """Values (n,) without those that fill a picture where it has no data."""
+    while len(values):
+        low, high = values.min(), values.max()
+        inner = values[(values > low) & (values < high)]
+        if len(np.unique(inner[:: max(len(inner) // SAMPLE, 1)][: 64 * DISTINCT])) < DISTINCT:
+            break
+        least, most = inner.min(), inner.max()
+        if least - low > high - least:
+            values = values[values > low]
+        elif high - most > most - low:
+            values = values[values < high]
+        else:
+            break
+    return values
+
+
+def has_one_colour(rgb: Array, mask: Bools) -> bool:
+    """Whether a picture is a drawing in one colour, whose shape is what is opaque.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        Its colours.
+    mask : (h, w) bool
+        What is opaque.
+
+    Returns
+    -------
+    bool
+        Whether nearly all that is opaque has one luma.
+    """
+    shades = opencv.luma(rgb)[mask]
+    return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
+
+
+def draw_shape(colours: Array, opacity: Array, full: float) -> Array:
+    """Draw a picture in one colour on the ground that it stands out from.
+
+    Parameters
+    ----------
+    colours : (h, w) or (h, w, 3) array
+        Its colours.
+    opacity : (h, w) array
+        How opaque it is.
+    full : float
+        The value of white, and of what is opaque.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing on white, or on black if it is light.
+    """
+    own = np.clip(np.nan_to_num(colours), 0, full) / full
+    share = np.clip(opacity, 0, full) / full
+    ground = 0.0 if np.median(own[share >= 0.5]) >= 0.5 else 1.0
+    own, share = (values.reshape(*opacity.shape, -1) for values in (own, share))
+    mixed = np.rint(255 * (own * share + ground * (1 - share))).astype(np.uint8)
+    return np.repeat(mixed, 3 // mixed.shape[2], axis=2)
