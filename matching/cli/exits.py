@@ -86,8 +86,19 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
             _drop_output()
             print(f"{command}: error: the output can't be written ({error.strerror})", file=sys.stderr)
             return BAD_INPUT
+        if isinstance(error, FileNotFoundError) and not _has_working_folder():
+            print(f"{command}: error: the working folder does not exist any more", file=sys.stderr)
+            return BAD_INPUT
         traceback.print_exc()
         return INTERNAL_ERROR
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib is not loaded yet
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:

@@ -31,12 +31,14 @@ from matching.objects.transforms import fit_transform
 from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
+TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pair counts
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
     """Read the matches of each pair in a database of COLMAP, in the order of the pairs' ids.
 
-    Matches are those before the geometric verification, which keeps one motion only.
+    Matches are those before the geometric verification, which keeps one motion only; those that it kept where
+    there are no others.
 
     Parameters
     ----------
@@ -67,9 +69,11 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             return _keypoints(f"{path}: {images[number][0]}", row.fetchone(), images[number][1])
 
         # one at a time: a cursor would be disturbed by what the caller does meanwhile
-        ids = [n for (n,) in database.execute("SELECT pair_id FROM matches WHERE rows > 0 ORDER BY pair_id")]
+        # programs that import verified matches may write these alone
+        listed = " UNION ".join(f"SELECT pair_id FROM {table} WHERE rows > 0" for table in TABLES)
+        ids = [n for (n,) in database.execute(f"{listed} ORDER BY pair_id")]
         if not ids:
-            raise InputError(f"{path}: holds no matches")
+            raise InputError(f"{path}: holds no matches, neither in matches nor in {GEOMETRIES}")
         for pair_id in ids:
             if not isinstance(pair_id, int):
                 raise InputError(f"{path}: is damaged: a pair's id is {pair_id!r}")
@@ -77,8 +81,13 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             source = f"{path}: pair {numbers[0]}, {numbers[1]}"
             if unknown := [n for n in numbers if n not in images]:
                 raise InputError(f"{source}: there is no image {unknown[0]}")
-            row = database.execute("SELECT rows, cols, data FROM matches WHERE pair_id = ?", (pair_id,))
-            indices = _blob(source, row.fetchone(), np.uint32, (2,)).astype(np.int64)
+            rows = (
+                database.execute(
+                    f"SELECT rows, cols, data FROM {table} WHERE pair_id = ? AND rows > 0", (pair_id,)
+                ).fetchone()
+                for table in TABLES
+            )
+            indices = _blob(source, next(row for row in rows if row), np.uint32, (2,)).astype(np.int64)
             names = images[numbers[0]][0], images[numbers[1]][0]
             pair = join_keypoints(
                 (keypoints(numbers[0]), keypoints(numbers[1])), indices, None, " - ".join((str(path), *names))
@@ -104,14 +113,16 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
     """
     with _open(path) as source, closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
+        copy.execute("PRAGMA trusted_schema = OFF")
+        _drop_triggers(copy)
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         for pair_id, (pair, cluster) in groups.items():
             copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
             kept = _indices(pair)[cluster >= 0].astype("<u4")
             copy.execute(
-                "UPDATE matches SET rows = ?, cols = 2, data = ? WHERE pair_id = ?",
-                (len(kept), kept.tobytes(), pair_id),
+                "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
+                (pair_id, len(kept), kept.tobytes()),
             )
             _insert_geometry(copy, GEOMETRIES, pair_id, pair, cluster >= 0, n_groups)
             for k in range(n_groups):
@@ -119,11 +130,22 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
         copy.commit()
 
 
+def _drop_triggers(database: sqlite3.Connection) -> None:
+    """Drop what the database would do whenever it is written to."""
+    for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+        database.execute(f"DROP TRIGGER {_quote(name)}")
+
+
+def _quote(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
     """Make an empty table of geometries for each number of a group."""
     named = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name GLOB ?"
     for name, _ in database.execute(named, (f"{GEOMETRIES}_[0-9]*",)).fetchall():
-        database.execute(f"DROP TABLE {name}")
+        database.execute(f"DROP TABLE {_quote(name)}")
     ((_, schema),) = database.execute(named, (GEOMETRIES,))
     for k in range(n_groups):
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
@@ -181,6 +203,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
     how = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as database:
+            database.execute("PRAGMA trusted_schema = OFF")
             tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
                 raise InputError(f"{path}: is no database of COLMAP: it has no table {min(missing)}")

@@ -13,7 +13,7 @@ from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_text
 from matching.output.folders import Content
-from matching.pictures.names import check_name, exists, is_folder, make_absolute
+from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
 
 KINDS = {
     ".npz": "npz",
@@ -160,6 +160,8 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
             raise InputError(f"{given}: no such file")
         if given is not None and is_folder(given):
             raise InputError(f"{given}: is a folder, not a file of matches")
+        if given is not None and not is_file(given):
+            raise InputError(f"{given}: is a pipe or device, not a file of matches")
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise InputError(

@@ -157,7 +157,7 @@ def to_points(value: Any, name: str) -> Array:
     Parameters
     ----------
     value : array-like or tensor
-        Numbers of shape (n, 2).
+        Numbers of shape (n, 2), or (n, 1, 2) as OpenCV has them.
     name : str
         What errors call it.
 
@@ -171,7 +171,10 @@ def to_points(value: Any, name: str) -> Array:
     InputError
         Where the shape is another one.
     """
-    xy = one_pair(to_array(value, name), name, 2)
+    array = to_array(value, name)
+    if array.ndim == 3 and array.shape[1:] == (1, 2):  # as OpenCV has them
+        array = array[:, 0]
+    xy = one_pair(array, name, 2)
     if xy.size == 0:
         return np.empty((0, 2))
     if xy.ndim != 2 or xy.shape[1] != 2:

@@ -7,6 +7,7 @@ image: only frame1 @ inv(frame0) matters, so its unit is free as long as both im
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,8 @@ def to_size(width: float, height: float) -> tuple[int, int] | None:
     tuple of int or None
         Height and width; None where the numbers are no size.
     """
-    return (int(height), int(width)) if width >= 1 and height >= 1 else None
+    sides = float(height), float(width)
+    return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 
 
 def join_keypoints(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import warnings
 from pathlib import Path
@@ -58,8 +59,8 @@ def read_npz(path: Path) -> PairMatches:
 def read_text(path: Path) -> PairMatches:
     """Read the matches of a text file, one a line: x0 y0 x1 y1 [score], smaller is better.
 
-    Commas, semicolons or white space separate fields; # starts a comment. With a line of names before the
-    numbers, columns may stand in any order and others are ignored.
+    Commas, semicolons or white space separate fields, which may stand in quotes; # starts a comment. With a
+    line of names before the numbers, columns may stand in any order and others are ignored.
 
     Parameters
     ----------
@@ -84,10 +85,13 @@ def read_text(path: Path) -> PairMatches:
         raise InputError(f"{path}: must be text in UTF-8") from None
     lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)]
     lines = [(number, line) for number, line in lines if line]
+    delimiter = None
+    if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write it
+        delimiter, lines = told[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
-    delimiter = next((d for d in (";", ",", "\t") if d in lines[0][1]), None)
-    rows = [(number, [field.strip() for field in line.split(delimiter)]) for number, line in lines]
+    rows = _split(lines, delimiter or next((d for d in (";", "\t", ",") if d in lines[0][1]), None))
+    _refuse_decimal_commas(path, *rows[0])
     if _is_number(rows[0][1][0]):
         return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
     names = [name.strip("\"'").lower() for name in rows.pop(0)[1]]
@@ -98,6 +102,25 @@ def read_text(path: Path) -> PairMatches:
     return matches_from(
         {"xy0": table[:, :2], "xy1": table[:, 2:4]} | dict(zip(used[4:], table.T[4:], strict=True))
     )
+
+
+def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:
+    """The fields of numbered lines, without quotes around them; None: white space separates."""
+    if delimiter is None:
+        return [(number, [field.strip("\"'") for field in line.split()]) for number, line in lines]
+    parsed = csv.reader((line for _, line in lines), delimiter=delimiter, skipinitialspace=True)
+    return [
+        (number, [field.strip().strip("'") for field in fields])
+        for (number, _), fields in zip(lines, parsed, strict=False)
+    ]
+
+
+def _refuse_decimal_commas(path: Path, number: int, fields: list[str]) -> None:
+    wrong = next((f for f in fields for part in f.split() if re.fullmatch(r"[+-]?\d*,\d+", part)), None)
+    if wrong is None and len(fields) > 1 and all(re.fullmatch(r"\d+ [+-]?\d+", f) for f in fields[1:-1]):
+        wrong = ",".join(fields) if len(fields) > 2 else None  # 1,5 2,5 3,5 with white space between
+    if wrong is not None:
+        raise InputError(f"{path}: line {number}: has a decimal comma, write a point instead: {wrong!r}")
 
 
 def _numbers(
@@ -113,6 +136,7 @@ def _numbers(
         try:
             table[i] = chosen
         except ValueError:
+            _refuse_decimal_commas(path, number, chosen)
             wrong = next(field for field in chosen if not _is_number(field))
             raise InputError(f"{path}: line {number}: must hold numbers, got {wrong!r}") from None
     wrong_rows, columns = np.nonzero(~(np.abs(table) < np.finfo(np.float32).max))

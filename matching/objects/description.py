@@ -92,7 +92,9 @@ class MatchedObject:
         The share is that of the picture of which it covers more. A logo alone covers little of a product's
         picture, however well it matches.
         """
-        return self.score * max(self.motion.share, self.motion.share1) if self.motion else self.score
+        if self.motion is None or self.motion.share is None:
+            return self.score
+        return self.score * max(self.motion.share, self.motion.share1 or 0.0)
 
 
 def describe_object(

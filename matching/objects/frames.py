@@ -36,17 +36,17 @@ class Motion:
         Pixels of picture 1 a pixel of picture 0.
     mirrored : bool
         Whether it is turned over.
-    share, share1 : float
+    share, share1 : float or None
         In [0, 1], of picture 0 and of picture 1 (of the boxes around what their masks show) that the outlines
-        cover.
+        cover; None where the sizes of the pictures are not known.
     """
 
     centre: Array
     turn: float
     scale: float
     mirrored: bool
-    share: float
-    share1: float = 0.0
+    share: float | None
+    share1: float | None = 0.0
 
     @property
     def words(self) -> str:

@@ -12,6 +12,8 @@ import numpy as np
 
 from matching._common.types import Floats
 
+MOST_STEPS = 500  # a fit takes about ten
+
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # of steps that are taken back
 def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start: Floats) -> Floats:
@@ -31,17 +33,19 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     Returns
     -------
     (p,) float64
-        The unknowns.
+        The unknowns; the best so far where no minimum is reached in MOST_STEPS, or numbers overflow.
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)
     loss, share = np.log1p(r * r).sum(), np.sqrt(np.finfo(float).eps)  # that a step changes, at least
-    while True:
+    for _ in range(MOST_STEPS):
         weight = 1 / (1 + r * r)
         curvature = (1 - r * r) * weight * weight
         damped = _damped(jacobian, curvature, damping)
         if not _is_positive_definite(damped):
             damped = _damped(jacobian, np.maximum(curvature, 1e-3 * weight), damping)
+        if not np.isfinite(damped).all():
+            break
         step = -np.linalg.lstsq(damped, jacobian.T @ (weight * r), rcond=None)[0]
         small = np.linalg.norm(step) <= share * np.linalg.norm(unknown)
         new, new_jacobian = residuals(unknown + step)
@@ -52,7 +56,8 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
         else:
             damping = max(10 * damping, 1e-2)
         if small:
-            return unknown
+            break
+    return unknown
 
 
 def _damped(jacobian: Floats, curvature: Floats, damping: float) -> Floats:

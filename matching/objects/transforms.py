@@ -19,6 +19,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects.robust import minimize_cauchy
 
+LEAST_DEPTH = 1e-6  # of the coefficients it is made of: where the horizon is, it tells nothing
 PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 
 
@@ -86,7 +87,8 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     Returns
     -------
     (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1; it may be unsound.
+        Takes homogeneous pixels of image 0 to image 1; it may be unsound. The first guess where its horizon
+        runs through the middle of the box or of the points.
     """
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
@@ -94,6 +96,9 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
     spread = max(error / 1.18 / unit, np.finfo(np.float32).eps)  # of a Rayleigh distribution
     into, out = _scaling(half, middle), _scaling(unit, centre)
     start = np.linalg.inv(out) @ first @ into
+    depth = start[2] @ [*(np.median(xy0, axis=0) - middle) / half, 1.0]
+    if not min(abs(start[2, 2]), abs(depth)) > LEAST_DEPTH * np.abs(start[2]).max():
+        return first
     fitted = _fit_map((xy0 - middle) / half, (xy1 - centre) / unit, start / start[2, 2], spread)
     return out @ fitted @ np.linalg.inv(into)
 

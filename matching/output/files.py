@@ -340,8 +340,8 @@ def _motion_summary(motion: Motion | None) -> dict[str, Any] | None:
         "turn": round(motion.turn, 2),
         "scale": round(motion.scale, 4),
         "mirrored": motion.mirrored,
-        "share": round(motion.share, 4),
-        "share1": round(motion.share1, 4),
+        "share": None if motion.share is None else round(motion.share, 4),
+        "share1": None if motion.share1 is None else round(motion.share1, 4),
     }
 
 

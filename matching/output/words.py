@@ -83,7 +83,8 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     motion = found.motion
     if motion is None:
         return place, size, *(UNKNOWN,) * 3
-    return place, size, format_turn(motion), f"{motion.scale:.2f}", format_percent(motion.share)
+    seen = UNKNOWN if motion.share is None else format_percent(motion.share)
+    return place, size, format_turn(motion), f"{motion.scale:.2f}", seen
 
 
 def format_repeats(result: Matches) -> str:

@@ -27,8 +27,9 @@ from matching.errors import InputError
 from matching.grouping import Groups, group
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
-from matching.objects.description import add_things
+from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
+from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
 
@@ -36,6 +37,7 @@ VOTERS = 8  # neighbours that choose the map around a match; the least matches o
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
 REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
+MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 RISE = 30.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
@@ -68,7 +70,8 @@ def group_matches(
     Parameters
     ----------
     xy0, xy1 : (n, 2) array_like
-        The places of each match in picture 0 and 1, in any unit. A keypoint may stand in several matches.
+        The places of each match in picture 0 and 1, in any unit, from any origin. Axes may point differently
+        in the two. A keypoint may stand in several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
         Both or none: what the size, the direction and the shape of the keypoints of each match tell. A frame
         takes a keypoint's own normal coordinates to the picture, so that F1 F0^-1 takes the surroundings of
@@ -95,13 +98,11 @@ def group_matches(
     check_config(config)
     start = time.perf_counter()
     x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
-    labels, scores, unit1 = np.full(len(x0), -1, np.int64), np.empty(0), 1.0
-    if len(x0):
-        labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config)
+    if not len(x0):
+        return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
+    labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config)
     grouped = time.perf_counter()
-    tolerance = config.graph.scale * unit1
-    boxes = _box(x0, both_sizes[0]), _box(x1, both_sizes[1])
-    objects = describe_objects(x0, x1, Groups(labels, scores), tolerance, boxes)
+    objects = _describe(x0, x1, Groups(labels, scores), config.graph.scale * unit1, both_sizes)
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
@@ -109,11 +110,28 @@ def group_matches(
     )
 
 
-def _box(xy: Floats, size: Array | None) -> Floats:
+def _describe(
+    xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes
+) -> tuple[MatchedObject, ...]:
+    """The objects of groups; without the size of picture 0, where it lies and how much of it is seen are not
+    known.
+    """
+    units = find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1])
+    local = units[0].to_local(xy0), units[1].to_local(xy1)
+    boxes = _box(local[0], units[0], sizes[0]), _box(local[1], units[1], sizes[1])
+    objects = describe_objects(*local, groups, tolerance / units[1].size, boxes)
+    points = [(xy0[groups.labels == k], xy1[groups.labels == k]) for k in range(len(objects))]
+    objects = [take_back(found, units, own) for found, own in zip(objects, points, strict=True)]
+    return tuple(found if sizes[0] is not None else hide_shares(found) for found in objects)
+
+
+def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
     """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
     if size is not None:
-        return np.array([[0.0, 0.0], size[::-1]]) - 0.5
-    return np.array([xy.min(axis=0), xy.max(axis=0)]) if len(xy) else np.zeros((2, 2))
+        return unit.to_local(np.array([[0.0, 0.0], size[::-1]]) - 0.5)
+    shown = unit.to_given(xy)
+    xy = xy[unit.near(shown)] if unit.near(shown).any() else xy
+    return np.array([xy.min(axis=0), xy.max(axis=0)])
 
 
 def label_matches(
@@ -146,30 +164,44 @@ def label_matches(
     unit1 : float
         How much of the unit of xy1 a working pixel is.
     """
-    spreads = [_spread(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)]
-    places = [_round_to_single(xy, spread) for xy, spread in zip((xy0, xy1), spreads, strict=True)]
-    maps = None if maps is None else maps * (spreads[0] / spreads[1])
-    matches = _sort_matches(places[0], places[1], maps, np.zeros(len(xy0)) if score is None else score)
-    n = len(matches.xy0)
-    found, unit = Groups(np.full(n, -1, np.int64), np.empty(0)), 1.0
-    if n >= VOTERS:
-        local = _local_maps(matches, config.graph.slope * config.graph.coarseness)
-        if np.count_nonzero(local.agreeing) >= VOTERS:
-            unit = float(np.median(local.gap[local.agreeing])) / SPACING
-            correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-            found = group(correspondences, n, _adapt(config, n), default_threads(), cluster)
-    return found.labels[matches.row], found.scores, unit * spreads[1]
+    units = find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1])
+    near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture
+    labels = np.full(len(near), -1, np.int64)
+    maps = None if maps is None else maps[near] * (units[0].spread / units[1].spread)
+    places = units[0].round_to_single(xy0[near]), units[1].round_to_single(xy1[near])
+    matches = _sort_matches(*places, maps, np.zeros(len(places[0])) if score is None else score[near])
+    n, unit = len(matches.xy0), 1.0
+    if n < VOTERS:
+        return labels, np.empty(0), units[1].spread
+    matches, local = _local_maps(matches, config.graph.slope * config.graph.coarseness)
+    if np.count_nonzero(local.agreeing) < VOTERS:
+        return labels, np.empty(0), units[1].spread
+    unit = float(np.median(local.gap[local.agreeing])) / SPACING
+    correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
+    found = group(correspondences, n, _adapt(config, n), default_threads(), cluster)
+    labels[near] = found.labels[matches.row]
+    return labels, found.scores, unit * units[1].spread
 
 
-def _local_maps(matches: _Matches, slope: float) -> LocalMaps:
+def _local_maps(matches: _Matches, slope: float) -> tuple[_Matches, LocalMaps]:
     """The maps of the matches that the nearest choose, of all or of a sample as large as the program's own
-    list: denser ones are as near as they are accurate.
+    list: denser ones are as near as they are accurate. Where the axes of the pictures point differently, as y
+    up in one, nearly all maps are mirrored: then the matches come with those of picture 1 turned over.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     sample = np.random.default_rng(0).permutation(len(places))[: CandidateConfig.max_matches]
     n_voters = min(VOTERS, len(sample) - 1)
     near = find_nearest_among(places, np.sort(sample), n_voters, default_threads())
-    return vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
+    over = np.array([-1.0, 1.0])
+    turned = replace(
+        matches,
+        xy1=matches.xy1 * over + 0.0,  # no -0.0
+        maps=None if matches.maps is None else matches.maps * over[:, None],
+    )
+    as_given, mirrored = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
+    if np.count_nonzero(mirrored.agreeing) > MIRRORED * np.count_nonzero(as_given.agreeing) + VOTERS:
+        return turned, mirrored
+    return matches, as_given
 
 
 def _adapt(config: MatchConfig, n: int) -> MatchConfig:
@@ -207,34 +239,6 @@ def _sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> 
     row[order] = np.cumsum(new) - 1
     first = order[new]
     return _Matches(x0[first], x1[first], None if maps is None else maps[first], row)
-
-
-def _spread(xy: Floats, size: Array | None) -> float:
-    """How far half of the points are from their middle, or would be all over a picture of that size."""
-    if size is not None:
-        return 0.4 * float(np.sqrt(size[0] * size[1]))
-    far = np.linalg.norm(xy - _middle(xy), axis=1)
-    half = float(np.median(far))
-    return half if half > 0 else float(far.max()) or 1.0
-
-
-def _middle(xy: Floats) -> Floats:
-    """The geometric median, by Weiszfeld's iteration: far points hardly move it, and it turns with them."""
-    middle: Floats = xy.mean(axis=0)
-    for _ in range(50):
-        far = np.linalg.norm(xy - middle, axis=1)
-        if not far.max() > 0:
-            break
-        weight = 1 / np.maximum(far, 1e-9 * far.max())
-        middle = weight @ xy / weight.sum()
-    return middle
-
-
-def _round_to_single(xy: Floats, spread: float) -> Floats:
-    """The points in units of their spread, rounded to single precision: coarser than what another unit or a
-    turn leaves behind in double precision.
-    """
-    return ((xy - _middle(xy)) / spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 
 def _check(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -307,13 +310,29 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
     FeatureCache
         The cache.
     """
-    from platformdirs import user_cache_path
-
     from matching.collection.cache import FeatureCache
     from matching.output.files import make_folder
 
-    folder = make_folder(arguments.cache or user_cache_path("gdl-match", appauthor=False) / "features")
+    folder = make_folder(arguments.cache) if arguments.cache else _find_cache_folder()
     return FeatureCache(folder.resolve(), arguments.cache_size * 10**6)
+
+
+def _find_cache_folder() -> Path:
+    """The user's folder for features; one that the process removes at its end where there is none."""
+    from platformdirs import user_cache_path
+
+    from matching.output.files import make_folder
+
+    try:
+        return make_folder(user_cache_path("gdl-match", appauthor=False) / "features")
+    except (InputError, RuntimeError):  # a user without a home folder, or with one that can't be written
+        pass
+    try:
+        folder = tempfile.mkdtemp(prefix="gdl-match-features-")
+    except OSError as error:
+        raise InputError(f"there is no folder for features, name one with --cache ({error})") from None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def _write(arguments: argparse.Namespace) -> None:

@@ -129,12 +129,15 @@ def choose_best_object(result: MatchResult) -> MatchedObject:
     MatchedObject
         One of them.
     """
-    return max(result.objects, key=lambda found: (found.motion.share if found.motion else 0.0, found.score))
+    return max(result.objects, key=lambda found: (_share(found), found.score))
 
 
 def _covered_share(result: MatchResult) -> float:
-    found = choose_best_object(result)
-    return found.motion.share if found.motion else 0.0
+    return _share(choose_best_object(result))
+
+
+def _share(found: MatchedObject) -> float:
+    return (found.motion.share or 0.0) if found.motion else 0.0
 
 
 class _Search:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -132,7 +132,8 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
 def _is_ours(path: Path) -> bool:
     try:
         if path.suffix == ".db":
-            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            address = f"{path.absolute().as_uri()}?mode=ro"  # the name may hold #, ? or %
+            with closing(sqlite3.connect(address, uri=True)) as database:
                 return bool(database.execute("PRAGMA application_id").fetchone() == (OURS,))
         h5py = exchange.require_h5py()
         if path.name == "pairs.txt":
@@ -257,12 +258,14 @@ def _one_to_one(at0: Array, at1: Array) -> Ints:
 
 def _write_colmap(folder: Path, collection: _Collection) -> None:
     with closing(sqlite3.connect(folder / "database.db")) as database:
-        database.execute(f"PRAGMA application_id = {OURS}")
-        database.executescript(exchange.SCHEMA)
+        with _errors_of_output():
+            database.execute(f"PRAGMA application_id = {OURS}")
+            database.executescript(exchange.SCHEMA)
         ids = {number: k for k, number in enumerate(collection.names, 1)}
         for number, k in ids.items():
             image, _ = collection.image(number)
-            exchange.insert_image(database, k, image)
+            with _errors_of_output():
+                exchange.insert_image(database, k, image)
         for pair in collection.pairs():
             swapped = ids[pair.image0] > ids[pair.image1]
             matches, fundamental = pair.matches, pair.fundamental
@@ -270,8 +273,19 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
                 matches, fundamental = matches[:, ::-1], None if fundamental is None else fundamental.T
             low, high = sorted((ids[pair.image0], ids[pair.image1]))
             number = exchange.MAX_IMAGES * low + high
-            _insert_pair(database, number, matches, pair.is_static, fundamental)
-        database.commit()
+            with _errors_of_output():
+                _insert_pair(database, number, matches, pair.is_static, fundamental)
+        with _errors_of_output():
+            database.commit()
+
+
+@contextmanager
+def _errors_of_output() -> Iterator[None]:
+    """OSError for what SQLite says of the file that is written: those of the collection are others."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from None
 
 
 def _insert_pair(

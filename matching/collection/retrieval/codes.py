@@ -27,6 +27,7 @@ PER_PICTURE = 1300  # entries: 53 kB
 PER_QUERY = 8000  # descriptors that a query looks up: in a scene of many objects each has few of them
 FIRST = 16  # of the centres a, the nearest ones whose cells are considered for a descriptor
 SCALE_STEPS = 4  # of a shape, an octave
+N_KINDS = 2  # of features, that a shape tells apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,7 +217,14 @@ def pack_shapes(features: Features) -> Array:
     (n,) uint16
         8 bits of the direction of a feature, 6 of the logarithm of its size, 1 of its kind, 1 whether it is
         bright.
+
+    Raises
+    ------
+    ValueError
+        A feature is of a third kind, for which there is no bit.
     """
+    if features.kind.max(initial=0) >= N_KINDS:
+        raise ValueError(f"kinds of features must be below {N_KINDS}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.uint16)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256

@@ -118,7 +118,7 @@ def choose_frame(found: MatchedObject) -> Floats | None:
     (4, 2) float64 or None
         The frame's corners, None if it is not to be drawn.
     """
-    covers = found.motion is not None and found.motion.share >= FRAME_SHARE
+    covers = found.motion is not None and (found.motion.share or 0.0) >= FRAME_SHARE
     return found.frame1 if covers else None
 
 

@@ -73,6 +73,9 @@ def test_a_shape_holds_direction_size_and_kind():
         np.array([True, False]),
     )
     assert pack_shapes(Features(*columns)).tolist() == [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    third = Features(*columns[:3], np.array([1, 2]), columns[4])
+    with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
+        pack_shapes(third)
 
 
 def naive_neighbours(query, codes, but):

@@ -5,7 +5,7 @@ import pytest
 
 from matching.objects.description import describe_object
 from matching.objects.frames import Motion, describe_motion, fit_frame, list_corners, polygon_area
-from matching.objects.transforms import apply_transform, fit_transform, linear_part
+from matching.objects.transforms import apply_transform, fit_transform, linear_part, refine_homography
 
 BOX = np.array([[-0.5, -0.5], [399.5, 499.5]])
 TILTED = np.array([[0.62, -0.21, 140.0], [0.17, 0.55, 80.0], [2e-4, -1e-4, 1.0]])
@@ -122,3 +122,16 @@ def test_matches_that_all_fall_on_one_point_put_the_frame_there():
 def test_the_frame_of_a_picture_that_is_only_mirrored():
     transform = similarity(2, 0, mirrored=True)
     assert frame_error(transform, *matches(transform, 50, np.random.default_rng(3), noise=0.1)) < 0.001
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-9])
+def test_a_horizon_through_the_middle_of_the_box_is_no_error(off):
+    rng = np.random.default_rng(0)
+    transform = np.array(
+        [[1.0, 0.1, 5.0], [0.0, 1.2, 3.0], [0.01, 0.0, -1.0 + off]]
+    )  # the horizon is x = 100
+    xy0 = rng.uniform([120, 0], [190, 100], (60, 2))
+    xy1 = apply_transform(transform, xy0) + rng.normal(0, 0.3, (60, 2))
+    box = np.array([[0.0, 0.0], [200.0, 100.0]])
+    assert np.isfinite(fit_frame(xy0, xy1, box, transform)).all()
+    assert np.isfinite(refine_homography(xy0, xy1, transform, 0.3, box)).all()

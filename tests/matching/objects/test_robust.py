@@ -74,3 +74,21 @@ def test_derivatives_of_the_map_that_is_refined(mirrored, monkeypatch):
     rows = residuals(at)[0]
     for k in range(len(rows)):
         assert check_grad(lambda u, k=k: residuals(u)[0][k], lambda u, k=k: residuals(u)[1][k], at) < 1e-4
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_residuals_that_are_no_numbers_end_it(bad):
+    found = minimize_cauchy(lambda u: (u * bad, np.full((2, 2), bad)), np.array([1.0, 2.0]))
+    assert np.array_equal(found, [1.0, 2.0])
+
+
+def test_steps_without_end_are_capped():
+    """Each step changes the loss by as much as the last."""
+    asked = []
+
+    def residuals(unknown):
+        asked.append(unknown)
+        return np.array([np.exp(-len(asked))]), np.array([[1e-3]])
+
+    minimize_cauchy(residuals, np.array([1.0]))
+    assert len(asked) < 1000

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-import matching
+import matching.output.words
 from matching import InputError, group_matches
 from matching.pipelines.given import _sort_matches
 
@@ -38,13 +38,17 @@ def test_points_alone_give_the_objects():
 @pytest.mark.parametrize("factor", [0.1, 10, 1e-6])
 def test_units_do_not_count(factor):
     xy0, xy1, _ = scene()
-    found, scaled = group_matches(xy0, xy1), group_matches(xy0 * factor, xy1 * factor)
+    sizes = np.full((2, 2), 500)
+    found = group_matches(xy0, xy1, sizes=sizes)
+    scaled = group_matches(xy0 * factor, xy1 * factor, sizes=sizes * factor)
     expected = found.cluster
     assert np.array_equal(scaled.cluster, expected)
     for one, other in zip(found.objects, scaled.objects, strict=True):
         assert other.motion.share == pytest.approx(one.motion.share, rel=1e-3)
         assert other.rank == pytest.approx(one.rank, rel=1e-3)
         assert other.motion.scale == pytest.approx(one.motion.scale, rel=1e-2)
+    expected = group_matches(xy0, xy1).cluster
+    assert np.array_equal(group_matches(xy0 * factor, xy1 * factor).cluster, expected)
     assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
 
 
@@ -97,3 +101,87 @@ def test_a_match_more_than_once_and_points_on_a_line():
     assert np.array_equal(twice, np.tile(group_matches(xy0, xy1).cluster, 2))
     line = np.linspace(0, 500, 100)[:, None] * [1, 2]
     assert (group_matches(line, 1.1 * line + 5).cluster == -1).all()  # fixes no map
+
+
+AXES = {
+    "y up": [[1, 0], [0, -1]],
+    "x to the left": [[-1, 0], [0, 1]],
+    "rows and columns": [[0, 1], [1, 0]],
+}
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=list(AXES))
+@pytest.mark.parametrize("strangers", [60, 0])
+def test_axes_of_one_picture_may_point_differently(axes, strangers):
+    xy0, xy1, truth = (a[: 100 + strangers] for a in scene())
+    plain = group_matches(xy0, xy1)
+    assert share_right(plain.cluster, truth) > 0.95
+    for result in (group_matches(xy0, xy1 @ axes + 900), group_matches(xy0 @ axes + 900, xy1)):
+        assert share_right(result.cluster, truth) > 0.95
+        assert len(result.objects) == 2
+        assert all(o.motion.mirrored and o.transform_error < 1.5 for o in result.objects)
+    swapped = group_matches(xy1 @ axes + 900, xy0).cluster
+    assert np.array_equal(swapped, group_matches(xy0, xy1 @ axes + 900).cluster)
+
+
+def test_frames_of_turned_axes_are_turned_too():
+    xy0, xy1, truth = scene()
+    c, s = np.cos(0.5), np.sin(0.5)
+    maps = np.where((truth == 1)[:, None, None], 1.2 * np.array([[c, s], [-s, c]]).T, np.eye(2))
+    flip = np.diag([1.0, -1.0])
+    frames0 = np.tile(np.eye(2), (160, 1, 1))
+    plain = group_matches(xy0, xy1, frames0=frames0, frames1=maps)
+    turned = group_matches(xy0, xy1 @ flip, frames0=frames0, frames1=flip @ maps)
+    assert share_right(plain.cluster, truth) > 0.95
+    assert np.array_equal(turned.cluster, plain.cluster)
+
+
+@pytest.mark.parametrize(
+    ("unit", "origin"),
+    [
+        (0.01, (5e5, 4649776)),
+        (1e-3, (5e5, 4649776)),
+        (1, (1.7e9, 1.7e9)),
+        (1e-7, (13.4, 52.5)),
+        (1e6, (0, 0)),
+    ],
+)
+def test_points_far_from_the_origin(unit, origin):
+    xy0, xy1, _ = scene()
+    near, far = group_matches(xy0, xy1), group_matches(xy0 * unit + origin, xy1 * unit + origin)
+    assert np.array_equal(far.cluster, near.cluster)
+    for one, other in zip(near.objects, far.objects, strict=True):
+        assert other.transform_error / unit == pytest.approx(one.transform_error, abs=0.02)
+        assert other.motion.scale == pytest.approx(one.motion.scale, abs=0.01)
+        assert other.motion.turn == pytest.approx(one.motion.turn, abs=0.5)
+        np.testing.assert_allclose((other.motion.centre - origin) / unit, one.motion.centre, atol=1)
+        np.testing.assert_allclose((other.outline1 - origin).max(0) / unit, one.outline1.max(0), atol=2)
+        mapped = np.column_stack([other.points0, np.ones(other.n_matches)]) @ other.transform.T
+        off = np.linalg.norm(mapped[:, :2] / mapped[:, 2:] - other.points1, axis=1)
+        assert np.median(off) / unit == pytest.approx(one.transform_error, abs=0.2)
+        assert np.array_equal(other.points0, (xy0 * unit + origin)[far.cluster == other.id])
+
+
+@pytest.mark.parametrize("stray", [1e9, -1e18, 3e38])
+def test_a_stray_coordinate_does_no_harm(stray):
+    xy0, xy1, truth = scene()
+    xy0[155, 1] = stray
+    result = group_matches(xy0, xy1)
+    assert share_right(result.cluster, truth) > 0.95
+    assert result.cluster[155] == -1
+
+
+def test_what_is_seen_is_known_where_sizes_are():
+    xy0, xy1, _ = scene()
+    unknown = group_matches(xy0[:60], xy1[:60])
+    [found] = unknown.objects
+    assert found.motion.share is None and found.motion.share1 is None and found.frame1 is None
+    assert found.rank == found.score
+    assert " - " in matching.output.words.format_table(unknown)
+    [found] = group_matches(xy0[:60], xy1[:60], sizes=[(4000, 4000), (4000, 4000)]).objects
+    assert found.motion.share < 0.01
+    np.testing.assert_allclose(found.frame1[0], [199.5, 29.5], atol=30)
+
+
+def test_no_matches_and_many_of_chance():
+    assert group_matches(np.empty((0, 2)), np.empty((0, 2))).objects == ()

@@ -1,0 +1,202 @@
+"""Units of given points: how far they spread and around what; and objects taken from such units back.
+
+Points may lie far from their origin, as coordinates of maps do, and count any length. What is fitted to them
+needs differences that single precision tells apart, so all is computed around their middle.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matching._common.types import Array, Bools, Floats
+from matching.objects.description import MatchedObject
+
+STRAY = 1000.0  # spreads from the middle at which a point is none of a picture
+LIKE_PIXELS = 0.01  # of the spread: it is then about a pixel of a picture that points fill
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A unit and an origin of points.
+
+    Parameters
+    ----------
+    origin : (2,) float64
+        The middle of the points.
+    spread : float
+        How far half of them are from it, or would be all over a picture of known size.
+    """
+
+    origin: Floats
+    spread: float
+
+    @property
+    def size(self) -> float:
+        """About a pixel: a power of two, so that no digit is lost."""
+        return 2.0 ** round(math.log2(self.spread * LIKE_PIXELS))
+
+    def near(self, xy: Floats) -> Bools:
+        """Which points are not astray.
+
+        Parameters
+        ----------
+        xy : (n, 2) float64
+            Points.
+
+        Returns
+        -------
+        (n,) bool
+        """
+        return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
+
+    def to_local(self, xy: Floats) -> Floats:
+        """Convert points to pixels around the origin.
+
+        Parameters
+        ----------
+        xy : (n, 2) float64
+            Points as given.
+
+        Returns
+        -------
+        (n, 2) float64
+        """
+        return (xy - self.origin) / self.size
+
+    def to_given(self, xy: Floats) -> Floats:
+        """Convert pixels around the origin to points.
+
+        Parameters
+        ----------
+        xy : (n, 2) float64
+            Pixels around the origin.
+
+        Returns
+        -------
+        (n, 2) float64
+            Points as they were given.
+        """
+        return xy * self.size + self.origin
+
+    @property
+    def matrix(self) -> Floats:
+        """(3, 3) float64: takes homogeneous pixels around the origin to points."""
+        (x, y), size = self.origin, self.size
+        return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
+
+    def round_to_single(self, xy: Floats) -> Floats:
+        """Convert points to units of their spread, rounded to single precision.
+
+        That is coarser than what another unit or a turn leaves behind in double precision.
+
+        Parameters
+        ----------
+        xy : (n, 2) float64
+            Points.
+
+        Returns
+        -------
+        (n, 2) float64
+        """
+        return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
+
+
+def find_unit(xy: Floats, size: Array | None) -> Unit:
+    """Find the unit of points.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        The points, n > 0.
+    size : (h, w) or None
+        Of their picture.
+
+    Returns
+    -------
+    Unit
+    """
+    middle = _middle(xy)
+    if size is not None:
+        return Unit(middle, 0.4 * math.sqrt(size[0]) * math.sqrt(size[1]))
+    far = _distance(xy, middle)
+    half = float(np.median(far))
+    return Unit(middle, half if half > 0 else float(far.max()) or 1.0)
+
+
+def _middle(xy: Floats) -> Floats:
+    """The geometric median, by Weiszfeld's iteration: far points hardly move it, and it turns with them.
+    Points so far that it would not come near the others in few steps are left out.
+    """
+    rough = np.median(xy, axis=0)
+    far = _distance(xy, rough)
+    xy = xy[far <= STRAY * np.median(far)] if np.median(far) > 0 else xy
+    middle: Floats = rough + (xy - rough).mean(axis=0)
+    for _ in range(50):
+        far = _distance(xy, middle)
+        if not far.max() > 0:
+            break
+        weight = 1 / np.maximum(far, 1e-9 * far.max())
+        middle = rough + weight @ (xy - rough) / weight.sum()
+    return middle
+
+
+def _distance(xy: Floats, place: Floats) -> Floats:
+    far: Floats = np.hypot(*(xy - place).T)
+    return far
+
+
+def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floats, Floats]) -> MatchedObject:
+    """Take an object that is described in pixels around the origins back to the units of the points.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+    units : tuple of Unit
+        Of picture 0 and 1.
+    points : tuple of (n, 2) float64
+        Its matches as they were given.
+
+    Returns
+    -------
+    MatchedObject
+        The object in the units given.
+    """
+    unit0, unit1 = units
+    transform = unit1.matrix @ found.transform @ np.linalg.inv(unit0.matrix)
+    motion = found.motion
+    if motion is not None:
+        motion = replace(
+            motion, centre=unit1.to_given(motion.centre), scale=motion.scale * unit1.size / unit0.size
+        )
+    return replace(
+        found,
+        outline0=unit0.to_given(found.outline0),
+        outline1=unit1.to_given(found.outline1),
+        transform=transform / transform[2, 2] if found.transform_kind == "affine" else transform,
+        transform_error=found.transform_error * unit1.size,
+        frame1=None if found.frame1 is None else unit1.to_given(found.frame1),
+        motion=motion,
+        points0=points[0],
+        points1=points[1],
+    )
+
+
+def hide_shares(found: MatchedObject) -> MatchedObject:
+    """Drop what is known of an object only if the sizes of the pictures are.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+
+    Returns
+    -------
+    MatchedObject
+        The object without a frame, and without shares in its motion.
+    """
+    motion = None if found.motion is None else replace(found.motion, share=None, share1=None)
+    return replace(found, frame1=None, motion=motion)
