@@ -8,7 +8,7 @@ from typing import Any
 
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.view_candidates import ViewCandidatesConfig
-from matching.errors import InputError, check_at_least
+from matching.errors import InputError
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
@@ -16,6 +16,7 @@ from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.planes import PlanesConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.refinement.suppression import SuppressionConfig
+from matching.settings import MIRRORED, VIEW_SYNTHESIS, check_settings, setting
 
 GROUPINGS = ("default", "paper")
 
@@ -58,10 +59,10 @@ class MatchConfig:
         Planes that two pictures share.
     """
 
-    max_pixels: int = 2_000_000
-    grouping: str = "default"
-    mirrored: bool = False
-    view_synthesis: bool = False
+    max_pixels: int = setting(2_000_000, 1, 10**9)
+    grouping: str = setting("default", choices=GROUPINGS)
+    mirrored: bool = MIRRORED.field()
+    view_synthesis: bool = VIEW_SYNTHESIS.field()
     features: FeatureConfig = FeatureConfig()
     candidates: CandidateConfig = CandidateConfig()
     graph: GraphConfig = GraphConfig()
@@ -75,14 +76,9 @@ class MatchConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             kind, value = type(field.default), getattr(self, field.name)
-            if kind not in (int, float) and not isinstance(value, kind):
+            if is_dataclass(kind) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
-        check_at_least(self, max_pixels=1)
-        for name in ("mirrored", "view_synthesis"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        if self.grouping not in GROUPINGS:
-            raise InputError(f"grouping must be one of {GROUPINGS}, got {self.grouping!r}")
+        check_settings(self)
         if self.grouping == "paper" and self.view_synthesis:
             raise InputError("view_synthesis must be off where grouping is 'paper', which has no views")
         if self.grouping == "paper" and self.clustering.n_clusters is None:

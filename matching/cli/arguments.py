@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
 from matching.pictures.names import check_name
+from matching.settings import (
+    BANDWIDTH,
+    MAX_MATCHES,
+    METHODS,
+    MIRRORED,
+    N_CLUSTERS,
+    N_INITIAL_NEIGHBORS,
+    N_NEIGHBOR_CLUSTERS,
+    N_NEIGHBORS,
+    REGIONS,
+    VIEW_SYNTHESIS,
+    Setting,
+)
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -26,8 +38,8 @@ DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
 )
 EPILOG = """\
-The table says how sure an object is (sure, likely, look at it), place and size of its outline in the second
-picture, its turn (cw: clockwise) and scale from the first to the second, and how much of the first is seen.
+The table says how sure an object is (sure, likely, look at it), centre and size of its outline in the second
+picture, its turn (cw: clockwise) and scale from the first to the second, and the share of the first seen.
 Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
@@ -147,29 +159,52 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
     rivals : collection of str
         Names of further methods.
     """
-    text = "candidate correspondences, best first (default: 3000)"
-    group.add_argument("--max-matches", type=parse_whole_number, metavar="N", default=3000, help=text)
+    add_setting(group, "max_matches", MAX_MATCHES)
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
-    text = "a of Eq. 1, of use only with --paper (default: 10)"
-    group.add_argument("--bandwidth", type=_parse_positive, metavar="a", default=10.0, help=text)
+    add_setting(group, "bandwidth", BANDWIDTH)
     group.add_argument(
         "--regions",
         type=_parse_regions,
         metavar="KINDS",
-        help="kinds of regions: mser,sift (default), mser (with --paper) or sift",
+        help=f"kinds of regions: {','.join(REGIONS)} (default), mser (with --paper) or sift",
     )
-    group.add_argument(
-        "--mirrored", action="store_true", help="also find objects that are turned over left to right"
-    )
+    add_setting(group, "mirrored", MIRRORED)
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
     )
-    group.add_argument(
-        "--view-synthesis",
-        action="store_true",
-        help="where nothing sure is found, also match simulated views of both pictures, for surfaces seen"
-        " from very different directions (about 13 times the time)",
-    )
+    add_setting(group, "view_synthesis", VIEW_SYNTHESIS)
+
+
+def add_setting(
+    group: argparse._ArgumentGroup, name: str, setting: Setting, default: str | None = None
+) -> None:
+    """Add the option of a setting, by its declaration.
+
+    Parameters
+    ----------
+    group : argument group
+        Of a parser.
+    name : str
+        The setting's.
+    setting : Setting
+        Its declaration.
+    default : str, optional
+        What happens without the option; by default, the setting's default is named.
+    """
+    option = f"--{name.replace('_', '-')}"
+    if isinstance(setting.default, bool):
+        group.add_argument(option, action="store_true", help=setting.text)
+        return
+
+    def parse(text: str) -> Any:
+        try:
+            return setting.parse(text)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    default = f"{setting.default:g}" if default is None else default
+    text = f"{setting.text} (default: {default})"
+    group.add_argument(option, type=parse, metavar=setting.symbol, default=setting.default, help=text)
 
 
 def add_clustering(
@@ -188,26 +223,17 @@ def add_clustering(
     n_clusters : str
         What happens without ``--n-clusters``.
     """
-    for option, symbol, default, text in (
-        ("--n-neighbors", "K", 35, "neighbours of a correspondence, K"),
-        ("--n-initial-neighbors", "K0", 2, "for initial clusters, K0"),
-        ("--n-neighbor-clusters", "Kc", 10, "neighbour clusters, Kc"),
-    ):
-        text = f"{text} (default: {default})"
-        group.add_argument(option, type=parse_whole_number, metavar=symbol, default=default, help=text)
-    group.add_argument(
-        "--n-clusters",
-        type=parse_whole_number,
-        metavar="N",
-        help=f"clusters at which merging stops, n_T (default: {n_clusters})",
-    )
-    methods = ("agdl", "gdl-u", "gdl", *rivals)
+    add_setting(group, "n_neighbors", N_NEIGHBORS)
+    add_setting(group, "n_initial_neighbors", N_INITIAL_NEIGHBORS)
+    add_setting(group, "n_neighbor_clusters", N_NEIGHBOR_CLUSTERS)
+    add_setting(group, "n_clusters", N_CLUSTERS, n_clusters)
+    methods = (*METHODS, *rivals)
     group.add_argument(
         "--method",
         choices=methods,
         metavar="NAME",
-        default="agdl",
-        help=f"{', '.join(methods)} (default: agdl)",
+        default=METHODS[0],
+        help=f"{', '.join(methods)} (default: {METHODS[0]})",
     )
 
 
@@ -322,18 +348,8 @@ def parse_whole_number(text: str) -> int:
     return number
 
 
-def _parse_positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise argparse.ArgumentTypeError(f"must be a finite number above 0, got {text!r}")
-    return number
-
-
 def _parse_regions(text: str) -> tuple[str, ...]:
-    return _parse_names(("mser", "sift"), text, "mser, sift or mser,sift")
+    return _parse_names(REGIONS, text, "mser, sift or mser,sift")
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:

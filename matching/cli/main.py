@@ -9,7 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from matching.cli.exits import end_on_interrupt, exit_status, run_as_process
-from matching.cli.subcommands import SUBCOMMANDS
+from matching.cli.subcommands import SUBCOMMANDS, find_meant
+from matching.errors import InputError
+from matching.pictures.names import exists
 
 if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
@@ -44,6 +46,8 @@ def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words and words[0] in SUBCOMMANDS:
         return _run_subcommand(words[0], words[1:], owns_process=argv is None)
+    if words and (meant := find_meant(words[0])) and not exists(words[0]):
+        raise InputError(f"{words[0]}: no such file or subcommand (did you mean {meant}?)")
     with end_on_interrupt("gdl-match") if argv is None else nullcontext():
         from matching.cli.commands.match import match_pair
 

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
     "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
     "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),
     "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),
 }
+
+
+def find_meant(name: str) -> str | None:
+    """Find the subcommand that a name of nothing may be meant for.
+
+    Parameters
+    ----------
+    name : str
+        As given.
+
+    Returns
+    -------
+    str or None
+        The subcommand; None where none is alike.
+
+    Examples
+    --------
+    >>> find_meant("serv"), find_meant("collections"), find_meant("a.jpg")
+    ('serve', 'collection', None)
+    """
+    if not name.isalpha():  # a file, or an option
+        return None
+    return next(iter(get_close_matches(name.lower(), SUBCOMMANDS, 1, 0.7)), None)
 
 
 def subcommands() -> str:

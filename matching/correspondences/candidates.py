@@ -17,8 +17,8 @@ from matching._common.arrays import invert_matrices, order_by, select_rows
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
-from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
+from matching.settings import MAX_MATCHES, check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class CandidateConfig:
         Bright regions are matched with bright ones only, dark ones with dark ones.
     """
 
-    max_matches: int = 3000
-    reserve: float = 1.0
-    per_feature: int = 10
-    max_distance: float = 1.0
-    duplicate_radius: float = 3.0
-    per_polarity: bool = True
+    max_matches: int = MAX_MATCHES.field()
+    reserve: float = setting(1.0, 0, 100)
+    per_feature: int = setting(10, 1, 1000)
+    max_distance: float = setting(1.0, 0, 2)
+    duplicate_radius: float = setting(3.0, 0, 10_000)
+    per_polarity: bool = setting(True)
 
     def __post_init__(self) -> None:
-        check_at_least(self, max_matches=1, reserve=0, per_feature=1, max_distance=0, duplicate_radius=0)
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

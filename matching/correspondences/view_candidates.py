@@ -24,8 +24,8 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import search_by_cells
-from matching.errors import check_at_least
 from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+from matching.settings import check_settings, setting
 
 REACH = np.array([0.25, 0.5])  # of `KINDS`: radii of a region within which its centre is known
 FARTHEST = 12.0  # pixels: most that REACH may amount to
@@ -45,11 +45,11 @@ class ViewCandidatesConfig:
         Pixels: a descriptor nearer to another place than this is no other place.
     """
 
-    pool: float = 3.0
-    same_place: float = 10.0
+    pool: float = setting(3.0, 0, 100)
+    same_place: float = setting(10.0, 0, 10_000)
 
     def __post_init__(self) -> None:
-        check_at_least(self, pool=0, same_place=0)
+        check_settings(self)
 
 
 def match_views(

@@ -17,12 +17,13 @@ from matching._common import opencv
 from matching._common.arrays import select_rows
 from matching._common.threads import map_in_threads, run_in_ranges
 from matching._common.types import Array, Bools, Float32s, Floats, Ints
-from matching.errors import InputError, check_at_least
+from matching.errors import InputError
 from matching.features import _feature_kernels, _region_kernels
 from matching.features.keypoints import dog_keypoints
 from matching.features.thinning import choose_strongest
+from matching.settings import LARGEST, REGIONS, check_settings, setting
 
-KINDS = ("mser", "sift")
+KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
 DESCRIBED = 0.8  # of a window that descriptors are of
@@ -67,18 +68,18 @@ class FeatureConfig:
     """
 
     regions: tuple[str, ...] = KINDS
-    max_features: int = 20_000
-    mser_delta: int = 3
-    mser_min_area: int = 30
-    mser_max_area: float = 0.1
-    mser_max_variation: float = 0.4
-    mser_window: float = 3.0
-    mser_orientations: int = 2
-    mser_cell: float = 0.2
-    sift_contrast: float = 0.04
-    sift_orientations: int = 2
-    sift_window: float = 7.5
-    descriptor: str = "rootsift"
+    max_features: int = setting(20_000, 1, LARGEST)
+    mser_delta: int = setting(3, 1, 255)
+    mser_min_area: int = setting(30, 1, 10**9)
+    mser_max_area: float = setting(0.1, 0, 1)
+    mser_max_variation: float = setting(0.4, 0, 1000)
+    mser_window: float = setting(3.0, 0.01, 100)
+    mser_orientations: int = setting(2, 1, 36)
+    mser_cell: float = setting(0.2, 0, 100)
+    sift_contrast: float = setting(0.04, 0, 1)
+    sift_orientations: int = setting(2, 1, 36)
+    sift_window: float = setting(7.5, 0.01, 100)
+    descriptor: str = setting("rootsift", choices=DESCRIPTORS)
 
     def __post_init__(self) -> None:
         is_list = isinstance(self.regions, Iterable) and not isinstance(self.regions, str)
@@ -86,13 +87,7 @@ class FeatureConfig:
         if not regions or any(kind not in KINDS for kind in regions) or len(set(regions)) < len(regions):
             raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
         object.__setattr__(self, "regions", regions)  # a list given is kept as a tuple, which can be hashed
-        if self.descriptor not in DESCRIPTORS:
-            raise InputError(f"descriptor must be one of {DESCRIPTORS}, got {self.descriptor!r}")
-        check_at_least(
-            self, max_features=1, mser_delta=1, mser_min_area=1, mser_max_area=0, mser_max_variation=0
-        )
-        check_at_least(self, mser_window=1e-3, mser_orientations=1, mser_cell=0)
-        check_at_least(self, sift_contrast=0, sift_orientations=1, sift_window=1e-3)
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,20 @@ import gdl_core
 from gdl_core import AffinityGraph, KnnGraph
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.errors import InputError, check_at_least
+from matching.errors import InputError
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED
-
-METHODS = ("agdl", "gdl-u", "gdl")
+from matching.settings import (
+    BANDWIDTH,
+    LARGEST,
+    METHODS,
+    N_CLUSTERS,
+    N_INITIAL_NEIGHBORS,
+    N_NEIGHBOR_CLUSTERS,
+    N_NEIGHBORS,
+    check_settings,
+    setting,
+)
 
 
 @dataclass(frozen=True)
@@ -52,21 +61,18 @@ class ClusteringConfig:
         As many matches, agreeing with all their neighbours, fix an affine map and confirm it.
     """
 
-    method: str = "agdl"
-    n_clusters: int | None = None
-    n_neighbors: int = 35
-    n_initial_neighbors: int = 2
-    bandwidth: float = 10.0
-    n_neighbor_clusters: int = 10
-    min_affinity: float = 8e-8
-    min_degree: float = 0.115
-    min_support: float = CONFIRMED
+    method: str = setting("agdl")
+    n_clusters: int | None = N_CLUSTERS.field()
+    n_neighbors: int = N_NEIGHBORS.field()
+    n_initial_neighbors: int = N_INITIAL_NEIGHBORS.field()
+    bandwidth: float = BANDWIDTH.field()
+    n_neighbor_clusters: int = N_NEIGHBOR_CLUSTERS.field()
+    min_affinity: float = setting(8e-8, 0, 1)
+    min_degree: float = setting(0.115, 0, 1)
+    min_support: float = setting(float(CONFIRMED), 0, LARGEST)
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=1, n_initial_neighbors=1, n_neighbor_clusters=1)
-        check_at_least(self, bandwidth=1e-300, min_affinity=0, min_degree=0, min_support=0)
-        if self.n_clusters is not None:
-            check_at_least(self, n_clusters=1)
+        check_settings(self)
 
 
 def cluster_graph(

@@ -29,8 +29,8 @@ from matching.correspondences.distances import (
     acc_neighbors,
     find_nearest_in_both,
 )
-from matching.errors import check_at_least
 from matching.grouping import _kernels
+from matching.settings import LARGEST, check_settings, setting
 
 CONFIRMED = 4  # matches, at least, that an affine map is fitted to and confirmed by
 
@@ -60,17 +60,15 @@ class GraphConfig:
         time that grows with the square of their number.
     """
 
-    scale: float = 6.0
-    slope: float = 0.15
-    coarseness: float = 2.0
-    nearness: float = 1 / 128
-    rounds: int = 4
-    n_candidates: int | None = None
+    scale: float = setting(6.0, 1e-3, 10_000)
+    slope: float = setting(0.15, 1e-3, 1000)
+    coarseness: float = setting(2.0, 1e-3, 1000)
+    nearness: float = setting(1 / 128, 0, 1000)
+    rounds: int = setting(4, 0, 100)
+    n_candidates: int | None = setting(None, 1, LARGEST, kind=int)
 
     def __post_init__(self) -> None:
-        if self.n_candidates is not None:
-            check_at_least(self, n_candidates=1)
-        check_at_least(self, scale=1e-3, slope=1e-3, coarseness=1e-3, nearness=0, rounds=0)
+        check_settings(self)
 
 
 def build_graph(

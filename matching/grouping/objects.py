@@ -8,7 +8,7 @@ import numpy as np
 
 from matching._common.types import Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.errors import check_at_least
+from matching.settings import LARGEST, check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,15 @@ class ObjectsConfig:
         those of views, of one picture or given ones.
     """
 
-    min_matches: int = 12
-    min_width: float = 0.15
-    rounds: int | None = None
-    reach: float = 25.0
-    gap: float = 300.0
-    evidence: float = 0.5
+    min_matches: int = setting(12, 4, LARGEST)
+    min_width: float = setting(0.15, 0, 1)
+    rounds: int | None = setting(None, 1, LARGEST, kind=int)
+    reach: float = setting(25.0, 0, 1e6)
+    gap: float = setting(300.0, 0, 1e6)
+    evidence: float = setting(0.5, 0, 100)
 
     def __post_init__(self) -> None:
-        if self.rounds is not None:
-            check_at_least(self, rounds=1)
-        check_at_least(self, min_matches=4, min_width=0, reach=0, gap=0, evidence=0)
+        check_settings(self)
 
 
 @dataclass(frozen=True, eq=False)

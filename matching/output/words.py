@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from matching.objects.things import Thing
 
 HEADER = (
-    *("object", "matches", "score", "how sure", "place", "size", "turn", "scale", "seen"),
+    *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
     "error",
 )
+REPEATS_HEADER = ("thing", "places", "objects", "matches", "score", "how sure", "error")
 UNKNOWN = "-"
 NOTHING = "no common object"
 NOTHING_TWICE = "nothing stands there twice"
@@ -45,7 +46,7 @@ def format_table(result: Matches, name: str = "picture 0") -> str:
 def format_object(found: MatchedObject) -> tuple[str, ...]:
     """The table's cells for an object.
 
-    Place and size are those of its outline in picture 1; `seen` is the share of picture 0 that it covers.
+    Centre and size are those of its outline in picture 1; `share` is that of picture 0 which it covers.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
 
 
 def format_place(found: MatchedObject) -> tuple[str, ...]:
-    """Place, size, turn, scale and share seen of an object.
+    """Centre, size, turn, scale and share of an object.
 
     Parameters
     ----------
@@ -79,12 +80,12 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
         return (UNKNOWN,) * 5
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
     x, y, width, height = (round(float(value)) for value in (*(low + high) / 2, *(high - low)))
-    place, size = f"{x}, {y}", f"{width} x {height}"
+    centre, size = f"{x}, {y}", f"{width} x {height}"
     motion = found.motion
     if motion is None:
-        return place, size, *(UNKNOWN,) * 3
-    seen = UNKNOWN if motion.share is None else format_percent(motion.share)
-    return place, size, format_turn(motion), f"{motion.scale:.2f}", seen
+        return centre, size, *(UNKNOWN,) * 3
+    share = UNKNOWN if motion.share is None else format_percent(motion.share)
+    return centre, size, format_turn(motion), f"{motion.scale:.2f}", share
 
 
 def format_repeats(result: Matches) -> str:
@@ -104,9 +105,23 @@ def format_repeats(result: Matches) -> str:
     """
     if not result.things:
         return NOTHING_TWICE
-    rows: list[tuple[str, ...]] = [
-        ("thing", "places", "objects", "matches", "score", "how sure", "error", ""),
-    ]
+    return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(5, 7)))
+
+
+def list_repeats(result: Matches) -> list[tuple[str, ...]]:
+    """List what one picture shows more than once: the rows of `format_repeats`.
+
+    Parameters
+    ----------
+    result : Matches
+        Of a picture matched with itself.
+
+    Returns
+    -------
+    list of tuple of str
+        For each thing a text for each column of REPEATS_HEADER, and of what kind it is.
+    """
+    rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]
         best = max(own, key=lambda found: found.score)
@@ -114,8 +129,32 @@ def format_repeats(result: Matches) -> str:
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture is all over its place
         kind = "periodic texture" if thing.periodic else ""
         _, _, score, sure, *_, error = format_object(best)
-        rows.append((str(thing.number), places, str(len(own)), str(n_matches), score, sure, error, kind))
-    return "\n".join(align_columns(rows, left=(5, 7)))
+        ids = ",".join(str(found.id) for found in own)
+        rows.append((str(thing.number), places, ids, str(n_matches), score, sure, error, kind))
+    return rows
+
+
+def count(n: int, word: str) -> str:
+    """Count something in words.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    word : str
+        What one is called.
+
+    Returns
+    -------
+    str
+        Such as "1 group" or "2 groups".
+
+    Examples
+    --------
+    >>> count(1, "group"), count(0, "pair")
+    ('1 group', '0 pairs')
+    """
+    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def format_turn(motion: Motion) -> str:

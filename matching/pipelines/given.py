@@ -20,7 +20,6 @@ from matching._common.arrays import invert_matrices
 from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
-from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
 from matching.errors import InputError
@@ -32,12 +31,14 @@ from matching.objects.things import find_things_of_pair
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
+from matching.settings import MAX_MATCHES
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
 SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
 REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
+LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
 RISE = 30.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
@@ -82,8 +83,9 @@ def group_matches(
         Smaller is better, as in `MatchResult`: of several matches at the same two places the best one's
         frames count.
     config : MatchConfig
-        Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count. Its lengths are
-        working pixels, see `matching.pipelines.given`.
+        Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
+        how many matches are sampled for the maps around each. Its lengths are working pixels, see
+        `matching.pipelines.given`.
 
     Returns
     -------
@@ -173,7 +175,8 @@ def label_matches(
     n, unit = len(matches.xy0), 1.0
     if n < VOTERS:
         return labels, np.empty(0), units[1].spread
-    matches, local = _local_maps(matches, config.graph.slope * config.graph.coarseness)
+    slope = config.graph.slope * config.graph.coarseness
+    matches, local = _local_maps(matches, slope, config.candidates.max_matches)
     if np.count_nonzero(local.agreeing) < VOTERS:
         return labels, np.empty(0), units[1].spread
     unit = float(np.median(local.gap[local.agreeing])) / SPACING
@@ -183,13 +186,15 @@ def label_matches(
     return labels, found.scores, unit * units[1].spread
 
 
-def _local_maps(matches: _Matches, slope: float) -> tuple[_Matches, LocalMaps]:
-    """The maps of the matches that the nearest choose, of all or of a sample as large as the program's own
-    list: denser ones are as near as they are accurate. Where the axes of the pictures point differently, as y
-    up in one, nearly all maps are mirrored: then the matches come with those of picture 1 turned over.
+def _local_maps(matches: _Matches, slope: float, most: int) -> tuple[_Matches, LocalMaps]:
+    """The maps of the matches that the nearest choose, of all or of a sample of `most`, as large as the
+    program's own list: denser ones are as near as they are accurate.
+
+    Where the axes of the pictures point differently, as y up in one, nearly all maps are mirrored: then the
+    matches come with those of picture 1 turned over.
     """
     places = np.hstack([matches.xy0, matches.xy1])
-    sample = np.random.default_rng(0).permutation(len(places))[: CandidateConfig.max_matches]
+    sample = np.random.default_rng(0).permutation(len(places))[:most]
     n_voters = min(VOTERS, len(sample) - 1)
     near = find_nearest_among(places, np.sort(sample), n_voters, default_threads())
     over = np.array([-1.0, 1.0])
@@ -210,7 +215,7 @@ def _adapt(config: MatchConfig, n: int) -> MatchConfig:
     Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
     Chance agreements of a given size are rarer among few matches.
     """
-    rise = RISE * (CandidateConfig.max_matches / n) ** 1.5
+    rise = RISE * (LISTED / n) ** 1.5
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,

@@ -20,6 +20,7 @@ from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
+from matching.output.words import count
 from matching.pictures.names import is_folder
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         )
     if summary.internal_errors:
         print(
-            f"{COMMAND}: {summary.internal_errors} pictures or pairs failed through an error of"
+            f"{COMMAND}: {summary.internal_errors} of the pictures or pairs failed through an error of"
             " the program; the column error of images and pairs holds the tracebacks",
             file=sys.stderr,
         )
@@ -402,10 +403,13 @@ def describe_summary(summary: Summary) -> str:
     str
         Its counts.
     """
+    images, pairs = count(summary.images, "picture"), count(summary.pairs, "pair")
+    objects = count(summary.objects, "object")
+    described, matched = count(summary.described, "picture"), count(summary.matched, "pair")
     return (
-        f"{summary.images} pictures ({summary.failed_images} failed), {summary.pairs} pairs"
-        f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {summary.objects} objects;"
-        f" this run: {summary.described} pictures described, {summary.matched} pairs matched"
+        f"{images} ({summary.failed_images} failed), {pairs}"
+        f" ({summary.failed_pairs} failed), {summary.pairs_with_objects} with {objects};"
+        f" this run: {described} described, {matched} matched"
     )
 
 
@@ -436,5 +440,5 @@ def _show(db: Path) -> int:
         names = (make_printable(Path(path).name) for path in (path0, path1))
         print(f"{rank:>5.3f}  {score:>5.2f}  {objects:>7}  {matches:>7}  {'  '.join(names)}")
     if total > len(rows):
-        print(f"and {total - len(rows)} more pairs")
+        print(f"and {count(total - len(rows), 'more pair')}")
     return FOUND

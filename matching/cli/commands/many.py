@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "seen")
+HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "share")
 WIDTHS = (6, 7, 5, 10, 13, 5, 4)
 HOW_SURE = HEADER.index("how sure")
 

@@ -21,6 +21,7 @@ from matching.errors import InputError
 from matching.output.folders import MANIFEST
 from matching.output.words import explain_nothing, format_repeats, format_table, may_look_harder
 from matching.pictures.names import is_folder, make_absolute
+from matching.settings import METHODS
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -130,7 +131,6 @@ def _match(
 
 
 def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, result: MatchResult) -> int:
-    from matching.grouping.clustering import METHODS
     from matching.output.files import write_results
 
     folder = _folder(arguments, inputs)  # again: another run may have taken the first one

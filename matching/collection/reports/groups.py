@@ -15,6 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from matching.collection.database.store import Store, open_store, read_transform
+from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import Relation, find_relation_of_matches
 from matching.errors import InputError
 
@@ -93,8 +94,8 @@ class Member:
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
     """Find the groups of a collection: the connected components of the pairs with objects in common.
 
-    A group begins with its picture of most pixels; each of the others is compared with the picture before it
-    to which it stands closest.
+    A group begins with the picture that the others were most likely made from (`choose_original`); each of
+    the others is compared with the picture before it to which it stands closest.
 
     Parameters
     ----------
@@ -107,12 +108,13 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
         The groups, the largest first.
     """
     links = list(find_links(store))
-    images = {k: (p, w, h) for k, p, w, h in store.rows("SELECT id, path, width, height FROM images")}
+    rows = store.rows("SELECT id, path, width * height, n_features FROM images WHERE status = 'described'")
+    shots = {row[0]: Shot(*row) for row in rows}
     found = []
     for numbers in _find_components(links):
         inside = set(numbers)
         own = [link for link in links if link.image0 in inside]
-        found.append(tuple(_find_members(numbers, own, images)))
+        found.append(tuple(_find_members(numbers, own, shots)))
     return sorted(found, key=lambda members: (-len(members), members[0].picture))
 
 
@@ -253,15 +255,11 @@ def _find_components(links: Sequence[Link]) -> list[list[int]]:
 
 
 def _find_members(
-    numbers: Sequence[int], links: Sequence[Link], images: Mapping[int, tuple[str, int, int]]
+    numbers: Sequence[int], links: Sequence[Link], shots: Mapping[int, Shot]
 ) -> Iterator[Member]:
     """The pictures of a group, each reached from one before it by the best link (Prim's order)."""
-
-    def pixels(number: int) -> int:
-        return images[number][1] * images[number][2]
-
-    first = min(numbers, key=lambda k: (-pixels(k), images[k][0]))
-    yield Member(images[first][0])
+    first = choose_original([shots[k] for k in numbers]).number
+    yield Member(shots[first].path)
     reached = {first}
     while len(reached) < len(numbers):
         open_ones = [link for link in links if (link.image0 in reached) != (link.image1 in reached)]
@@ -271,4 +269,4 @@ def _find_members(
         if link.image1 in reached:
             link = link.reverse()
         reached.add(link.image1)
-        yield Member(images[link.image1][0], images[link.image0][0], link)
+        yield Member(shots[link.image1].path, shots[link.image0].path, link)

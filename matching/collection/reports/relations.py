@@ -23,6 +23,7 @@ EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
 MATCHED = 0.2  # least share of the features that both could show that it has to match: siblings have 0.16
 SUPPORTED = 0.45  # least share of what both show that the matches it explains have to surround
 FILLED = 0.35  # least share of a turned copy that is not filling at its corners
+CENTRED = 0.03  # of the diagonal by which the middle of a copy turned within its canvas may be off
 PIXELS = 2.0  # of the coarser picture that a match may always be off
 TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
 ROUNDS = 5  # of fitting
@@ -195,6 +196,8 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     share0 = min(common / max(abs(_area(frame)), 1e-9), 1.0)
     share1 = min(common / (size1[0] * size1[1]), 1.0)
     kind, derived = _kind(share0, share1, turn, scale, mirrored)
+    if kind == "same thing" and abs(turn) > STRAIGHT and _is_within_canvas(frame, scale, size0, size1):
+        kind = "mirrored" if mirrored else "turned"
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
 
 
@@ -239,6 +242,14 @@ def _kind(share0: float, share1: float, turn: float, scale: float, mirrored: boo
         if min(share0, share1) >= FILLED:  # turned by any angle, with corners that are cut off or filled
             return "turned", None
     return "same thing", None
+
+
+def _is_within_canvas(frame: Floats, scale: float, size0: tuple[int, int], size1: tuple[int, int]) -> bool:
+    """Whether a picture was turned about its middle and cut off at its former borders."""
+    off = np.linalg.norm(frame.mean(axis=0) - _corners(size1).mean(axis=0))
+    sides = (size1[k] / (scale * size0[k]) for k in range(2))
+    fits = all(1 / EQUAL_SIZE <= side <= EQUAL_SIZE for side in sides)
+    return fits and bool(off <= CENTRED * math.hypot(*size1))
 
 
 def _corners(size: tuple[int, int]) -> Floats:

@@ -15,8 +15,8 @@ import shapely
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.errors import check_at_least
 from matching.grouping.objects import Groups
+from matching.settings import LARGEST, check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class PlanesConfig:
         among them many of one place.
     """
 
-    min_places: int = 50
+    min_places: int = setting(50, 4, LARGEST)
 
     def __post_init__(self) -> None:
-        check_at_least(self, min_places=4)
+        check_settings(self)
 
 
 def find_planes(

@@ -20,9 +20,9 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.correspondences.distances import find_agreeing_shares
 from matching.correspondences.points import NearestMembers, is_in_box
-from matching.errors import check_at_least
 from matching.grouping import _kernels
 from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.settings import check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class SmoothMapConfig:
         places alone let outliers join.
     """
 
-    n_neighbors: int = 12
-    smoothing: float = 100.0
-    tolerance: float = 0.24
-    reach: float = 45.0
-    agreeing: float = 0.25
+    n_neighbors: int = setting(12, CONFIRMED, 1000)
+    smoothing: float = setting(100.0, 1e-3, 1e9)
+    tolerance: float = setting(0.24, 0, 1000)
+    reach: float = setting(45.0, 0, 1e6)
+    agreeing: float = setting(0.25, 0, 1)
 
     def __post_init__(self) -> None:
-        check_at_least(self, n_neighbors=CONFIRMED, smoothing=1e-3, tolerance=0, reach=0, agreeing=0)
+        check_settings(self)
 
 
 def refine_objects(

@@ -16,7 +16,7 @@ import numpy as np
 
 from matching._common.types import Array, Ints
 from matching.correspondences.points import is_within_reach
-from matching.errors import check_at_least
+from matching.settings import check_settings, setting
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class SuppressionConfig:
         image, each of the four objects shares its points with others in both.
     """
 
-    share: float = 0.25
-    by_one: bool = False
+    share: float = setting(0.25, 0, 1)
+    by_one: bool = setting(False)
 
     def __post_init__(self) -> None:
-        check_at_least(self, share=0)
+        check_settings(self)
 
 
 def find_uncontained(

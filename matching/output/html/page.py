@@ -19,7 +19,7 @@ from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
 from matching.errors import InputError
 from matching.output.figures.drawing import choose_frame, colour, spread
-from matching.output.words import HEADER, format_object
+from matching.output.words import HEADER, count, format_object
 from matching.pictures.images import read_picture
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.filters["counted"] = count
     environment.globals |= {"asset": _asset, "columns": [name.capitalize() for name in HEADER]}
     return environment
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 from matching._common.types import Bytes
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
-from matching.output.words import describe_result, describe_things, may_look_harder, name_picture
+from matching.output.words import (
+    REPEATS_HEADER,
+    describe_result,
+    describe_things,
+    list_repeats,
+    may_look_harder,
+    name_picture,
+)
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -118,8 +125,9 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    things = describe_things(result.objects, name_picture(pictures[0].path), result.things)
     of_one = pictures[0] is pictures[1]
+    name = name_picture(pictures[0].path)
+    things = [] if of_one else describe_things(result.objects, name, result.things)
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
         "told": describe_result(result, of_one),
@@ -127,6 +135,8 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "harder": may_look_harder(result) and not of_one,
         "facts": _facts(result),
         "of_one": of_one,
+        "repeats": list_repeats(result) if of_one else [],
+        "repeats_columns": [name.capitalize() for name in REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 

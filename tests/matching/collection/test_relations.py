@@ -36,6 +36,13 @@ def test_the_frame_is_where_the_corners_lie():
     assert map_frame(np.array([[1, 0, 0], [0, 1, 0], [0.01, 0, -1]]), SIZE) is None
 
 
+def about_the_middle(turn, scale=1.0, mirror=False, off=(0.0, 0.0)):
+    """Turned within a canvas that is scaled as well."""
+    made, middle = motion(turn, scale, mirror=mirror), (np.array(SIZE) - 1) / 2
+    made[:2, 2] = off + middle * (scale if scale == 0.5 else 1) - made[:2, :2] @ middle
+    return made
+
+
 CASES = [
     ("copy", None, motion(), SIZE),
     ("copy", None, motion(shift=(3, -2)), SIZE),
@@ -48,6 +55,12 @@ CASES = [
     ("turned", None, motion(90, shift=(479, 0)), (480, 640)),
     ("turned", None, motion(180, shift=(639, 479)), SIZE),
     ("turned", None, motion(30, shift=(240, 0)), (794, 736)),
+    ("turned", None, about_the_middle(30), SIZE),
+    ("turned", None, about_the_middle(45), SIZE),
+    ("turned", None, about_the_middle(90), SIZE),
+    ("turned", None, about_the_middle(-20, 0.5), (320, 240)),
+    ("mirrored", None, about_the_middle(30, mirror=True), SIZE),
+    ("same thing", None, about_the_middle(30, off=(40.0, 30.0)), SIZE),
     ("mirrored", None, motion(shift=(639, 0), mirror=True), SIZE),
     ("same thing", None, motion(shift=(300, 200)), SIZE),
 ]

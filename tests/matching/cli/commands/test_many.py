@@ -40,7 +40,7 @@ def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
     status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
     assert (status, error) == (0, "")
     head, without, with_ = output.splitlines()
-    assert head.split() == ["picture", "places", "matches", "score", "how", "sure", "turn", "scale", "seen"]
+    assert head.split() == ["picture", "places", "matches", "score", "how", "sure", "turn", "scale", "share"]
     assert without == "scenes/without.png  no common object"
     words = with_.split()
     assert words[:2] == ["scenes/with.png", "1"]

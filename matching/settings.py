@@ -1,0 +1,201 @@
+"""How settings are declared: each once, with its type, its least and its largest value.
+
+A frozen dataclass of settings makes its fields by `setting` and calls `check_settings` when it is made. What
+the command line has as options stands here, so that a command reads them before anything slow is loaded.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from matching.errors import InputError
+
+DECLARED = "setting"  # in the metadata of a field
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting.
+
+    Parameters
+    ----------
+    default : object
+        Its value unless another is given; its type is that of the setting.
+    least, most : float, optional
+        Of a number.
+    choices : tuple of str
+        Of a word.
+    kind : type, optional
+        Its type where the default is None, which then stands for itself.
+    symbol, text : str
+        Name of the value, and what it is, in the help of the command line.
+    """
+
+    default: Any
+    least: float = -math.inf
+    most: float = math.inf
+    choices: tuple[str, ...] = ()
+    kind: type | None = None
+    symbol: str = "N"
+    text: str = ""
+
+    @property
+    def rule(self) -> str:
+        """What a number must be, in words."""
+        name = "a whole number" if self._kind is int else "a number"
+        return f"{name} from {_format(self.least)} to {_format(self.most)}"
+
+    @property
+    def _kind(self) -> type:
+        return self.kind or type(self.default)
+
+    def check(self, name: str, value: Any) -> Any:
+        """Check a value.
+
+        Parameters
+        ----------
+        name : str
+            Of the setting, for messages.
+        value : object
+            The value.
+
+        Returns
+        -------
+        object
+            The value as Python's own number or truth value.
+
+        Raises
+        ------
+        InputError
+            Where it is of another type or out of bounds.
+
+        Examples
+        --------
+        >>> Setting(4, 0, 100).check("rounds", -1)
+        Traceback (most recent call last):
+        matching.errors.InputError: rounds must be at least 0, got -1
+        """
+        if value is None and self.default is None:
+            return None
+        if self.choices:
+            if not isinstance(value, str) or value not in self.choices:
+                raise InputError(f"{name} must be one of {self.choices}, got {value!r}")
+            return value
+        is_truth = isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")
+        if self._kind is str:
+            if not isinstance(value, str):
+                raise InputError(f"{name} must be a word, got {value!r}")
+            return value
+        if self._kind is bool:
+            if not is_truth:
+                raise InputError(f"{name} must be True or False, got {value!r}")
+            return bool(value)
+        try:
+            if is_truth or isinstance(value, str | bytes):
+                raise TypeError
+            number = operator.index(value) if self._kind is int else float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"{name} must be {self.rule}, got {value!r}") from None
+        if not number >= self.least:
+            raise InputError(f"{name} must be at least {_format(self.least)}, got {value}")
+        if not number <= self.most:
+            raise InputError(f"{name} must be at most {_format(self.most)}, got {value}")
+        return number
+
+    def parse(self, text: str) -> Any:
+        """Read a number that is given as text.
+
+        Parameters
+        ----------
+        text : str
+            As given on the command line.
+
+        Returns
+        -------
+        int or float
+            The number.
+
+        Raises
+        ------
+        InputError
+            Where it is none, or out of bounds.
+        """
+        try:
+            number = self._kind(text)
+            return self.check("it", number)
+        except (ValueError, OverflowError):
+            raise InputError(f"must be {self.rule}, got {text!r}") from None
+
+    def field(self) -> Any:
+        """Make a field of a dataclass.
+
+        Returns
+        -------
+        dataclasses.Field
+            With this setting's default.
+        """
+        return field(default=self.default, metadata={DECLARED: self})
+
+
+def _format(number: float) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
+
+
+def setting(default: Any, least: float = -math.inf, most: float = math.inf, **more: Any) -> Any:
+    """Declare a setting as a field of a dataclass.
+
+    Parameters
+    ----------
+    default : object
+        Its value unless another is given.
+    least, most : float
+        Of a number.
+    **more : object
+        Other parts of a `Setting`.
+
+    Returns
+    -------
+    dataclasses.Field
+        The field.
+    """
+    return Setting(default, least, most, **more).field()
+
+
+def check_settings(settings: Any) -> None:
+    """Check all settings of a frozen dataclass that are declared, as it is made.
+
+    Parameters
+    ----------
+    settings : dataclass
+        Whose numbers become Python's own.
+
+    Raises
+    ------
+    InputError
+        Where one is of another type or out of its bounds.
+    """
+    for declared in fields(settings):
+        if DECLARED in declared.metadata:
+            value = declared.metadata[DECLARED].check(declared.name, getattr(settings, declared.name))
+            object.__setattr__(settings, declared.name, value)
+
+
+LARGEST = 10**6  # of what is counted
+
+MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
+MIRRORED = Setting(False, text="also find objects that are turned over left to right")
+VIEW_SYNTHESIS = Setting(
+    False,
+    text="where nothing sure is found, also match simulated views of both pictures, for surfaces seen from"
+    " very different directions (about 13 times the time)",
+)
+METHODS = ("agdl", "gdl-u", "gdl")
+N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="clusters at which merging stops, n_T")
+N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of a correspondence, K")
+N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="for initial clusters, K0")
+N_NEIGHBOR_CLUSTERS = Setting(10, 1, 10_000, symbol="Kc", text="neighbour clusters, Kc")
+BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, of use only with --paper")
+REGIONS = ("mser", "sift")
