@@ -33,6 +33,8 @@ from matching.interchange.records import (
     to_size,
 )
 
+MOST_BYTES = 10**9  # of an array: 60 million points
+
 
 @dataclass(frozen=True)
 class StoredPair:
@@ -256,6 +258,12 @@ def _array(item: Any, key: str, source: str) -> Array:
     data = item[key]
     if not hasattr(data, "dtype") or data.dtype.kind not in "biuf":
         raise InputError(f"{source}: {key} must be an array of numbers")
+    if data.external or data.is_virtual or data.file.filename != item.file.filename:
+        raise InputError(f"{source}: {key} is stored in another file, which is not read")
+    if data.nbytes > MOST_BYTES:
+        raise InputError(
+            f"{source}: {key} declares {data.nbytes / 1e9:.1f} GB, at most {MOST_BYTES / 1e9:.0f} GB are read"
+        )
     return np.asarray(data[()])
 
 
@@ -272,6 +280,8 @@ def _open(path: Path) -> Iterator[Any]:
     try:
         with file:
             yield file
+    except MemoryError:
+        raise InputError(f"{path}: there is not enough memory for it") from None
     except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
 

@@ -7,11 +7,11 @@ from dataclasses import asdict, fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from planting import object_pair
 
 from matching import InputError, MatchConfig, group_matches, match
 from matching.cli.arguments import make_config, make_parser
 from matching.settings import DECLARED
-from tests.matching.planting import object_pair
 
 UNDECLARED = {"features__regions"}  # several words
 

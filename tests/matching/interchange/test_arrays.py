@@ -242,3 +242,23 @@ def test_frames_of_one_picture_alone_are_told():
     found = {"xy0": xy, "xy1": xy, "frames1": np.tile(np.eye(2), (3, 1, 1))}
     with pytest.raises(InputError, match="frames0: must be given where frames1 is"):
         matches_from(found)
+
+
+def test_points_as_opencv_has_them():
+    points = np.random.default_rng(0).uniform(0, 400, (60, 1, 2)).astype(np.float32)
+    pair = matches_from({"keypoints0": points, "keypoints1": points + 20})
+    assert np.array_equal(pair.xy0, points[:, 0])
+    assert len(pair.group().objects) == 1
+    by_index = matches_from(np.tile(np.arange(60)[:, None], 2), points, points)
+    assert np.array_equal(by_index.xy1, points[:, 0])
+    one = matches_from({"keypoints0": points[:1], "keypoints1": points[:1]})  # or a batch of one pair
+    assert np.array_equal(one.xy0, points[0])
+
+
+@pytest.mark.parametrize("wrong", [np.inf, np.nan, 0, -5, 1e30])
+def test_sizes_that_cannot_be(wrong):
+    found = {"keypoints0": np.ones((9, 2)), "keypoints1": np.ones((9, 2)), "sizes": [[100, wrong], [9, 9.0]]}
+    with pytest.raises(InputError, match=r"sizes: must be from 1 to 1e\+09 pixels"):
+        matches_from(found)
+    features = {"keypoints": np.ones((9, 2)), "image_size": [np.inf, 9]}
+    assert matches_from(np.zeros((0, 2), int), features, features).sizes is None

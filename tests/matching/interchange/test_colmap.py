@@ -206,3 +206,65 @@ def test_a_file_that_is_no_database(tmp_path):
         InputError, match=r"a\.db: can't be read as COLMAP's database \(file is not a database\)"
     ):
         read_matches(tmp_path / "a.db")
+
+
+def test_matches_may_be_in_the_geometries_alone(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("DELETE FROM matches")
+        file.execute(
+            "UPDATE two_view_geometries SET rows = 60, cols = 2, data = ?", (MATCHES[:60].tobytes(),)
+        )
+        file.commit()
+    [pair] = read_matches(path)
+    assert np.array_equal(pair.indices, MATCHES[:60])
+    found = match_file(path)
+    [(key, pair)] = found.pairs()
+    (tmp_path / "o").mkdir()
+    found.groups({key: (pair, GROUPS[:60])})["groups.db"](tmp_path / "o" / "groups.db")
+    [written] = read_matches(tmp_path / "o" / "groups.db")
+    assert np.array_equal(written.indices, MATCHES[:60])
+
+
+def test_a_pair_without_matches_of_its_own_has_those_of_its_geometry(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("INSERT INTO cameras VALUES (3, 2, 640, 480, ?, 0)", (np.ones(4).tobytes(),))
+        file.execute("INSERT INTO images VALUES (3, '3.png', 3)")
+        file.execute("INSERT INTO keypoints SELECT 3, rows, cols, data FROM keypoints WHERE image_id = 2")
+        file.execute("INSERT INTO matches VALUES (?, 0, 2, NULL)", (PAIR + 1,))
+        file.execute(
+            "INSERT INTO two_view_geometries VALUES (?, 90, 2, ?, 3, NULL, NULL, NULL, NULL, NULL)",
+            (PAIR + 1, MATCHES.tobytes()),
+        )
+        file.commit()
+    first, second = read_matches(path)
+    assert second.names == ("folder/1.png", "3.png")
+    assert np.array_equal(first.xy1, second.xy1)
+
+
+def test_triggers_do_not_run_and_odd_names_of_tables_do_no_harm(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("CREATE TABLE notes (text)")
+        file.execute(
+            'CREATE TRIGGER "odd ""name" AFTER DELETE ON two_view_geometries'
+            " BEGIN INSERT INTO notes VALUES ('ran'); DELETE FROM images; END"
+        )
+        file.execute('CREATE TABLE "two_view_geometries_1; DROP TABLE images; --" (a)')
+        file.commit()
+    found = match_file(path)
+    [(key, pair)] = found.pairs()
+    found.groups({key: (pair, GROUPS)})["groups.db"](tmp_path / "groups.db")
+    with closing(sqlite3.connect(tmp_path / "groups.db")) as file:
+        assert file.execute("SELECT count(*) FROM notes").fetchone() == (0,)
+        assert file.execute("SELECT count(*) FROM images").fetchone() == (2,)
+        names = {n for (n,) in file.execute("SELECT name FROM sqlite_master")}
+    assert {"two_view_geometries_0", "two_view_geometries_1"} <= names
+    assert not any("DROP" in name or "odd" in name for name in names)
+
+
+@pytest.mark.parametrize("folder", ["a#b", "q?x", "c%41d", "e f"])
+def test_folders_of_any_name(tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    assert len(read_matches(database(tmp_path / folder / "a.db"))) == 1

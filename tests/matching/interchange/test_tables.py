@@ -1,5 +1,7 @@
 """Matches of one pair in a table or an archive."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,50 @@ def test_features_go_with_hloc(tmp_path):
         read_matches(tmp_path / "a.csv", features=tmp_path / "a.csv")
     with pytest.raises(InputError, match="is a folder"):
         read_matches(tmp_path)
+
+
+NUMBERS = np.random.default_rng(0).uniform(0, 500, (20, 5)).round(3)
+
+
+def lines(form, *head):
+    return "\n".join([*head, *(form(*row) for row in NUMBERS)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        lines('"{}","{}","{}","{}","{}"'.format),
+        lines("{};{};{};{};{}".format, "sep=;"),
+        lines('"{}";"{}";"{}";"{}";"{}"'.format, "sep=;", '"x0";"y0";"x1";"y1";"score"'),
+        lines('"{}"\t"{}"\t"{}"\t"{}"\t"{}"'.format, '"x0"\t"y0"\t"x1"\t"y1"\t"score"'),
+        lines('"{}" "{}" "{}" "{}" "{}"'.format),
+        lines("'{}', '{}', '{}', '{}', '{}'".format),
+        lines('"a, b",{},{},{},{},{}'.format, '"","X0","Y0","X1","Y1","Score"'),
+        lines('"{}","{}","{}","{}","{}"'.format, '"x0","y0","x1","y1","score"').replace("\n", "\r\n"),
+    ],
+    ids=["no names", "sep", "sep and names", "tabs", "blanks", "single", "an index", "CR LF"],
+)
+def test_fields_in_quotes(tmp_path, text):
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    [pair] = read_matches(tmp_path / "a.csv")
+    np.testing.assert_array_equal(np.hstack([pair.xy0, pair.xy1, pair.score[:, None]]), NUMBERS)
+
+
+@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize(
+    "form", ["{};{};{};{}", '"{}";"{}";"{}";"{}"', '"{}","{}","{}","{}"', "{}\t{}\t{}\t{}"]
+)
+def test_decimal_commas_are_told(tmp_path, form, names):
+    text = "\n".join(form.format(*row[:4]).replace(".", ",") for row in NUMBERS)
+    head = form.format("x0", "y0", "x1", "y1") + "\n" if names else ""
+    (tmp_path / "a.csv").write_text(head + text)
+    with pytest.raises(InputError, match=rf"a\.csv: line {1 + names}: has a decimal comma, write a point"):
+        read_matches(tmp_path / "a.csv")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a thing of POSIX")
+@pytest.mark.parametrize("name", ["a.csv", "a.npz", "a.h5", "a.db"])
+def test_a_pipe_is_refused_at_once(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="is a pipe or device, not a file of matches"):
+        read_matches(tmp_path / name)

@@ -8,6 +8,7 @@ from planting import similarity
 from scipy.spatial import Delaunay
 
 from matching._common import opencv
+from matching.objects import transforms
 from matching.objects.confidence import (
     DOUBTFUL,
     LIKELY,
@@ -310,3 +311,17 @@ def test_a_transform_does_not_depend_on_the_unit(unit):
     (found, kind), (scaled, kind_scaled) = (fit_transform(xy0 * u, xy1 * u, 5 * u) for u in (1.0, unit))
     assert kind == kind_scaled == "homography"
     assert np.allclose(apply_transform(scaled, xy0 * unit) / unit, apply_transform(found, xy0), atol=1e-3)
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.96, "affine"), (0.94, "homography")])
+def test_a_homography_is_at_least_a_twentieth_better(monkeypatch, share, kind):
+    """By the definition: of two maps, the homography counts if its median error is 5 % less."""
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, 200, (40, 2))
+    affine = np.array([[1.0, 0.1, 20.0], [-0.1, 1.0, 7.0], [0.0, 0.0, 1.0]])
+    xy1 = transforms.apply_transform(affine, xy0)
+    off = np.eye(3), np.eye(3)
+    off[0][0, 2], off[1][1, 2] = 2.0, 2.0 * share  # pixels by which each is off
+    monkeypatch.setattr(transforms, "_affine", lambda *_: off[0] @ affine)
+    monkeypatch.setattr(transforms, "_homographies", lambda *_: [off[1] @ affine])
+    assert transforms.fit_transform(xy0, xy1)[1] == kind

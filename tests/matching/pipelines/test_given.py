@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import matching.output.words
-from matching import InputError, group_matches
-from matching.pipelines.given import _sort_matches
+from matching import InputError, MatchConfig, group_matches
+from matching.pipelines import given
+from matching.pipelines.given import _sort_matches, label_matches
 
 
 def scene(seed=0):
@@ -185,3 +186,71 @@ def test_what_is_seen_is_known_where_sizes_are():
 
 def test_no_matches_and_many_of_chance():
     assert group_matches(np.empty((0, 2)), np.empty((0, 2))).objects == ()
+
+
+def grid(n, step, seed=0):
+    """n x n points about a step apart."""
+    at = np.stack(np.meshgrid(*[np.arange(n) * step] * 2), axis=2).reshape(-1, 2)
+    return at + np.random.default_rng(seed).uniform(-0.2, 0.2, at.shape) * step
+
+
+@pytest.mark.parametrize("scale", [1.0, 3.0])
+def test_the_unit_is_what_lies_between_neighbours(scale):
+    """By the definition: the eighth nearest match is 14 working pixels away, in the median."""
+    xy0 = grid(15, 10.0)
+    far = np.sort(np.linalg.norm(xy0[:, None] - xy0, axis=2), axis=1)[:, 8]
+    labels, _, unit1 = label_matches(xy0, xy0 * scale + 70)
+    assert (labels == 0).mean() > 0.9
+    assert unit1 == pytest.approx(scale * np.median(far) / 14, rel=0.01)
+
+
+def captured(monkeypatch, n, **settings):
+    """The settings that n matches are grouped with."""
+    taken = []
+
+    def take(correspondences, n_listed, config, *_):
+        taken.append(config)
+        return given.Groups(np.full(len(correspondences), -1), np.empty(0))
+
+    monkeypatch.setattr(given, "group", take)
+    xy0 = grid(60, 10.0)[:n]
+    group_matches(xy0, xy0 + 5, config=MatchConfig().with_settings(**settings))
+    return taken[0]
+
+
+def test_distances_are_those_of_denser_matches(monkeypatch):
+    """Half of what the program's own, sparser matches are given; the user's values count."""
+    usual, changed = (
+        captured(monkeypatch, 500, **s) for s in ({}, {"smooth_map__reach": 80.0, "gap": 100.0})
+    )
+    assert (usual.smooth_map.reach, usual.objects.gap) == (22.5, 150.0)
+    assert (changed.smooth_map.reach, changed.objects.gap) == (40.0, 50.0)
+
+
+def test_time_grows_with_the_matches(monkeypatch):
+    assert captured(monkeypatch, 500).graph.n_candidates == 128
+    assert captured(monkeypatch, 500, n_candidates=60).graph.n_candidates == 60
+
+
+@pytest.mark.parametrize("n", [100, 400, 3000])
+def test_few_matches_merge_at_larger_affinities(monkeypatch, n):
+    """The affinity of two halves of an object of n matches falls with n^(3/2): 2.4e-6 for 3,000."""
+    usual = captured(monkeypatch, n).clustering.min_affinity
+    assert usual == pytest.approx(2.4e-6 * (3000 / n) ** 1.5)
+    doubled = captured(monkeypatch, n, min_affinity=2 * MatchConfig().clustering.min_affinity)
+    assert doubled.clustering.min_affinity == pytest.approx(2 * usual)
+
+
+def test_eight_matches_are_an_object(monkeypatch):
+    assert captured(monkeypatch, 50).objects.min_matches == 8
+    assert captured(monkeypatch, 50, min_matches=6).objects.min_matches == 6
+    assert captured(monkeypatch, 50).objects.evidence == 0
+    monkeypatch.undo()
+    large, few = grid(10, 12.0), 400 + grid(5, 12.0)
+    for n, expected in ((9, 2), (7, 1)):
+        xy0 = np.vstack([large, few[:n]])
+        xy1 = xy0 + np.where(np.arange(len(xy0)) < 100, 0, 200)[:, None]
+        result = group_matches(xy0, xy1)
+        assert len(result.objects) == expected, n
+        assert len(set(result.cluster[100:])) == 1
+        assert (result.cluster[100:] >= 0).all() == (n == 9)

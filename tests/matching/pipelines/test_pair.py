@@ -151,8 +151,13 @@ def test_a_whole_object_is_one_object():
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors")
 def test_the_papers_way_runs_and_differs(pair, found):
     paper = match(*pair, MatchConfig.paper())
-    assert paper.cluster.max() >= 0
-    assert len(paper.objects) == paper.cluster.max() + 1
+    assert len(paper.objects) == paper.cluster.max() + 1 > len(found.objects)  # it merges to n_T clusters
+    assert [o.n_matches for o in paper.objects] == np.bincount(paper.cluster[paper.cluster >= 0]).tolist()
+    right = np.linalg.norm(true_shift(paper.xy0) - paper.xy1, axis=1) < 3
+    assert right[paper.cluster >= 0].mean() > right[paper.cluster < 0].mean() + 0.3
+    larger = max(paper.objects, key=lambda o: o.n_matches)
+    assert np.median(np.linalg.norm(true_shift(larger.points0) - larger.points1, axis=1)) < 1
+    assert all(o.confidence is None for o in paper.objects)
     assert not np.array_equal(paper.score, found.score)
 
 
@@ -171,10 +176,15 @@ def test_another_clustering_can_be_put_in(pair):
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 10, 40])
-def test_a_handful_of_candidates(pair, most):
-    config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=most))
-    result = match(*pair, config)
-    assert len(result.score) <= most
+def test_a_handful_of_candidates(pair, found, most):
+    result = match(*pair, max_matches=most)
+    assert len(result.score) == most
+    assert np.array_equal(np.sort(result.score), np.sort(found.score)[:most])  # the best there are
+    assert (np.linalg.norm(true_shift(result.xy0) - result.xy1, axis=1) < 1).all()
+    least = MatchConfig().objects.min_matches
+    assert (result.cluster < 0).sum() == most - sum(o.n_matches for o in result.objects)
+    assert all(o.n_matches >= least for o in result.objects)
+    assert len(result.objects) == (2 if most > 2 * least else 0)
 
 
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors")
@@ -182,8 +192,10 @@ def test_few_candidates_the_papers_way(pair):
     config = MatchConfig.paper()
     for most in (1, 2, 5):
         result = match(*pair, replace(config, candidates=replace(config.candidates, max_matches=most)))
-        assert len(result.score) <= most
-        assert all(np.isfinite(o.transform).all() for o in result.objects)
+        assert len(result.score) == most
+        assert (np.linalg.norm(true_shift(result.xy0) - result.xy1, axis=1) < 1).all()
+        assert result.objects == ()  # too few to be clusters
+        assert (result.cluster == -1).all()
 
 
 def test_bad_input_names_the_image(pair, tmp_path):

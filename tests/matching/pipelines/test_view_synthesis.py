@@ -12,7 +12,8 @@ from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
 from matching.pictures.images import make_picture_of_array
-from matching.pipelines.pair import describe_picture, list_stages, match_described
+from matching.pipelines import pair as pipeline
+from matching.pipelines.pair import describe_picture, find_candidates, list_stages, match_described
 from matching.pipelines.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)
@@ -79,6 +80,30 @@ def test_nothing_is_computed_where_a_pair_is_solved_plainly(tilted):
     assert same(match_described(*described, VIEWS, views=[never, never]), plain)
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_views_count_where_they_hold_more_matches(monkeypatch, more):
+    pair = skimage.data.coffee()[100:300, 200:400], skimage.data.coffee()[110:310, 190:390]
+    monkeypatch.setattr(pipeline, "is_solved", lambda groups: False)
+    monkeypatch.setattr(pipeline, "find_in_views", lambda *_: None)
+    plain = match(*pair, VIEWS)
+    n_kept = np.count_nonzero(plain.cluster >= 0)
+    assert n_kept > 50
+
+    def find_in_views(features, pictures, config):
+        candidates, _ = find_candidates(*features, config)
+        labels = np.full(len(candidates), -1)
+        labels[: n_kept + more] = 0
+        return candidates, Groups(labels, np.array([0.25]))
+
+    monkeypatch.setattr(pipeline, "find_in_views", find_in_views)
+    found = match(*pair, VIEWS)
+    if more > 0:
+        assert np.count_nonzero(found.cluster >= 0) == n_kept + more
+        assert found.objects[0].score == 0.25
+    else:
+        assert same(found, plain)
+
+
 def test_a_pair_is_solved_where_its_best_object_is_not_doubtful():
     labels = np.repeat([0, 1, -1], 30)
     assert is_solved(Groups(labels, np.array([0.4, 0.2])))
@@ -112,7 +137,7 @@ def test_a_collection_looks_at_views_of_the_files(tilted, found, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"view_synthesis": 1}, "view_synthesis must be a bool, got int"),
+        ({"view_synthesis": 1}, "view_synthesis must be True or False, got 1"),
         (
             {"view_synthesis": True, "grouping": "paper"},
             "view_synthesis must be off where grouping is 'paper'",
