@@ -111,7 +111,7 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
     groups : mapping of int to (PairMatches, (n,) array of int)
         By the id of a pair, its matches as `read_colmap` gave them, and the group of each, -1 for outliers.
     """
-    with _open(path) as source, closing(sqlite3.connect(target)) as copy:
+    with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")
         _drop_triggers(copy)
@@ -128,6 +128,21 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
             for k in range(n_groups):
                 _insert_geometry(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()
+
+
+@contextmanager
+def _errors_of_copy(target: Path) -> Iterator[None]:
+    """InputError that names the copy where it can't be written, as on a full disk."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF in (
+            sqlite3.SQLITE_FULL,
+            sqlite3.SQLITE_IOERR,
+            sqlite3.SQLITE_CANTOPEN,
+        ):
+            raise InputError(f"{target.name}: can't be written ({error})") from None
+        raise
 
 
 def _drop_triggers(database: sqlite3.Connection) -> None:

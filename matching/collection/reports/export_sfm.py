@@ -7,6 +7,7 @@ distance stays. Coordinates and names are those of the exports of a pair (`match
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -305,16 +307,73 @@ def _insert_pair(
     database.execute(statement, geometry)
 
 
+class _Output(io.RawIOBase):
+    """A file for HDF5, which can't go on, nor close its file quietly, after a write that fails: such a write
+    seems to succeed here, and is told by `check`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w+b", buffering=0)
+        self._error: OSError | None = None
+
+    def readinto(self, buffer: Any) -> int:
+        return self._file.readinto(buffer)
+
+    def write(self, data: Any) -> int:
+        try:
+            left = memoryview(data).cast("B")
+            while len(left):
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._error = self._error or error
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return self._file.truncate(size)
+        except OSError as error:
+            self._error = self._error or error
+            return size or 0
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def check(self) -> None:
+        """Raise the first error there was."""
+        if self._error is not None:
+            raise self._error
+
+
+@contextmanager
+def _open_hdf5(path: Path) -> Iterator[tuple[Any, _Output]]:
+    """A new HDF5 file of ours, and what it is written to."""
+    with closing(_Output(path)) as output:
+        try:
+            with exchange.require_h5py().File(output, "w") as file:
+                file.attrs[MARK] = "gdl-match-collection"
+                yield file, output
+        except (RuntimeError, ValueError):  # it may have read what was not written
+            output.check()
+            raise
+        output.check()
+
+
 def _write_hloc(folder: Path, collection: _Collection) -> None:
-    h5py = exchange.require_h5py()
-    with h5py.File(folder / "features.h5", "w") as file:
-        file.attrs[MARK] = "gdl-match-collection"
+    with _open_hdf5(folder / "features.h5") as (file, output):
         for number, name in collection.names.items():
             image, _ = collection.image(number)
             file[f"{name}/keypoints"] = image.keypoints.astype(np.float32)
             file[f"{name}/image_size"] = np.array([image.width, image.height], np.int64)
-    with h5py.File(folder / "matches.h5", "w") as file, (folder / "pairs.txt").open("wb") as pairs:
-        file.attrs[MARK], digest = "gdl-match-collection", sha256()
+            output.check()
+    with _open_hdf5(folder / "matches.h5") as (file, output), (folder / "pairs.txt").open("wb") as pairs:
+        digest = sha256()
         for pair in collection.pairs():
             names = [collection.names[number] for number in (pair.image0, pair.image1)]
             n = len(collection.image(pair.image0)[0].keypoints)
@@ -326,4 +385,5 @@ def _write_hloc(folder: Path, collection: _Collection) -> None:
             line = f"{names[0]} {names[1]}\n".encode()
             pairs.write(line)
             digest.update(line)
+            output.check()
         file.attrs[LISTED] = digest.hexdigest()

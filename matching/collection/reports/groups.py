@@ -108,7 +108,7 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
         The groups, the largest first.
     """
     links = list(find_links(store))
-    rows = store.rows("SELECT id, path, width * height, n_features FROM images WHERE status = 'described'")
+    rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}
     found = []
     for numbers in _find_components(links):

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from matching.pictures.formats import open_image
+from matching._common import opencv
+from matching.errors import InputError
+from matching.pictures.images import read_picture
 
-SHARP = 0.9  # of the most features: a blurred copy has fewer
-LOOKED_AT = 50  # pictures of a group whose colours are looked at, at most
-THUMBNAIL = 64  # pixels, of which the colours are looked at
+SHARP = 0.7  # of the most edges: lossy copies keep more, a blurred or enlarged one has less than half
+LOOKED_AT = 10  # pictures of a group that are read, at most
 COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey ones have less
 
 
@@ -28,21 +29,19 @@ class Shot:
         Its file.
     n_pixels : int
         Its width times its height.
-    n_features : int
-        Its features.
     """
 
     number: int
     path: str
     n_pixels: int
-    n_features: int
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
     """Choose the picture that the others were most likely made from.
 
-    It has most pixels; of those with as many, it is sharp: it has about as many features as any. Of these,
-    one in colour comes before grey ones; then the one whose path comes first.
+    It has most pixels. Of several that do, it is sharp: its edges are about as strong as any. Of these, one
+    in colour comes before grey ones; then the one with the largest file, as copies are compressed more; then
+    the one whose path comes first.
 
     Parameters
     ----------
@@ -55,16 +54,34 @@ def choose_original(shots: Sequence[Shot]) -> Shot:
         One of them.
     """
     largest = max(shot.n_pixels for shot in shots)
-    left = sorted((shot for shot in shots if shot.n_pixels == largest), key=lambda shot: shot.path)
-    most = max(shot.n_features for shot in left)
-    left = [shot for shot in left if shot.n_features >= SHARP * most]
+    left = [shot for shot in shots if shot.n_pixels == largest]
     if len(left) == 1:
         return left[0]
-    return next((shot for shot in left[:LOOKED_AT] if is_coloured(shot.path)), left[0])
+    left = sorted(left, key=lambda shot: (-_count_bytes(shot.path), shot.path))[:LOOKED_AT]
+    looks = [look_at(shot.path) for shot in left]
+    most = max(look.sharpness for look in looks)
+    sharp = [k for k, look in enumerate(looks) if look.sharpness >= SHARP * most]
+    return left[next((k for k in sharp if looks[k].is_coloured), sharp[0])]
 
 
-def is_coloured(path: str) -> bool:
-    """Test whether a file shows a picture with colours.
+@dataclass(frozen=True)
+class Look:
+    """What a picture looks like.
+
+    Parameters
+    ----------
+    sharpness : float
+        Mean square of the second differences of its luma.
+    is_coloured : bool
+        Whether it has colours.
+    """
+
+    sharpness: float
+    is_coloured: bool
+
+
+def look_at(path: str) -> Look:
+    """Look at the picture in a file.
 
     Parameters
     ----------
@@ -73,16 +90,23 @@ def is_coloured(path: str) -> bool:
 
     Returns
     -------
-    bool
-        Whether it does; false where it can't be read.
+    Look
+        Neither sharp nor coloured where it can't be read.
     """
     try:
-        with Path(path).open("rb") as file, open_image(file) as image:
-            if image.mode in ("1", "L", "LA", "I", "F") or image.mode.startswith("I;"):
-                return False
-            image.draft("RGB", (THUMBNAIL, THUMBNAIL))
-            image.thumbnail((THUMBNAIL, THUMBNAIL))
-            pixels = np.asarray(image.convert("RGB"), np.int64)
-    except Exception:  # a damaged file can make a decoder raise nearly anything
-        return False
-    return bool(np.ptp(pixels, axis=2).mean() > COLOURED)
+        rgb = read_picture(path).rgb
+    except InputError:
+        return Look(0.0, False)
+    luma = opencv.luma(rgb).astype(np.float32)
+    differences = [np.diff(luma, 2, axis=axis) for axis in (0, 1)]
+    sharpness = sum(float(np.square(d).mean(dtype=np.float64)) for d in differences if d.size)
+    spread = rgb.max(axis=2) - rgb.min(axis=2)
+    return Look(sharpness, bool(spread.mean() > COLOURED))
+
+
+def _count_bytes(path: str) -> int:
+    """The size of a file, 0 where it is gone."""
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0

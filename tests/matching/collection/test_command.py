@@ -298,3 +298,23 @@ def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
         told = "gdl-match collection: interrupted; the same command goes on from here\n"
         assert (process.returncode, output, error) == (130, "", told)
         assert not (tmp_path / "csv").exists()
+
+
+@pytest.mark.parametrize("way", ["no folder", "not writable"])
+def test_without_a_home_folder_features_are_kept_for_one_run(folder, tmp_path, monkeypatch, way):
+    def find(*_, **__):
+        if way == "no folder":
+            raise RuntimeError("could not determine the home directory")
+        (tmp_path / "file").touch()
+        return tmp_path / "file" / "cache"
+
+    monkeypatch.setattr("platformdirs.user_cache_path", find)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ends = []
+    monkeypatch.setattr("atexit.register", lambda *end, **more: ends.append((end, more)))
+    arguments = command.make_parser().parse_args(["--db", "c.db"])
+    made = command.open_cache(arguments).folder
+    assert made.is_dir() and made.parent == tmp_path.resolve()
+    for (end, *rest), more in ends:
+        end(*rest, **more)
+    assert not made.exists()

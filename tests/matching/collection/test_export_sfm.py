@@ -1,6 +1,9 @@
 """Whole collections for COLMAP and hloc: all pictures in one, tracks through several, what moved left out."""
 
+import re
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -159,3 +162,29 @@ def test_names_that_hloc_cannot_hold_are_told_before_the_matching(tmp_path, caps
     assert main(["--all", str(tmp_path), "--db", str(db), "--hloc", str(tmp_path / "out")]) == 2
     assert "can't hold a name with white space" in capsys.readouterr().err
     assert not db.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+@pytest.mark.parametrize("kind", ["colmap", "hloc"])
+@pytest.mark.parametrize("room", [2048, 7000, 9000])
+def test_a_full_disk_is_told_in_a_line_that_names_the_export(db, tmp_path, kind, room):
+    pytest.importorskip("h5py")
+    limited = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({room}, {room}));"
+        "from matching.cli.commands.collection import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-c", limited, "--db", db, f"--{kind}", tmp_path / "out"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert re.search(r"error: .*out: the export can't be written \(.*\)$", line)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a#b", "q?x", "c%41d", "e f"])
+def test_folders_of_any_name_are_written_again(db, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert main(["--db", str(db), "--colmap", f"{name}/sfm"]) == 0
+    assert [p.name for p in tmp_path.iterdir()] == [name]

@@ -33,13 +33,13 @@ def named(path):
 
 
 def test_groups_tell_what_each_picture_is(db):
-    """The first of a group is any of those with most pixels."""
     coffee, cat = ({named(m.picture): (m.role, named(m.of)) for m in members} for members in read_groups(db))
     whole = {"coffee.png", "coffee copy.jpg"}
     assert set(coffee) == {*whole, "coffee crop.png"}
     assert coffee["coffee crop.png"][0] == "crop of"
     assert coffee["coffee crop.png"][1] in whole
-    assert sorted(coffee[name][0] for name in whole) == ["", "copy of"]
+    assert coffee["coffee.png"][0] == ""  # though the other name comes first
+    assert coffee["coffee copy.jpg"] == ("copy of", "coffee.png")
     assert set(cat) == {"cat.png", "cat turned.png"}
     assert sorted(role for role, _ in cat.values()) == ["", "turned copy of"]
 
@@ -77,3 +77,16 @@ def test_no_groups(cache, tmp_path, capsys):
     assert main(["--db", db, "--groups", "--html", str(tmp_path / "page.html")]) == 1
     assert "no group" in capsys.readouterr().out
     assert "No two pictures" in (tmp_path / "page.html").read_text()
+
+
+def test_one_group_is_told_as_one(cache, tmp_path):
+    for name in ("a.png", "b.png"):
+        Image.fromarray(crops(200)["coffee"]).save(tmp_path / name)
+    match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    assert main(["--db", str(tmp_path / "c.db"), "--groups", "--html", str(tmp_path / "c.html")]) == 0
+    page = " ".join((tmp_path / "c.html").read_text().split())
+    assert "<title>c.db: 1 group of pictures</title>" in page
+    assert "2 pictures; 2 of them are in 1 group of pictures that show the same things" in page
+    assert main(["--db", str(tmp_path / "c.db"), "--html", str(tmp_path / "d.html")]) == 0
+    page = " ".join((tmp_path / "d.html").read_text().split())
+    assert "2 pictures, 1 pair; 1 pair has 1 object in common" in page

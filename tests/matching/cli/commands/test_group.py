@@ -391,3 +391,48 @@ def test_subcommands_as_processes(gdl_match):
         )
         assert run.stdout.startswith(start)
     assert (run.returncode, run.stderr) == (2, "gdl-match group: error: none.h5: no such file\n")
+
+
+def test_what_is_seen_is_known_with_pictures_alone(gdl_match):
+    """Matches of a small part of large pictures: they cover less than a hundredth of them."""
+    xy0, xy1, _ = points()
+    np.savetxt("part.csv", np.hstack([xy0[:60], xy1[:60]]) / 4, delimiter=",")
+    for name in "ab":
+        Image.new("RGB", (1000, 600)).save(f"{name}.png")
+    _, output, _ = gdl_match("group", "part.csv", "--out", "o", "--quiet", "--no-figure")
+    assert " -  " in output
+    told = json.loads(Path("o/matches.json").read_text())["objects"][0]
+    assert told["motion"]["share"] is None and told["frame1"] is None
+    arguments = ["--image0", "a.png", "--image1", "b.png", "--out", "p", "--quiet", "--no-figure"]
+    gdl_match("group", "part.csv", *arguments)
+    told = json.loads(Path("p/matches.json").read_text())["objects"][0]
+    assert 0 < told["motion"]["share"] < 0.01
+    assert len(told["frame1"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [(["serv", "--port", "80"], "serve"), (["groups", "m.csv"], "group"), (["indx"], "index")],
+)
+def test_a_misspelt_subcommand_is_told(gdl_match, words, meant):
+    status, _, error = gdl_match(*words)
+    assert status == 2
+    assert error == f"gdl-match: error: {words[0]}: no such file or subcommand (did you mean {meant}?)\n"
+    assert "did you mean" not in gdl_match("picture", "other")[2]
+    Path(words[0]).write_bytes(b"a file of that name")
+    assert "did you mean" not in gdl_match(words[0])[2]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use can't be removed there")
+@pytest.mark.parametrize(
+    "words", [["../a.png", "../b.png"], ["group", "../m.csv"], ["collection", "--all", "..", "--db", "c.db"]]
+)
+def test_a_working_folder_that_is_gone(gdl_match, tmp_path, words):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = "import os, sys; os.rmdir(os.getcwd()); from matching.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", script, *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1

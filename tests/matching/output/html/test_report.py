@@ -24,6 +24,7 @@ from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
 from matching.output.html.page import _json, candidates_data, embed_picture, objects_data
+from matching.output.words import format_repeats
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.pair import match_pictures
 
@@ -370,6 +371,10 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
     (picture, _), found = pair
     page = pair_report([picture, picture], found)
     assert "2 things that stand there more than once" in page
+    for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
+        number, places, objects, n_matches, *_ = row.split()
+        told = f'<th scope="row">Thing {number}</th><td>{places}</td><td>{objects}</td><td>{n_matches}</td>'
+        assert told in page
     assert "each joins two places" in page
     assert "in both" not in page
     nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
