@@ -289,6 +289,7 @@ def summarise(
     dict
         What JSON can represent.
     """
+    digits = _count_digits(result)
     return {
         "version": __version__,
         "images": [
@@ -305,11 +306,11 @@ def summarise(
                 "confidence": o.confidence,
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
-                "transform_error": round(o.transform_error, 4),
-                "outline0": np.round(o.outline0, 2).tolist(),
-                "outline1": np.round(o.outline1, 2).tolist(),
-                "frame1": None if o.frame1 is None else np.round(o.frame1, 2).tolist(),
-                "motion": _motion_summary(o.motion),
+                "transform_error": round(o.transform_error, digits + 2),
+                "outline0": np.round(o.outline0, digits).tolist(),
+                "outline1": np.round(o.outline1, digits).tolist(),
+                "frame1": None if o.frame1 is None else np.round(o.frame1, digits).tolist(),
+                "motion": _motion_summary(o.motion, digits),
                 "thing": o.thing,
                 **_deformation_summary((deformations or {}).get(o.id)),
             }
@@ -319,7 +320,7 @@ def summarise(
             {
                 "thing": thing.number,
                 "objects": list(thing.objects),
-                "places": [np.round(place, 2).tolist() for place in thing.places],
+                "places": [np.round(place, digits).tolist() for place in thing.places],
                 "periodic": thing.periodic,
             }
             for thing in result.things
@@ -331,12 +332,19 @@ def summarise(
     }
 
 
-def _motion_summary(motion: Motion | None) -> dict[str, Any] | None:
+def _count_digits(result: Matches) -> int:
+    """Digits behind the point: two of pixels, more where given matches count something larger."""
+    sizes = [np.ptp(outline, axis=0).max() for o in result.objects for outline in (o.outline0, o.outline1)]
+    least = min((size for size in sizes if size > 0), default=1000.0)
+    return max(2, 3 - math.floor(math.log10(least)))
+
+
+def _motion_summary(motion: Motion | None, digits: int) -> dict[str, Any] | None:
     if motion is None:
         return None
     return {
         "words": motion.words,
-        "centre": np.round(motion.centre, 2).tolist(),
+        "centre": np.round(motion.centre, digits).tolist(),
         "turn": round(motion.turn, 2),
         "scale": round(motion.scale, 4),
         "mirrored": motion.mirrored,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
     tuple of str
         A text for each column of HEADER.
     """
-    error = f"{found.transform_error:.1f} px"
+    error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
             *format_place(found), error)  # fmt: skip
 
@@ -79,13 +80,21 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     if not len(found.outline1):
         return (UNKNOWN,) * 5
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
-    x, y, width, height = (round(float(value)) for value in (*(low + high) / 2, *(high - low)))
+    digits = _count_digits(found)
+    x, y, width, height = (f"{value + 0.0:.{digits}f}" for value in (*(low + high) / 2, *(high - low)))
     centre, size = f"{x}, {y}", f"{width} x {height}"
     motion = found.motion
     if motion is None:
         return centre, size, *(UNKNOWN,) * 3
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
     return centre, size, format_turn(motion), f"{motion.scale:.2f}", share
+
+
+def _count_digits(found: MatchedObject) -> int:
+    """Digits behind the point: none of pixels, some where given matches count something larger."""
+    outline = found.outline1
+    size = float((outline.max(axis=0) - outline.min(axis=0)).max()) if len(outline) else 0.0
+    return max(0, 2 - math.floor(math.log10(size))) if 0 < size < 10 else 0
 
 
 def format_repeats(result: Matches) -> str:

@@ -3,6 +3,7 @@ import pytest
 
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
+from matching.output.files import summarise
 from matching.pipelines import given
 from matching.pipelines.given import _sort_matches, label_matches
 
@@ -254,3 +255,18 @@ def test_eight_matches_are_an_object(monkeypatch):
         assert len(result.objects) == expected, n
         assert len(set(result.cluster[100:])) == 1
         assert (result.cluster[100:] >= 0).all() == (n == 9)
+
+
+def test_small_units_are_told_with_their_digits():
+    """Degrees of longitude and latitude: 5e-5 of them are an object."""
+    xy0, xy1, _ = scene()
+    result = group_matches(xy0 * 1e-7 + (13.4, 52.5), xy1 * 1e-7 + (13.4, 52.5))
+    told = summarise([], result, None)["objects"]
+    for found, entry in zip(result.objects, told, strict=True):
+        for name in ("outline0", "outline1"):
+            np.testing.assert_allclose(entry[name], getattr(found, name), rtol=0, atol=1e-8)
+        np.testing.assert_allclose(entry["motion"]["centre"], found.motion.centre, rtol=0, atol=1e-8)
+        assert entry["transform_error"] == pytest.approx(found.transform_error, rel=0.05)
+        row = matching.output.words.format_object(found)
+        assert [float(x) for x in row[4].split(",")] == pytest.approx(found.motion.centre, abs=1e-6)
+        assert float(row[-1].split()[0]) > 0
