@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -56,13 +55,13 @@ def settings() -> dict[str, MatchConfig]:
         "three times as alike at a distance": changed("graph", slope=0.05),
         "first graph as fine as the second": changed("graph", coarseness=1.0),
         "no nearness": changed("graph", nearness=0.0),
-        "no smooth map": changed("smooth_map", tolerance=math.inf, reach=0.0),
+        "no smooth map": changed("smooth_map", tolerance=1e9, reach=0.0),
         "joining without agreement": changed("smooth_map", agreeing=0.0),
         "no suppression": changed("suppression", share=2.0),
         "one round": changed("objects", rounds=1),
         "no reach of objects": changed("objects", reach=0.0),
         "parts up to 90 px apart": changed("objects", gap=90.0),
-        "parts at any distance": changed("objects", gap=math.inf),
+        "parts at any distance": changed("objects", gap=1e6),
         "no least width": changed("objects", min_width=0.0),
         "no test of the evidence": changed("objects", evidence=0.0),
         "no pool": changed("candidates", reserve=0.0),

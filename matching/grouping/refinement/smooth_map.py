@@ -49,7 +49,7 @@ class SmoothMapConfig:
 
     n_neighbors: int = setting(12, CONFIRMED, 1000)
     smoothing: float = setting(100.0, 1e-3, 1e9)
-    tolerance: float = setting(0.24, 0, 1000)
+    tolerance: float = setting(0.24, 0, 1e9)
     reach: float = setting(45.0, 0, 1e6)
     agreeing: float = setting(0.25, 0, 1)
 

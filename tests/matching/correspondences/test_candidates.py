@@ -237,7 +237,7 @@ def test_dark_regions_of_a_picture_are_compared_with_its_dark_ones_only(per_pola
 def test_candidates_within_a_picture_are_each_pair_once_outside_the_clearance():
     f, _ = two_images()
     f = replace(f, kind=np.zeros(len(f), np.int8))
-    config = CandidateConfig(max_matches=50, per_feature=3, max_distance=10, duplicate_radius=0)
+    config = CandidateConfig(max_matches=50, per_feature=3, max_distance=2, duplicate_radius=0)
     clearance = np.full(len(f), 90.0)
     squared = ((f.descriptors[:, None].astype(int) - f.descriptors.astype(int)) ** 2).sum(axis=2)
     apart = np.linalg.norm(f.xy[:, None] - f.xy, axis=2)
