@@ -26,13 +26,14 @@ class SuppressionConfig:
     Parameters
     ----------
     share : float
-        Share of its points, in both images, that are points of larger objects too.
+        Share of its points, in both images, that are points of larger objects too; above 1: nothing is
+        suppressed.
     by_one : bool
         Whether one larger object must hold that share in both images: where two things stand twice in either
         image, each of the four objects shares its points with others in both.
     """
 
-    share: float = setting(0.25, 0, 1)
+    share: float = setting(0.25, 0, 2)
     by_one: bool = setting(False)
 
     def __post_init__(self) -> None:
