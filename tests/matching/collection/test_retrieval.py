@@ -136,7 +136,7 @@ def test_any_cut_into_segments_gives_the_same_neighbours(gallery):
 
 def test_votes_count_where_they_agree_on_turn_and_scale():
     """Four of six descriptors see picture 7 turned alike."""
-    query = Query(np.zeros((6, 128), np.int32), np.full(6, 20 << 2, np.uint16), np.zeros((6, 8), np.int64))
+    query = Query(np.zeros((6, 128), np.uint16), np.full(6, 20 << 2, np.uint16), np.zeros((6, 8), np.uint16))
     least = np.tile(np.arange(1, 12, dtype=np.int32) * 300_000, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
     shape = ((turns << 8) | (22 << 2)).astype(np.uint16)
