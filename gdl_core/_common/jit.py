@@ -46,9 +46,10 @@ def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kern
         return lambda function: njit(function, **more)
     options = {"nogil": True, "error_model": "numpy", **more}
     declared[function] = Declared(is_kernel=True, options=options)
-    compiled = numba.njit(**options)(function)
+    compiled: Kernel = numba.njit(**options)(function)
     # NUMBA_DISABLE_JIT leaves the function as it is
-    return function if compiled is function else keep_compiled(compiled, options)
+    kept: Kernel = function if compiled is function else keep_compiled(compiled, options)
+    return kept
 
 
 @overload
