@@ -153,7 +153,7 @@ def _locked(file: IO[bytes], *, exclusive: bool) -> Iterator[bool]:
         yield False
         return
     try:
-        flock(file, LOCK_EX if exclusive else LOCK_SH)  # type: ignore[misc]
+        flock(file, LOCK_EX if exclusive else LOCK_SH)
     except OSError:  # a file system without locks
         yield False
         return
