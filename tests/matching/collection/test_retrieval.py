@@ -23,7 +23,8 @@ def made_up(rng, n, like=None):
     raw = np.abs(rng.normal(size=(n, 128)))
     descriptors = np.rint(raw / np.linalg.norm(raw, axis=1, keepdims=True) * DESCRIPTOR_NORM)
     if like is not None:
-        descriptors[: len(like)] = np.rint(like.descriptors + rng.normal(0, 15, like.descriptors.shape))
+        noisy = like.descriptors + rng.normal(0, 15, like.descriptors.shape)
+        descriptors[: len(like)] = np.rint(np.maximum(noisy, 0))  # as square roots are
     frames = np.eye(2) * rng.uniform(2, 20, (n, 1, 1))
     kind, bright = rng.integers(0, 2, (2, n))
     if like is not None:
@@ -84,7 +85,9 @@ def naive_neighbours(query, codes, but):
             for cell, other, code in zip(of.cell, of.shape, of.code, strict=True):
                 if number not in but and cell in cells and (shape ^ other) & 3 == 0:
                     centre = words[np.arange(32), code].ravel()
-                    found.append((int(((descriptor - centre) ** 2).sum()), number, int(other)))
+                    found.append(
+                        (int(((descriptor.astype(np.int64) - centre) ** 2).sum()), number, int(other))
+                    )
         yield sorted(found)
 
 
