@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
+
+import numpy as np
 
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig
@@ -25,11 +29,14 @@ class Inputs:
         Two each: files, Pillow images, arrays or Pictures; a mask may be None.
     sizes : tuple
         Width and height of both pictures.
+    contents : tuple of str
+        The `digest_pixels` of both pictures, with their masks.
     """
 
     images: tuple[Any, Any]
     masks: tuple[Any, Any]
     sizes: tuple[tuple[int, int], tuple[int, int]]
+    contents: tuple[str, str]
 
     def pictures(self) -> list[Picture]:
         """Read both pictures again.
@@ -42,16 +49,42 @@ class Inputs:
         Raises
         ------
         InputError
-            A file is gone, or shows a picture of another size by now.
+            A file is gone, or shows another picture by now; or so does an array.
         """
         pictures = []
-        for k, (image, mask, size) in enumerate(zip(self.images, self.masks, self.sizes, strict=True)):
+        asked = zip(self.images, self.masks, self.sizes, self.contents, strict=True)
+        for k, (image, mask, size, content) in enumerate(asked):
             picture = make_picture(image, f"image{k}")
+            name = image if isinstance(image, (str, PathLike)) else f"image{k}"
             if (picture.width, picture.height) != size:
                 now = f"{picture.width} x {picture.height}"
-                raise InputError(f"{image}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
-            pictures.append(add_mask(picture, mask, f"mask{k}"))
+                raise InputError(f"{name}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
+            picture = add_mask(picture, mask, f"mask{k}")
+            if digest_pixels(picture) != content:
+                raise InputError(f"{name}: the picture or its mask has changed since it was matched")
+            pictures.append(picture)
         return pictures
+
+
+def digest_pixels(picture: Picture) -> str:
+    """Compute a digest of what a picture shows and of its mask.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+
+    Returns
+    -------
+    str
+        The SHA-256.
+    """
+    digest = hashlib.sha256()
+    for pixels in (picture.rgb, picture.mask):
+        if pixels is not None:
+            digest.update(repr(pixels.shape).encode())
+            digest.update(np.ascontiguousarray(pixels).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 
 from matching._common.types import Bytes
 from matching.errors import InputError
-from matching.matches import Inputs, Matches
+from matching.matches import Inputs, Matches, digest_pixels
 from matching.pictures.images import Picture
 
 
@@ -31,7 +31,7 @@ class MatchResult(Matches):
         Raises
         ------
         InputError
-            The result doesn't know its pictures, or they can't be read any more.
+            The result doesn't know its pictures, or they can't be read any more, or have changed.
         """
         from matching.output.figures.drawing import draw_matches
 
@@ -58,7 +58,7 @@ class MatchResult(Matches):
         ------
         InputError
             The folder can't be written, a file is in the way that no run of this program wrote, or the
-            pictures are not known or can't be read any more.
+            pictures are not known, can't be read any more or have changed.
         """
         from matching.output.files import write_results
 
@@ -99,4 +99,5 @@ def add_inputs(
         With inputs.
     """
     size0, size1 = ((picture.width, picture.height) for picture in pictures)
-    return replace(result, inputs=Inputs(images, masks, (size0, size1)))
+    content0, content1 = map(digest_pixels, pictures)
+    return replace(result, inputs=Inputs(images, masks, (size0, size1), (content0, content1)))

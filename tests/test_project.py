@@ -59,7 +59,8 @@ LAYERS = {  # a folder or module imports from those before it
         "stages paper repeats",
     ),
     "matching/output": (
-        "words folders provenance json_text export_formats",
+        "words commit provenance json_text export_formats",
+        "folders",
         "exchange figures",
         "html",
         "files",

@@ -3,133 +3,277 @@
 Numba's own cache keeps, beside the machine code of a kernel, its bitcode, which other kernels are linked
 with, and before it loads one it sets up all that it could compile with. No kernel here calls another one. So
 the machine code alone is kept, and nothing is set up before a kernel has to be compiled.
+
+That takes private parts of Numba. Whatever of them is not as expected, Numba's own cache is used instead; and
+whatever goes wrong with an entry, it is dropped and the kernel compiled.
 """
 
-import hashlib
-from collections.abc import Iterator
-from functools import cache
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property, wraps
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
-import numpy as np
+import llvmlite
+import numba
 from llvmlite import binding
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
-OPTIONS = Path(__file__).with_name("jit.py").read_bytes()  # what kernels are compiled with
-CONSTANTS = int, float, str, tuple, np.dtype, np.generic  # of a module, compiled into its functions
+from .cache_folders import list_cache_folders, read_entry, remove_entry, write_entry
+from .kernel_digest import CallsKernelError, digest_parts
 
-
-class _MachineCode(CompileResultCacheImpl):
-    def reduce(self, compiled: Any) -> tuple[Any, ...]:
-        """Keep of a compiled kernel what Numba keeps, but the names that it looks up in place of the bitcode,
-        and of its environments those that hold something: others only name modules to be imported.
-        """
-        (name, kind, (code, _)), *rest, environments = super().reduce(compiled)
-        used = tuple(environment for environment in environments if environment.consts)
-        own = compiled.fndesc.llvm_cpython_wrapper_name, compiled.fndesc.env_name
-        names = dict.fromkeys([*own, *(environment.env_name for environment in used)])
-        stub = binding.parse_assembly("\n".join(f'@"{name}" = global i8* null' for name in names))
-        return (name, kind, (code, stub.as_bitcode())), *rest, used
+# settings of Numba that change what it makes of the same code
+SETTINGS = "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "FULL_TRACEBACKS"
+_config: Any = numba.config
+_folder_lock = threading.RLock()
 
 
-@cache
-def _name_memory_functions() -> None:
-    """Let machine code find the functions that allocate arrays, as Numba does before it compiles."""
-    for name, address in _nrt_python.c_helpers.items():
-        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-
-
-class _KernelCache(FunctionCache):
-    _impl_class = _MachineCode
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load the version for a signature; None where there is none."""
-        _name_memory_functions()
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
-
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        """What a version is found by: as Numba has it, and all that the kernel is made of, in any file."""
-        return *super()._index_key(sig, codegen), digest_parts(self._py_func)
-
-
-def cache_kernel(compiled: Any) -> None:
+def keep_compiled(compiled: Any, options: dict[str, Any]) -> Any:
     """Keep the compiled versions of a kernel on disk.
 
     Parameters
     ----------
     compiled : Dispatcher
         What ``numba.njit`` returns.
-
-    Raises
-    ------
-    RuntimeError
-        No folder can be written.
-    """
-    compiled._cache = _KernelCache(compiled.py_func)
-
-
-def is_kernel(value: object) -> bool:
-    """Test whether something is a kernel of which the compiled versions are kept.
-
-    Parameters
-    ----------
-    value : object
-        Anything.
+    options : dict
+        What it was called with.
 
     Returns
     -------
-    bool
-        Whether it is.
+    callable
+        The kernel to call: the same, or one that Numba's own cache keeps.
     """
-    return isinstance(getattr(value, "_cache", None), _KernelCache)
+    own = KernelCache(compiled.py_func)
+    with suppress(Exception):
+        if all(callable(getattr(compiled._cache, name)) for name in ("load_overload", "save_overload")):
+            compiled._cache = own
+            if compiled._cache is own:
+                return compiled
+    return _keep_by_numba(own, options)
 
 
-def digest_parts(kernel: Any) -> str:
-    """Compute a digest of a kernel and the functions that are compiled into it, with their constants.
+def _keep_by_numba(own: "KernelCache", options: dict[str, Any]) -> Any:
+    """A kernel that Numba's own cache keeps, in a folder for its digest: Numba looks at one file alone. What
+    the digest holds is known only at the first call.
+    """
+    function = own.function
+
+    @wraps(function)
+    def kernel(*arguments: Any) -> Any:
+        with _folder_lock:
+            if kernel.compiled is None:  # type: ignore[attr-defined]
+                kernel.compiled = _compile_with_cache(own, options)  # type: ignore[attr-defined]
+        return kernel.compiled(*arguments)  # type: ignore[attr-defined]
+
+    kernel.py_func, kernel.compiled = function, None  # type: ignore[attr-defined]
+    return kernel
+
+
+def _compile_with_cache(own: "KernelCache", options: dict[str, Any]) -> Any:
+    if own.digest is not None:
+        for folder in own.folders:
+            # no such folder, or no source file
+            with suppress(RuntimeError, OSError), _numba_folder(folder / own.digest[:16]):
+                return numba.njit(cache=True, **options)(own.function)
+    return numba.njit(**options)(own.function)
+
+
+class KernelCache:
+    """The compiled versions of a kernel on disk, in place of Numba's cache.
 
     Parameters
     ----------
-    kernel : callable
-        The function, not compiled.
-
-    Returns
-    -------
-    str
-        The SHA-256.
-
-    Raises
-    ------
-    TypeError
-        One of the functions is a kernel itself, of which the cache has nothing to compile with.
+    function : callable
+        The kernel, not compiled.
     """
-    digest = hashlib.sha256(OPTIONS)
-    for part in _list_parts(kernel, set()):
-        for code in _list_codes(part.__code__):
-            own = [value for value in code.co_consts if not isinstance(value, CodeType)]
-            globals_ = {name: part.__globals__.get(name) for name in code.co_names}
-            constants = {name: value for name, value in globals_.items() if isinstance(value, CONSTANTS)}
-            digest.update(code.co_code + repr((code.co_names, own, constants)).encode())
-    return digest.hexdigest()
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.is_fit = True  # the private parts of Numba are as expected
+
+    @cached_property
+    def folders(self) -> list[Path]:
+        """Where the versions are looked for, and kept where that is possible."""
+        source = self.function.__globals__.get("__file__")
+        return list_cache_folders(source, _config.CACHE_DIR) if source else []
+
+    @cached_property
+    def digest(self) -> str | None:
+        """Of all that the kernel is made of; None where that is not known, so that nothing can be kept."""
+        try:
+            return digest_parts(self.function)
+        except CallsKernelError:
+            raise
+        except (TypeError, ValueError):
+            return None
+
+    @property
+    def cache_path(self) -> str | None:
+        """The first of the folders, for Numba's statistics."""
+        return str(self.folders[0]) if self.folders else None
+
+    def enable(self) -> None:
+        """Do nothing; Numba calls it."""
+
+    def disable(self) -> None:
+        """Do nothing; Numba calls it."""
+
+    def flush(self) -> None:
+        """Remove all versions; Numba calls it when a kernel is to be compiled again."""
+        for folder in self.folders:
+            for path in folder.glob(f"{self._stem}.*"):
+                with suppress(OSError):
+                    path.unlink()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the version for a signature.
+
+        Parameters
+        ----------
+        sig : tuple of types
+            Types of the arguments.
+        target_context : CPUContext
+            What Numba compiles for.
+
+        Returns
+        -------
+        CompileResult or None
+            The version; None where there is none that can be used.
+        """
+        if self.digest is None or not self.folders:
+            return None
+        if self.is_fit:
+            try:
+                key = self._key(sig, target_context.codegen())
+            except Exception:
+                self.is_fit = False
+            else:
+                content = read_entry(self.folders, self._stem, key)
+                try:
+                    if content is not None:
+                        return _rebuild(content, target_context)
+                except Exception:
+                    self.is_fit = False
+                    remove_entry(self.folders, self._stem, key)
+        with suppress(Exception):
+            return self._load_by_numba(sig, target_context)
+        return None
+
+    def save_overload(self, sig: Any, compiled: Any) -> None:
+        """Keep the version for a signature, where that is possible.
+
+        Parameters
+        ----------
+        sig : tuple of types
+            Types of the arguments.
+        compiled : CompileResult
+            The version.
+        """
+        if self.digest is None or not self.folders:
+            return
+        if self.is_fit:
+            try:
+                key = self._key(sig, compiled.codegen)
+                if _is_lasting(compiled):
+                    write_entry(self.folders, self._stem, key, _reduce(compiled))
+                return
+            except Exception:
+                self.is_fit = False
+        with suppress(Exception):
+            self._save_by_numba(sig, compiled)
+
+    @property
+    def _stem(self) -> str:
+        name = f"{self.function.__module__.rpartition('.')[2]}.{self.function.__qualname__}"
+        return f"{name.replace('<', '').replace('>', '')}-{sys.implementation.cache_tag}"
+
+    def _key(self, sig: Any, codegen: Any) -> bytes:
+        """All that a version depends on."""
+        versions = numba.__version__, llvmlite.__version__, sys.implementation.cache_tag
+        settings = [getattr(_config, name, None) for name in SETTINGS]
+        name = self.function.__module__, self.function.__qualname__
+        return repr((versions, settings, codegen.magic_tuple(), name, sig, self.digest)).encode()
+
+    def _load_by_numba(self, sig: Any, target_context: Any) -> Any:
+        for folder in self._numba_folders:
+            if folder.is_dir():
+                return _make_numba_cache(self.function, folder).load_overload(sig, target_context)
+        return None
+
+    def _save_by_numba(self, sig: Any, compiled: Any) -> None:
+        for folder in self._numba_folders:
+            with suppress(OSError, RuntimeError):
+                _make_numba_cache(self.function, folder).save_overload(sig, compiled)
+                return
+
+    @property
+    def _numba_folders(self) -> Iterator[Path]:
+        """Folders of Numba's own cache for this digest: Numba looks at one file alone."""
+        return (folder / str(self.digest)[:16] for folder in self.folders)
 
 
-def _list_parts(function: Any, seen: set[Any]) -> Iterator[Any]:
-    seen.add(function)
-    yield function
-    for name in (name for code in _list_codes(function.__code__) for name in code.co_names):
-        called = function.__globals__.get(name)
-        if is_kernel(called):
-            raise TypeError(f"{function.__name__} calls the kernel {name}, which must be an inner function")
-        if isinstance(called, Dispatcher) and called.py_func not in seen:
-            yield from _list_parts(called.py_func, seen)
+def _make_numba_cache(function: Callable[..., Any], folder: Path) -> Any:
+    from numba.core.caching import FunctionCache
+
+    with _numba_folder(folder):
+        return FunctionCache(function)
 
 
-def _list_codes(code: CodeType) -> Iterator[CodeType]:
-    """The code of a function, and of the comprehensions in it."""
-    yield code
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from _list_codes(value)
+@contextmanager
+def _numba_folder(folder: Path) -> Iterator[None]:
+    """Let Numba's own caches that are made meanwhile use a folder."""
+    with _folder_lock:
+        before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+        try:
+            yield
+        finally:
+            _config.CACHE_DIR = before
+
+
+def _is_lasting(compiled: Any) -> bool:
+    """Whether another process may run the machine code: it holds no addresses."""
+    return not compiled.library.has_dynamic_globals and all(part.can_cache for part in compiled.lifted)
+
+
+def _reduce(compiled: Any) -> bytes:
+    """What Numba keeps of a compiled kernel, but the names that it looks up in place of the bitcode, and of
+    its environments those that hold something: others only name modules to be imported.
+    """
+    from numba.core.serialize import dumps
+
+    (name, kind, (code, _)), fndesc, env, sig, objectmode, lifted, told, init, environments = (
+        compiled._reduce()
+    )
+    used = tuple(environment for environment in environments if environment.consts)
+    own = fndesc.llvm_cpython_wrapper_name, fndesc.env_name
+    names = dict.fromkeys([*own, *(environment.env_name for environment in used)])
+    stub = binding.parse_assembly("\n".join(f'@"{name}" = global i8* null' for name in names))
+    library = name, kind, (code, stub.as_bitcode())
+    module = compiled.library._final_module
+    outside = [f.name for f in (*module.functions, *module.global_variables) if f.is_declaration]
+    symbols = [name for name in outside if not name.startswith("llvm.")]
+    return bytes(dumps((symbols, (library, fndesc, env, sig, objectmode, lifted, told, init, used))))
+
+
+def _rebuild(content: bytes, target_context: Any) -> Any:
+    from numba.core.compiler import CompileResult
+
+    symbols, reduced = pickle.loads(content)
+    _name_symbols(symbols, target_context)
+    return CompileResult._rebuild(target_context, *reduced)
+
+
+def _name_symbols(symbols: list[str], target_context: Any) -> None:
+    """Let machine code find what it calls: LLVM ends the process where it does not."""
+    if any(binding.address_of_symbol(name) is None for name in symbols):
+        with suppress(Exception):  # the functions that allocate arrays, as Numba does before it compiles
+            from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
+
+            for name, address in _nrt_python.c_helpers.items():
+                binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+    if any(binding.address_of_symbol(name) is None for name in symbols):
+        target_context.refresh()  # sets up all that it could compile with
+    if missing := [name for name in symbols if binding.address_of_symbol(name) is None]:
+        raise LookupError(f"{missing[0]}: no such symbol")

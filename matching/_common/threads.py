@@ -158,3 +158,14 @@ def _helpers() -> ThreadPoolExecutor:
     begun.
     """
     return ThreadPoolExecutor(os.cpu_count() or 1)
+
+
+def _begin_anew() -> None:
+    """In a child process there are no threads but the one that forked, and whatever the others held."""
+    global _blas_lock, _blas_users
+    _helpers.cache_clear()
+    _blas_lock, _blas_users = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

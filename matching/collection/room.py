@@ -9,13 +9,20 @@ an earlier count. It can be too small by what a killed process had no time to no
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 from uuid import uuid4
 
 import numpy as np
 
 from matching._common.types import Array
+
+try:
+    from fcntl import LOCK_EX, LOCK_SH, flock
+except ImportError:  # Windows: the ledger gets longer by 16 bytes an entry
+    flock = None  # type: ignore[assignment]
 
 RECORD = np.dtype([("size", "<i8"), ("count", "<i8")])
 LONGEST = 1024  # records: 16 kB, which each new entry reads
@@ -39,15 +46,15 @@ def add(path: Path, size: int) -> int | None:
     try:
         _append(path, size, 0)
         records = _records(path)
-        total = None if records is None else _total(records)
-        if records is not None and total is not None and len(records) > LONGEST:
-            _replace(path, total)
+        total = _total(records)
+        if total is not None and len(records) > LONGEST:
+            _shorten(path)
     except OSError:
         return None
     return total
 
 
-def begin_count(path: Path) -> int:
+def begin_count(path: Path) -> tuple[object, int]:
     """Begin to count the entries.
 
     Parameters
@@ -57,17 +64,17 @@ def begin_count(path: Path) -> int:
 
     Returns
     -------
-    int
-        What `end_count` needs.
+    tuple
+        What `end_count` needs: which ledger it is, and how many records it has.
     """
     with suppress(OSError):
-        records = _records(path)
-        return -1 if records is None else len(records)
-    return -1
+        n = len(_records(path))
+        return _identity(path), n
+    return None, 0
 
 
-def end_count(path: Path, total: int, begun: int) -> None:
-    """Note what was counted.
+def end_count(path: Path, total: int, begun: tuple[object, int]) -> None:
+    """Note what was counted; not where the ledger was replaced meanwhile.
 
     Parameters
     ----------
@@ -75,19 +82,29 @@ def end_count(path: Path, total: int, begun: int) -> None:
         The ledger.
     total : int
         Bytes of all entries.
-    begun : int
+    begun : tuple
         What `begin_count` returned.
     """
+    identity, known = begun
     with suppress(OSError):  # counted again next time
-        if 0 <= begun <= LONGEST:
-            _append(path, total, 1 + begun)
-        else:
-            _replace(path, total)
+        if known == 0 or identity == _identity(path):
+            _append(path, total, 1 + known)
 
 
-def _records(path: Path) -> Array | None:
+def _identity(path: Path) -> object:
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        return os.fstat(file.fileno()).st_ino, file.read(RECORD.itemsize)
+
+
+def _records(path: Path) -> Array:
+    """The records; one of which only a part was written is removed, with all others."""
     data = path.read_bytes() if path.exists() else b""
-    return np.frombuffer(data, RECORD) if len(data) % RECORD.itemsize == 0 else None
+    if len(data) % RECORD.itemsize:
+        path.unlink()
+        return np.empty(0, RECORD)
+    return np.frombuffer(data, RECORD)
 
 
 def _total(records: Array) -> int | None:
@@ -103,10 +120,44 @@ def _total(records: Array) -> int | None:
 
 def _append(path: Path, *record: int) -> None:
     is_new = not path.exists()
-    with path.open("ab", buffering=0) as file:
-        file.write(np.array([record], RECORD).tobytes())
+    data = np.array([record], RECORD).tobytes()
+    while True:
+        with path.open("ab", buffering=0) as file, _locked(file, exclusive=False):
+            if _is_at(path, file):
+                file.write(data)
+                break
     if is_new:
         _share(path)
+
+
+def _shorten(path: Path) -> None:
+    """Write the sum in place of all records. Nobody appends any meanwhile: it would be lost."""
+    with path.open("rb") as file, _locked(file, exclusive=True) as is_locked:
+        if is_locked and _is_at(path, file):
+            total = _total(np.frombuffer(file.read(), RECORD))
+            if total is not None:
+                _replace(path, total)
+
+
+def _is_at(path: Path, file: IO[bytes]) -> bool:
+    """Whether the file of the ledger is still the one that is open: another process may have replaced it."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    return False
+
+
+@contextmanager
+def _locked(file: IO[bytes], *, exclusive: bool) -> Iterator[bool]:
+    """Keep a file from those who want it for themselves; yields whether the system can do that."""
+    if flock is None:
+        yield False
+        return
+    try:
+        flock(file, LOCK_EX if exclusive else LOCK_SH)
+    except OSError:  # a file system without locks
+        yield False
+        return
+    yield True  # until it is closed
 
 
 def _replace(path: Path, total: int) -> None:

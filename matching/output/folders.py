@@ -20,6 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 from matching.errors import InputError
+from matching.output.commit import compute_digest, finish_earlier_run, move_files, name_part
 
 MANIFEST = "matches.json"
 GENERATOR = b'<meta name="generator" content="gdl-match'  # among the first lines of all pages
@@ -64,7 +65,7 @@ def find_own_files(folder: Path) -> set[str]:
     if told is None:
         return set()
     listed = ((name, digest) for name, digest in told["files"].items() if Path(name).name == name)
-    return {MANIFEST, *(name for name, digest in listed if _digest(folder / name) == digest)}
+    return {MANIFEST, *(name for name, digest in listed if compute_digest(folder / name) == digest)}
 
 
 def is_own_page(path: Path) -> bool:
@@ -101,10 +102,11 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
     Raises
     ------
     InputError
-        Where one of them is not ours.
+        Where one of them is not ours, or an earlier run that was stopped can't be finished.
     """
     if not folder.is_dir():
         return
+    finish_earlier_run(folder)
     names = set(names)
     taken = [p.name for p in folder.iterdir() if p.name in names or (pattern and pattern.fullmatch(p.name))]
     if others := sorted(set(taken) - find_own_files(folder)):
@@ -134,6 +136,7 @@ def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
 
 
 def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
+    finish_earlier_run(folder)
     told = read_results(folder)
     try:
         there = (folder / MANIFEST).exists()
@@ -167,6 +170,7 @@ def check_folder(path: Path) -> Path:
         probe = path / f".{uuid4().hex}"
         probe.touch()
         probe.unlink()
+        finish_earlier_run(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: the folder can't be written ({reason})") from None
@@ -230,8 +234,7 @@ def write_files(
             for name, content in files:
                 digests[name] = _write(part / name, content)
             (part / MANIFEST).write_bytes(manifest(digests))
-            with uninterrupted():
-                _move(part, folder, {*digests, MANIFEST})
+            _move(part, folder, {*digests, MANIFEST})
     except OSError as error:
         place = error.filename2 or error.filename or folder
         place = folder / Path(place).name if Path(place).name in {*digests, MANIFEST} else folder
@@ -242,20 +245,40 @@ def _write(path: Path, content: Content) -> str | None:
     """Write a file; returns its SHA-256."""
     if callable(content):
         content(path)
-        return _digest(path)
+        return compute_digest(path)
     path.write_bytes(content)
     return hashlib.sha256(content).hexdigest()
 
 
 def _move(part: Path, folder: Path, names: set[str]) -> None:
     check_replaceable(folder, names)
-    if not folder.exists():
-        part.rename(folder)
-        return
-    for name in find_own_files(folder) - names:
-        (folder / name).unlink(missing_ok=True)
-    for name in sorted(names):
-        (part / name).replace(folder / name)
+    place_files(part, folder, names, find_own_files(folder) - names)
+
+
+def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
+    """Put the complete files of a temporary folder into the folder that it is for: all of them, or none.
+
+    Parameters
+    ----------
+    part : Path
+        The temporary folder.
+    folder : Path
+        The folder, made if missing.
+    names : iterable of str
+        Names of the files.
+    removed : iterable of str
+        Names of files that are removed from the folder.
+
+    Raises
+    ------
+    OSError
+        A file can't be moved. All are as before.
+    """
+    with uninterrupted():
+        if part.parent == folder:
+            move_files(part, folder, names, removed)
+        else:
+            part.rename(folder)
 
 
 @contextmanager
@@ -276,7 +299,7 @@ def make_temporary_folder(folder: Path) -> Iterator[Path]:
         The temporary folder.
     """
     made = _make(folder.parent) if not folder.exists() else []
-    part = (folder if folder.exists() else folder.parent) / f".{uuid4().hex}.part"
+    part = name_part(folder if folder.exists() else folder.parent)
     try:
         part.mkdir()
         yield part
@@ -297,14 +320,6 @@ def _unmake(folders: list[Path]) -> None:
     with suppress(OSError):  # somebody uses it
         for folder in reversed(folders):
             folder.rmdir()
-
-
-def _digest(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
 
 
 @contextmanager

@@ -1,17 +1,33 @@
-"""The cache of compiled kernels: what it loads, and when it compiles again."""
+"""The cache of compiled kernels: what it loads, when it compiles again, and what it lives through."""
 
+import errno
 import importlib
+import inspect
 import os
 import pickle
+import py_compile
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+from llvmlite import binding
+from numba.core import serialize
+from numba.core.caching import CompileResultCacheImpl
+from numba.core.codegen import CodeLibrary, CPUCodegen, CPUCodeLibrary
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.funcdesc import FunctionDescriptor
 
-from gdl_core._common.kernel_cache import digest_parts, is_kernel
+from gdl_core._common import cache_folders, kernel_cache
+from gdl_core._common.cache_folders import read_entry, write_entry
+from gdl_core._common.kernel_digest import CallsKernelError, declared, digest_parts
 
+numba_njit = numba.njit
 ROOT = Path(__file__).parents[2]
 
 PARTS = """
@@ -47,17 +63,46 @@ except ValueError as error: print(error)
 def run_kernel(tmp_path):
     """Run PROGRAM in a process of its own, with these parts of the kernel; its output."""
 
-    def run(factor=2.0, shift=0.0):
+    def run(factor=2.0, shift=0.0, before="", kernel=KERNEL, **more):
         (tmp_path / "parts.py").write_text(PARTS.format(factor=factor, shift=shift))
-        (tmp_path / "kernel.py").write_text(KERNEL)
+        (tmp_path / "kernel.py").write_text(kernel)
         os.utime(tmp_path / "kernel.py", (0, 0))  # the same file, for Numba
         path = os.pathsep.join([str(tmp_path), str(ROOT)])
-        environment = {**os.environ, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-        command = [sys.executable, "-c", PROGRAM]
-        process = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        places = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+        environment = {"PYTHONPATH": path, **places, **more}
+        command = [sys.executable, "-W", "error", "-c", before + PROGRAM]
+        environment = {**os.environ, **environment}
+        process = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        assert (process.returncode, process.stderr) == (0, "")
         return process.stdout.splitlines()
 
     return run
+
+
+@pytest.fixture
+def call_kernel(tmp_path, monkeypatch):
+    """The same in this process, with a kernel that is made anew: its sum, and what the cache gave."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "kernel.py").write_text(KERNEL)
+
+    def call(factor=2.0):
+        (tmp_path / "parts.py").write_text(PARTS.format(factor=factor, shift=0.0))
+        importlib.invalidate_caches()
+        for name in ("kernel", "parts"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+            monkeypatch.setattr(sys, "dont_write_bytecode", True)
+        total = importlib.import_module("kernel").total
+        for name in ("kernel", "parts"):
+            monkeypatch.setitem(sys.modules, name, sys.modules.pop(name))
+        found = total(np.arange(4.0))
+        with pytest.raises(ValueError, match="nothing to add"):
+            total(np.empty(0))
+        stats = getattr(total, "compiled", total).stats
+        return found, sum(stats.cache_hits.values())
+
+    return call
 
 
 def test_a_kernel_is_loaded_without_what_compiles(run_kernel):
@@ -78,23 +123,228 @@ def test_the_cache_keeps_machine_code_alone(run_kernel, tmp_path):
     (path,) = (tmp_path / "cache").rglob("*.nbc")
     sys.path.insert(0, str(tmp_path))  # the entry names its module
     try:
-        (_, kind, (code, names)), *_ = pickle.loads(path.read_bytes())
+        symbols, ((_, kind, (code, names)), *_) = pickle.loads(path.read_bytes()[32:])
     finally:
         del sys.path[0], sys.modules["kernel"], sys.modules["parts"]
     assert kind == "object"
     assert len(names) < 3000 < len(code)
+    assert any(name.startswith("NRT_") for name in symbols)
+
+
+# --- damage ------------------------------------------------------------------------------------------
+
+DAMAGES = {
+    "empty": lambda data: b"",
+    "half": lambda data: data[: len(data) // 2],
+    "one byte more": lambda data: data + b"0",
+    "64 bytes changed": lambda data: data[:5000] + bytes(b ^ 255 for b in data[5000:5064]) + data[5064:],
+    "one bit of the code": lambda data: data[:-3000] + bytes([data[-3000] ^ 1]) + data[-2999:],
+    "one bit of the checksum": lambda data: bytes([data[0] ^ 1]) + data[1:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_entry_is_compiled_again(call_kernel, tmp_path, damage):
+    call_kernel()
+    (path,) = (tmp_path / "cache").rglob("*.nbc")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 1)]
+
+
+def test_an_entry_in_the_place_of_another_one_is_not_used(call_kernel, tmp_path):
+    call_kernel()
+    (first,) = (tmp_path / "cache").rglob("*.nbc")
+    call_kernel(factor=3.0)
+    (second,) = {*(tmp_path / "cache").rglob("*.nbc")} - {first}
+    shutil.copy(first, second)
+    assert call_kernel(factor=3.0) == (18, 0)
+
+
+def test_an_entry_that_makes_no_kernel_is_dropped(call_kernel, tmp_path):
+    call_kernel()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_cache, "read_entry", lambda *_: b"no pickle")
+        assert call_kernel() == (12, 0)
+    assert not list((tmp_path / "cache").glob("*.nbc"))
+    assert call_kernel() == (12, 1)  # Numba's own cache has it now
+
+
+def test_only_so_many_entries_of_a_kernel_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(cache_folders, "VERSIONS", 3)
+    for number in range(5):
+        write_entry([tmp_path], "one", bytes([number]), b"code")
+        for path in tmp_path.iterdir():
+            os.utime(path, (path.stat().st_mtime - 10,) * 2)
+    assert write_entry([tmp_path], "other", b"", b"code") == tmp_path
+    found = [read_entry([tmp_path], "one", bytes([number])) for number in range(5)]
+    assert found == [None, None, b"code", b"code", b"code"]
+    assert read_entry([tmp_path], "other", b"") == b"code"
+
+
+def test_a_full_disk_is_no_error(call_kernel, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "write_bytes", fail)
+        assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 0)]
+    assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 1)]
+
+
+def test_a_file_where_the_folder_should_be_is_no_error(call_kernel, tmp_path, monkeypatch):
+    (tmp_path / "cache").write_text("")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 1)]
+
+
+def test_no_home_and_no_folder(run_kernel, tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "__pycache__").write_text("")  # nor can the folder of the source be written
+    nobody = "import os, tempfile\nos.path.expanduser = lambda path: path\ntempfile.tempdir = '/dev/null'\n"
+    place = {"NUMBA_CACHE_DIR": ""}
+    monkeypatch.chdir(tmp_path)
+    assert run_kernel(before=nobody, **place)[0].startswith("12.0 0")
+    assert not (tmp_path / "~").exists()
+
+
+def test_numba_may_be_told_not_to_compile(run_kernel):
+    counts = KERNEL + "from types import SimpleNamespace\ntotal.stats = SimpleNamespace(cache_hits={})\n"
+    assert run_kernel(kernel=counts, NUMBA_DISABLE_JIT="1") == ["12.0 0 False", "nothing to add"]
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["compiled files", "zip file"])
+def test_kernels_without_source_files(run_kernel, tmp_path, packed):
+    library = tmp_path / "library"
+    shutil.copytree(ROOT / "gdl_core", library / "gdl_core", ignore=shutil.ignore_patterns("__pycache__"))
+    (library / "parts.py").write_text(PARTS.format(factor=2.0, shift=0.0))
+    (library / "kernel.py").write_text(KERNEL)
+    if packed:
+        path = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", library))
+    else:
+        for source in library.rglob("*.py"):
+            py_compile.compile(str(source), source.with_suffix(".pyc"), doraise=True)
+            source.unlink()
+        path = library
+    place = {"PYTHONPATH": str(path), "PYTHONSAFEPATH": "1"}
+    assert run_kernel(**place) == ["12.0 0 True", "nothing to add"]
+    assert run_kernel(**place) == ["12.0 1 False", "nothing to add"]
+
+
+# --- other versions of Numba -------------------------------------------------------------------------
+
+
+class Hidden:
+    """An attribute of a class of Numba that the cache of kernels finds under another name."""
+
+    def __init__(self, owner, name):
+        self.name, self.before = name, inspect.getattr_static(owner, name, None)
+
+    def check(self):
+        if sys._getframe(2).f_globals["__name__"] == kernel_cache.__name__:
+            raise AttributeError(self.name)
+
+    def __get__(self, one, owner):
+        self.check()
+        return vars(one)[self.name] if self.before is None else self.before.__get__(one, owner)
+
+    def __set__(self, one, value):
+        self.check()
+        if self.before is None:
+            vars(one)[self.name] = value
+        else:
+            self.before.__set__(one, value)
+
+
+PRIVATE_NAMES = [
+    (Dispatcher, "_cache"),
+    (CompileResult, "_reduce"),
+    (CompileResult, "_rebuild"),
+    (CompileResult, "lifted"),
+    (CompileResult, "codegen"),
+    (CPUCodegen, "magic_tuple"),
+    (CodeLibrary, "has_dynamic_globals"),
+    (CPUCodeLibrary, "_final_module"),
+    (FunctionDescriptor, "llvm_cpython_wrapper_name"),
+    (FunctionDescriptor, "env_name"),
+]
+dumps = serialize.dumps
+
+
+def _dump_for_numba(value):
+    if sys._getframe(1).f_globals["__name__"] == kernel_cache.__name__:
+        raise AttributeError("dumps")
+    return dumps(value)
+
+
+reduce, rebuild = CompileResult._reduce, CompileResult._rebuild
+OTHER_NUMBAS = {f"no {c.__name__}.{name}": [(c, name, Hidden(c, name))] for c, name in PRIVATE_NAMES} | {
+    "one more element": [
+        (CompileResult, "_reduce", lambda self: (*reduce(self), None)),
+        (CompileResult, "_rebuild", staticmethod(lambda target, *parts: rebuild(target, *parts[:-1]))),
+    ],
+    "one record": [
+        (CompileResult, "_reduce", lambda self: {"all": reduce(self)}),
+        (CompileResultCacheImpl, "rebuild", lambda self, target, told: rebuild(target, *told["all"])),
+    ],
+    "no serializer": [(serialize, "dumps", _dump_for_numba)],
+}
+
+
+@pytest.fixture(params=OTHER_NUMBAS.values(), ids=OTHER_NUMBAS)
+def other_numba(request, monkeypatch):
+    for owner, name, value in request.param:
+        monkeypatch.setattr(owner, name, value, raising=False)
+
+
+@pytest.mark.usefixtures("other_numba")
+def test_numbas_own_cache_is_used_where_its_private_parts_are_others(call_kernel):
+    found = [call_kernel() for _ in range(3)]
+    assert [total for total, _ in found] == [12, 12, 12]
+    # an entry of ours, where it shows only when it is read, has to be dropped first
+    assert [hits for _, hits in found] in ([0, 1, 1], [0, 0, 1])
+    assert call_kernel(factor=3.0) == (18, 0)
+
+
+@pytest.mark.usefixtures("other_numba")
+def test_a_kernel_is_compiled_where_no_cache_works(call_kernel, monkeypatch):
+    def fail(*_):
+        raise LookupError
+
+    monkeypatch.setattr(kernel_cache, "_make_numba_cache", fail)
+    monkeypatch.setattr(kernel_cache.numba, "njit", lambda cache=False, **more: numba_njit(**more))
+    assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 0)]
+
+
+def test_the_functions_of_memory_may_have_other_names(run_kernel):
+    """LLVM ends the process where machine code calls a function that it can't find."""
+    run_kernel()
+    change = "import numba.core.runtime.nrt\nnumba.core.runtime._nrt_python = None\n"
+    assert run_kernel(before=change)[0].startswith("12.0 1")
+
+
+def test_machine_code_that_calls_what_is_not_there_is_dropped(call_kernel, monkeypatch):
+    call_kernel()
+    monkeypatch.setattr(binding, "address_of_symbol", lambda name: None)
+    assert call_kernel() == (12, 0)
+
+
+# --- the digest --------------------------------------------------------------------------------------
 
 
 def _kernels():
     for package in ("gdl_core", "matching", "eval", "synth"):
         for path in sorted((ROOT / package).rglob("*.py")):
             if "njit" in path.read_text(encoding="utf-8"):
-                module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
-                yield from (v for v in vars(module).values() if isinstance(v, Dispatcher))
+                importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    own = ("gdl_core.", "matching.", "eval.", "synth.")
+    return [f for f, how in declared.items() if how.is_kernel and f.__module__.startswith(own)]
 
 
-def test_no_kernel_calls_another_one():
-    kernels = {kernel.py_func for kernel in _kernels() if is_kernel(kernel)}
+def test_each_kernel_has_a_digest_and_none_calls_another_one():
+    kernels = _kernels()
     assert len(kernels) > 30
     assert len({digest_parts(kernel) for kernel in kernels}) == len(kernels)
 
@@ -102,18 +352,90 @@ def test_no_kernel_calls_another_one():
 def test_a_kernel_that_calls_another_one_is_refused():
     from gdl_core._common.jit import inner, njit
 
-    scope = {"njit": njit, "inner": inner}
-    exec("def one(x): return x\ndef two(x): return one(x)\ndef three(x): return two(x)", scope)
-    # without a file there is no cache: that of a kernel which has one stands for it
-    scope["one"] = next(kernel for kernel in _kernels() if is_kernel(kernel))
-    scope["two"] = inner(scope["two"])
-    with pytest.raises(TypeError, match="two calls the kernel one, which must be an inner function"):
+    scope = {"njit": njit, "inner": inner, "__name__": "test"}
+    exec("@njit\ndef one(x): return x\n@inner\ndef two(x): return one(x)\ndef three(x): return two(x)", scope)
+    with pytest.raises(CallsKernelError, match="two calls the kernel one, which must be an inner function"):
         digest_parts(scope["three"])
+    with pytest.raises(CallsKernelError):
+        njit(scope["three"])(1)
 
 
 def test_digests_do_not_depend_on_where_code_lies_in_memory():
-    scopes = [{}, {}]
+    scopes = [{"__name__": "test"}, {"__name__": "test"}]
     for scope in scopes:
         exec("def total(x): return sum([abs(v) for v in x])", scope)
     first, second = (digest_parts(scope["total"]) for scope in scopes)
     assert first == second
+
+
+SOURCE = """
+import types, numpy as np
+from gdl_core._common.jit import inner
+other = types.ModuleType("other")
+exec("SIZE = 2", vars(other))
+TABLE = np.arange(3.0)
+PAIR = (1, -0.0)
+@inner(inline="never")
+def half(x, by=2): return x / by
+def make(step):
+    def kernel(x, start=0, *, stop=9):
+        try: return half(x) +\\
+            TABLE[start] + PAIR[0] + other.SIZE + step + (x in {1, 2}) + sum([v for v in (3, 4)])
+        except Exception: return 5
+    return kernel
+kernel = make(1)
+"""
+
+
+def _digest(source):
+    scope = {"__name__": "test"}
+    exec(source, scope)
+    return digest_parts(scope["kernel"])
+
+
+CHANGES = {
+    "an array": ("arange(3.0)", "arange(3.0) + 1e-16 * np.eye(3)[0]"),
+    "the type of an array": ("arange(3.0)", "arange(3.0, dtype='f4')"),
+    "the shape of an array": ("arange(3.0)", "arange(3.0)[:, None]"),
+    "a number": ("PAIR = (1", "PAIR = (2"),
+    "its type": ("PAIR = (1", "PAIR = (True"),
+    "its sign": ("-0.0", "0.0"),
+    "an option": ('inline="never"', 'inline="always"'),
+    "a default argument": ("start=0", "start=1"),
+    "one of an inner function": ("by=2", "by=3"),
+    "one with a name": ("stop=9", "stop=8"),
+    "a variable of a closure": ("make(1)", "make(2)"),
+    "a name through a module": ("SIZE = 2", "SIZE = 3"),
+    "a set": ("{1, 2}", "{1, 3}"),
+    "a comprehension": ("(3, 4)", "(3, 5)"),
+    "an exception that is caught": ("except Exception", "except ValueError"),
+    "what an error gives": ("return 5", "return 6"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), CHANGES.values(), ids=CHANGES)
+def test_a_digest_holds(old, new):
+    assert SOURCE.count(old) == 1
+    assert _digest(SOURCE) == _digest(SOURCE) != _digest(SOURCE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "value", ["object()", "np.array([None])", "lambda x: x", "types.SimpleNamespace(a=1)"]
+)
+def test_what_the_digest_cannot_hold_is_refused(value):
+    with pytest.raises(TypeError, match="whose content is not known"):
+        _digest(SOURCE.replace("PAIR = (1, -0.0)", f"PAIR = ({value}, 0)"))
+
+
+def test_a_function_that_numba_compiles_on_its_own_is_refused():
+    with pytest.raises(TypeError, match="which must be an inner function"):
+        _digest(SOURCE.replace("@inner(inline=", "import numba\n@numba.njit(inline="))
+
+
+def test_a_kernel_without_a_digest_is_compiled_each_time(call_kernel, tmp_path):
+    kernel = KERNEL.replace(
+        "import shifted\n", "import shifted\nsum = object()  # of the same name as a method\n"
+    )
+    (tmp_path / "kernel.py").write_text(kernel)
+    assert [call_kernel() for _ in range(2)] == [(12, 0), (12, 0)]
+    assert not list((tmp_path / "cache").rglob("*.nbc"))

@@ -126,6 +126,28 @@ def test_a_file_that_is_another_one_by_now(found, files, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_other_pixels_than_were_matched_are_not_drawn(tmp_path):
+    pair = object_pair()
+    for k, array in enumerate(pair):
+        Image.fromarray(array).save(tmp_path / f"{k}.png")
+    mask = np.ones(pair[1].shape[:2], bool)
+    found = match(tmp_path / "0.png", pair[1], mask1=mask, max_matches=500)
+    found.draw()
+    changed = pair[0].copy()
+    changed[5, 5] ^= 1
+    Image.fromarray(changed).save(tmp_path / "0.png")
+    with pytest.raises(InputError, match=r"0\.png: the picture or its mask has changed since it was matched"):
+        found.save(tmp_path / "out")
+    Image.fromarray(pair[0]).save(tmp_path / "0.png")
+    for array in (pair[1], mask):
+        before = array[0, 0].copy()
+        array[0, 0] = ~before
+        with pytest.raises(InputError, match="image1: the picture or its mask has changed"):
+            found.draw()
+        array[0, 0] = before
+    found.save(tmp_path / "out")
+
+
 def test_a_result_without_pictures_says_so():
     xy = np.random.default_rng(0).uniform(0, 90, (30, 2))
     one = describe_object(0, xy, xy, 0.35)

@@ -12,7 +12,8 @@ from typing import Any
 
 from matching.collection.database.store import open_store
 from matching.errors import InputError
-from matching.output.folders import make_temporary_folder, uninterrupted
+from matching.output.commit import finish_earlier_run
+from matching.output.folders import make_temporary_folder, place_files
 
 TABLES = {  # and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
@@ -55,6 +56,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     InputError
         Where one has other columns.
     """
+    finish_earlier_run(Path(folder))
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
         if path.exists() and _read_columns(path, kind) != columns:
@@ -97,10 +99,7 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
             with make_temporary_folder(folder) as part:
                 for path, query in zip(paths, TABLES.values(), strict=True):
                     write(part / path.name, store.cursor(query))
-                with uninterrupted():
-                    folder.mkdir(exist_ok=True)
-                    for path in paths:
-                        (part / path.name).replace(path)
+                place_files(part, folder, [path.name for path in paths])
         except OSError as error:
             raise InputError(f"{folder}: the tables can't be written ({error.strerror or error})") from None
     return paths

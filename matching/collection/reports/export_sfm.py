@@ -25,8 +25,9 @@ from matching.collection.database.store import Store, open_store
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
+from matching.output.commit import finish_earlier_run
 from matching.output.export_formats import FILES
-from matching.output.folders import make_temporary_folder, uninterrupted
+from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import make_relative
 
@@ -97,10 +98,7 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
         try:
             with make_temporary_folder(folder) as part:
                 write(part, collection)
-                with uninterrupted():
-                    folder.mkdir(exist_ok=True)
-                    for name in FILES[kind]:
-                        (part / name).replace(folder / name)
+                place_files(part, folder, FILES[kind])
         except OSError as error:
             raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
     return [folder / name for name in FILES[kind]]
@@ -121,6 +119,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
     InputError
         A library is missing, or a file is in the way that is no export of ours.
     """
+    finish_earlier_run(Path(folder))
     if kind == "hloc":
         exchange.require_h5py()
     for name in FILES[kind]:

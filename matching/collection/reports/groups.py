@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -110,11 +111,7 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
     links = list(find_links(store))
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}
-    found = []
-    for numbers in _find_components(links):
-        inside = set(numbers)
-        own = [link for link in links if link.image0 in inside]
-        found.append(tuple(_find_members(numbers, own, shots)))
+    found = [tuple(_find_members(own, shots)) for own in _find_components(links)]
     return sorted(found, key=lambda members: (-len(members), members[0].picture))
 
 
@@ -243,30 +240,44 @@ def find_links(store: Store) -> Iterator[Link]:
         yield Link(image0, image1, told, score, n)
 
 
-def _find_components(links: Sequence[Link]) -> list[list[int]]:
-    """The numbers of the pictures of each group."""
-    numbers = np.unique([(link.image0, link.image1) for link in links])
+def _find_components(links: Sequence[Link]) -> list[list[Link]]:
+    """The links of each group."""
+    numbers, ends = np.unique([(link.image0, link.image1) for link in links], return_inverse=True)
     if not len(numbers):
         return []
-    ends = np.searchsorted(numbers, [(link.image0, link.image1) for link in links]).T
+    ends = ends.reshape(-1, 2).T
     graph = coo_array((np.ones(len(links)), ends), shape=(len(numbers),) * 2)
     n, labels = connected_components(graph, directed=False)
-    return [numbers[labels == k].tolist() for k in range(n)]
+    found: list[list[Link]] = [[] for _ in range(n)]
+    for link, label in zip(links, labels[ends[0]].tolist(), strict=True):
+        found[label].append(link)
+    return found
 
 
-def _find_members(
-    numbers: Sequence[int], links: Sequence[Link], shots: Mapping[int, Shot]
-) -> Iterator[Member]:
-    """The pictures of a group, each reached from one before it by the best link (Prim's order)."""
-    first = choose_original([shots[k] for k in numbers]).number
+def _find_members(links: Sequence[Link], shots: Mapping[int, Shot]) -> Iterator[Member]:
+    """The pictures of a group, each reached from one before it by the best link (Prim's algorithm)."""
+    from_: dict[int, list[Link]] = {}
+    for link in links:
+        for number in (link.image0, link.image1):
+            from_.setdefault(number, []).append(link)
+    first = choose_original([shots[k] for k in sorted(from_)]).number
     yield Member(shots[first].path)
     reached = {first}
-    while len(reached) < len(numbers):
-        open_ones = [link for link in links if (link.image0 in reached) != (link.image1 in reached)]
-        link = min(
-            open_ones, key=lambda li: (li.relation.kind == "same thing", -li.n_matches, li.image0, li.image1)
-        )
+    open_ones = [(_rank(link), link) for link in from_[first]]
+    heapify(open_ones)
+    while open_ones:
+        _, link = heappop(open_ones)
         if link.image1 in reached:
             link = link.reverse()
+        if link.image1 in reached:
+            continue  # by a better one
         reached.add(link.image1)
         yield Member(shots[link.image1].path, shots[link.image0].path, link)
+        for further in from_[link.image1]:
+            if not {further.image0, further.image1} <= reached:
+                heappush(open_ones, (_rank(further), further))
+
+
+def _rank(link: Link) -> tuple[bool, int, int, int]:
+    """The least comes first; no two links of a collection have the same."""
+    return link.relation.kind == "same thing", -link.n_matches, link.image0, link.image1

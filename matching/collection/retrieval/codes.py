@@ -75,11 +75,11 @@ class Query:
 
     Parameters
     ----------
-    descriptors : (n, 128) int32
-        The descriptors.
+    descriptors : (n, 128) uint16
+        The descriptors: whole numbers up to DESCRIPTOR_NORM. A process holds many queries at a time.
     shape : (n,) uint16
         As `pack_shapes` has it.
-    cells : (n, p) int64
+    cells : (n, p) uint16
         The nearest cells, the nearest first.
     """
 
@@ -157,7 +157,8 @@ def make_query(features: Features, probes: int, most: int = PER_QUERY) -> Query:
     """
     chosen = features[choose_largest(features, most)]
     descriptors = np.rint(chosen.descriptors).astype(np.int32)
-    return Query(descriptors, pack_shapes(chosen), nearest_cells(descriptors, probes))
+    cells = nearest_cells(descriptors, probes).astype(np.uint16)
+    return Query(descriptors.astype(np.uint16), pack_shapes(chosen), cells)
 
 
 def choose_largest(features: Features, most: int) -> Array:

@@ -113,12 +113,13 @@ def find_neighbours(
     """
     n = len(query.descriptors)
     distance, other = np.full((n, KEPT), MISSING), np.full((n, KEPT), -1, np.int64)
-    begin, end = segment.lists(query.cells)
+    begin, end = segment.lists(query.cells.astype(np.int64))
+    descriptors = query.descriptors.astype(np.int32)
     but = np.unique(np.fromiter(but, np.int64))
     entries = segment.owner, segment.shape, segment.code, but
     run_in_ranges(
         lambda a, b: _kernels.search(
-            *(query.descriptors, query.shape, load_codebook().words, begin, end, *entries),
+            *(descriptors, query.shape, load_codebook().words, begin, end, *entries),
             *(a, b, distance, other),
         ),
         n,

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from matching._common import opencv
@@ -37,3 +41,32 @@ def test_the_limit_ends_with_an_error():
         1 // 0  # noqa: B018
     with limit_threads(2):
         assert default_threads() == 2
+
+
+FORK = """
+import os, threading, time
+from matching._common.threads import run_in_ranges, single_blas_thread
+def count():
+    seen, together = set(), threading.Barrier(2, timeout=20)
+    def work(start, stop):
+        together.wait()  # two threads have to be here at a time
+        seen.add(threading.get_ident())
+    run_in_ranges(work, 2, 2, 1)
+    return len(seen)
+assert count() == 2
+child = None
+with single_blas_thread():
+    child = os.fork()
+    if child == 0:
+        with single_blas_thread():
+            os._exit(0 if count() == 2 else 1)
+assert os.waitpid(child, 0)[1] == 0
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_process_has_helpers_of_its_own():
+    command = [sys.executable, "-W", "ignore", "-c", FORK]
+    process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (process.stdout, process.stderr) == ("done\n", "")

@@ -2,6 +2,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import fields, replace
 from itertools import product
@@ -286,6 +287,43 @@ def test_entries_added_during_a_count_are_not_forgotten(tmp_path):
     assert room.add(ledger, 7) == 12
     room.end_count(ledger, 4, begun)
     assert room.add(ledger, 1) == 4 + 7 + 1
+
+
+def test_entries_added_while_the_ledger_is_shortened_are_not_forgotten(tmp_path, monkeypatch):
+    ledger, added = tmp_path / "room", []
+    monkeypatch.setattr(room, "LONGEST", 3)
+    room.add(ledger, 5)
+    room.end_count(ledger, 5, room.begin_count(ledger))
+    replace = room._replace
+
+    def replace_later(*arguments):
+        other = threading.Thread(target=lambda: added.append(room.add(ledger, 7)))
+        other.start()
+        other.join(0.3)  # it waits, or its entry would be lost
+        added.append(other)
+        replace(*arguments)
+
+    monkeypatch.setattr(room, "_replace", replace_later)
+    assert room.add(ledger, 1) == 6
+    assert room.add(ledger, 1) == 7
+    monkeypatch.setattr(room, "_replace", replace)
+    added[0].join()
+    assert added[1:] == [14]
+    assert room.add(ledger, 1) == 15
+
+
+def test_a_count_is_not_noted_in_a_ledger_that_was_shortened_meanwhile(tmp_path, monkeypatch):
+    ledger = tmp_path / "room"
+    room.add(ledger, 5)
+    room.end_count(ledger, 5, room.begin_count(ledger))
+    begun = room.begin_count(ledger)
+    for _ in range(4):
+        room.add(ledger, 1)
+    room._shorten(ledger)
+    for _ in range(4):
+        room.add(ledger, 1)
+    room.end_count(ledger, 5, begun)
+    assert room.add(ledger, 1) == 14
 
 
 def test_a_cache_that_can_not_be_written_is_no_error(tmp_path, entry):

@@ -23,7 +23,8 @@ def made_up(rng, n, like=None):
     raw = np.abs(rng.normal(size=(n, 128)))
     descriptors = np.rint(raw / np.linalg.norm(raw, axis=1, keepdims=True) * DESCRIPTOR_NORM)
     if like is not None:
-        descriptors[: len(like)] = np.rint(like.descriptors + rng.normal(0, 15, like.descriptors.shape))
+        noisy = like.descriptors + rng.normal(0, 15, like.descriptors.shape)
+        descriptors[: len(like)] = np.rint(np.maximum(noisy, 0))  # as square roots are
     frames = np.eye(2) * rng.uniform(2, 20, (n, 1, 1))
     kind, bright = rng.integers(0, 2, (2, n))
     if like is not None:
@@ -87,7 +88,9 @@ def naive_neighbours(query, codes, but):
             for cell, other, code in zip(of.cell, of.shape, of.code, strict=True):
                 if number not in but and cell in cells and (shape ^ other) & 3 == 0:
                     centre = words[np.arange(32), code].ravel()
-                    found.append((int(((descriptor - centre) ** 2).sum()), number, int(other)))
+                    found.append(
+                        (int(((descriptor.astype(np.int64) - centre) ** 2).sum()), number, int(other))
+                    )
         yield sorted(found)
 
 
@@ -139,7 +142,7 @@ def test_any_cut_into_segments_gives_the_same_neighbours(gallery):
 
 def test_votes_count_where_they_agree_on_turn_and_scale():
     """Four of six descriptors see picture 7 turned alike."""
-    query = Query(np.zeros((6, 128), np.int32), np.full(6, 20 << 2, np.uint16), np.zeros((6, 8), np.int64))
+    query = Query(np.zeros((6, 128), np.uint16), np.full(6, 20 << 2, np.uint16), np.zeros((6, 8), np.uint16))
     least = np.tile(np.arange(1, 12, dtype=np.int32) * 300_000, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
     shape = ((turns << 8) | (22 << 2)).astype(np.uint16)

@@ -105,6 +105,26 @@ def test_a_pair_is_written_once_whoever_comes_first(db):
         assert other.rows("SELECT status, n_candidates FROM pairs WHERE id = 0") == [("matched", 60)]
 
 
+def test_a_picture_is_written_once_whoever_comes_first(db):
+    with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:
+        fill(one)
+        other.record_image(ImageRecord(0, "6" * 64, 10, 9, 1))
+        other.record_image(ImageRecord(1, None, error="late"))
+        other.record_image(ImageRecord(2, "6" * 64, 10, 9, 1))
+        assert one.rows("SELECT status, sha256, n_features FROM images ORDER BY id") == [
+            *[("described", "5" * 64, 1000)] * 2,
+            ("failed", None, None),
+        ]
+
+
+def test_a_matched_pair_does_not_fail_with_its_picture(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store).record_pair(make_pair_record(0, FILES, result()))
+        store._db.execute("UPDATE images SET status = 'failed', n_features = NULL, error = 'x' WHERE id = 1")
+        store.fail_pairs_of_failed_images()
+        assert store.rows("SELECT status, error FROM pairs WHERE id = 0") == [("matched", None)]
+
+
 @pytest.mark.parametrize("described_again", [False, True])
 def test_a_result_of_what_a_picture_was_is_not_taken_for_what_it_is(db, described_again):
     with open_store(db, MatchConfig()) as one, open_store(db, MatchConfig()) as other:

@@ -203,13 +203,13 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
 
 def test_an_interruption_waits_until_all_files_are_in_place(pictures, result, tmp_path, monkeypatch):
     write_results(tmp_path, pictures, result, MatchConfig())
-    replace_file = Path.replace
+    rename = Path.rename
 
     def interrupt(self, target):
         signal.raise_signal(signal.SIGINT)
-        return replace_file(self, target)
+        return rename(self, target)
 
-    monkeypatch.setattr(Path, "replace", interrupt)
+    monkeypatch.setattr(Path, "rename", interrupt)
     (tmp_path / "matches.png").write_bytes(b"mine")
     with pytest.raises(KeyboardInterrupt):
         write_results(tmp_path, pictures, result, MatchConfig(), figure=False, exports=("csv",))

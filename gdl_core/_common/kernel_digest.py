@@ -1,0 +1,151 @@
+"""What the machine code of a kernel depends on, as one digest.
+
+A kernel is compiled from its own code, the `inner` functions that it calls, and the values that these name:
+constants, default arguments, variables of an enclosing function, attributes of modules. All of them go into
+the digest. Where one is of a kind whose content is not known here, there is no digest.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FOREIGN = {"builtins", "cmath", "llvmlite", "math", "numba", "numpy", "operator", "random", "typing"}
+"""What Numba compiles, or leaves to Python, by itself: the version of Numba tells it."""
+
+NUMBERS = bool, int, float, complex, np.generic, np.dtype
+
+
+class Declared(NamedTuple):
+    """How a function is compiled: as a kernel or a part of kernels, and with which options of Numba."""
+
+    is_kernel: bool
+    options: dict[str, Any]
+
+
+declared: dict[Any, Declared] = {}  # by function
+
+
+class CallsKernelError(TypeError):
+    """A kernel calls another one, of which the cache has nothing to compile with."""
+
+
+def digest_parts(kernel: Any) -> str:
+    """Compute a digest of all that a kernel is compiled from.
+
+    Parameters
+    ----------
+    kernel : callable
+        The function, not compiled.
+
+    Returns
+    -------
+    str
+        The SHA-256.
+
+    Raises
+    ------
+    CallsKernelError
+        One of the functions is a kernel itself.
+    TypeError
+        One of the values is of a kind whose content is not known.
+    """
+    digest = hashlib.sha256()
+    todo, seen = [kernel], {kernel}
+    for function in todo:  # grows by what is called
+        try:
+            for text in _list_contents(function, todo, seen):
+                digest.update(text)
+        except CallsKernelError:
+            raise
+        except TypeError as error:
+            raise TypeError(f"{function.__module__}.{function.__qualname__}: {error}") from None
+    return digest.hexdigest()
+
+
+def _list_contents(function: Any, todo: list[Any], seen: set[Any]) -> Iterator[bytes]:
+    """Encode a function; the functions that it calls are appended to those to do."""
+    encode = partial(_encode, note=partial(_note, function, todo, seen))
+    how = declared.get(function)
+    yield encode(sorted(how.options.items())) if how else b"plain"
+    yield encode((function.__defaults__, tuple(sorted((function.__kwdefaults__ or {}).items()))))
+    yield encode(tuple(cell.cell_contents for cell in function.__closure__ or ()))
+    for code in _list_codes(function.__code__):
+        constants = tuple(value for value in code.co_consts if not isinstance(value, CodeType))
+        names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+        numbers = code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags
+        yield encode((code.co_code, code.co_exceptiontable, names, numbers, constants))
+        # a superset: names of attributes are among them
+        for name in (name for name in code.co_names if name in function.__globals__):
+            value = function.__globals__[name]
+            yield encode((name, value))
+            if isinstance(value, ModuleType) and not _is_foreign(value.__name__):
+                yield encode(tuple((n, getattr(value, n)) for n in code.co_names if hasattr(value, n)))
+
+
+def _note(caller: Any, todo: list[Any], seen: set[Any], called: Any) -> None:
+    if declared[called].is_kernel:
+        name = called.__name__
+        raise CallsKernelError(f"{caller.__name__} calls the kernel {name}, which must be an inner function")
+    if called not in seen:
+        seen.add(called)
+        todo.append(called)
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of the comprehensions in it."""
+    yield code
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield from _list_codes(value)
+
+
+def _encode(value: Any, note: Callable[[Any], None]) -> bytes:
+    """The content of a value, of which nothing but that value could be made; a function is noted, too."""
+    kind = type(value).__name__
+    if value is None or value is ... or isinstance(value, NUMBERS):
+        return _frame(kind, repr(value).encode())
+    if isinstance(value, (str, bytes)):
+        return _frame(kind, value if isinstance(value, bytes) else value.encode())
+    if isinstance(value, (tuple, list)):
+        return _frame(kind, *(_encode(v, note) for v in value))
+    if isinstance(value, (dict, frozenset, set)):
+        items = value.items() if isinstance(value, dict) else value
+        return _frame(kind, *sorted(_encode(v, note) for v in items))
+    if isinstance(value, slice):
+        return _frame(kind, _encode((value.start, value.stop, value.step), note))
+    if type(value) is np.ndarray and not value.dtype.hasobject:
+        order = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
+        return _frame(kind, repr((value.dtype.descr, value.shape, order)).encode(), value.tobytes())
+    return _encode_name(value, note)
+
+
+def _encode_name(value: Any, note: Callable[[Any], None]) -> bytes:
+    """Encode a value that has a name instead of a content: a function, a class, a module."""
+    function = getattr(value, "py_func", value)
+    if isinstance(function, FunctionType) and function in declared:
+        note(function)
+        return _frame("function", f"{function.__module__}.{function.__qualname__}".encode())
+    if function is not value and not _is_foreign(function.__module__):
+        raise TypeError(f"it calls {value!r}, which must be an inner function")
+    if isinstance(value, ModuleType):
+        return _frame("module", value.__name__.encode())
+    named = isinstance(value, (type, BuiltinFunctionType, np.ufunc, FunctionType))
+    home = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")
+    if (named and _is_foreign(home)) or type(value).__module__.partition(".")[0] == "numba":
+        return _frame("foreign", f"{home}.{getattr(value, '__qualname__', repr(value))}".encode())
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return _frame("error", f"{home}.{value.__qualname__}".encode())
+    raise TypeError(f"its compiled code may depend on {value!r}, whose content is not known")
+
+
+def _is_foreign(module: str) -> bool:
+    return module.partition(".")[0] in FOREIGN
+
+
+def _frame(kind: str, *parts: bytes) -> bytes:
+    """Join parts so that no others give the same bytes."""
+    return b"".join([f"{kind} {' '.join(str(len(part)) for part in parts)}:".encode(), *parts])

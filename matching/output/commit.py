@@ -1,0 +1,162 @@
+"""Moving the new files of a run into a folder, in place of older ones: all of them, or none.
+
+The new files are complete in a folder of their own, together with a journal that says what they replace. One
+rename gives that folder a name that marks it as decided. Then its files are moved one by one. Whoever is
+stopped in between leaves the marked folder, and the next run moves the rest. Where a move fails, those before
+it are taken back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from matching.errors import InputError
+
+JOURNAL, REPLACED = ".journal.json", ".replaced"
+DECIDED = ".decided"  # suffix of a folder whose files are to be moved
+PART = ".part"  # of one that is not complete
+ABANDONED = 86_400  # seconds after which one that is not complete is nobody's
+
+
+def name_part(folder: Path) -> Path:
+    """Name a folder for files that are not complete.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it lies.
+
+    Returns
+    -------
+    Path
+        A hidden folder that is not there.
+    """
+    return folder / f".{uuid4().hex}{PART}"
+
+
+def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
+    """Move complete files into a folder that is there.
+
+    Parameters
+    ----------
+    part : Path
+        Folder in that folder, which holds the files; nothing is left of it.
+    folder : Path
+        The folder.
+    names : iterable of str
+        Names of the files. Those of the same names are replaced.
+    removed : iterable of str
+        Names of files that are removed from the folder.
+
+    Raises
+    ------
+    OSError
+        A file can't be moved. All are as before.
+    """
+    there = {name: compute_digest(folder / name) for name in sorted({*names, *removed})}
+    (part / REPLACED).mkdir()
+    (part / JOURNAL).write_text(json.dumps({"new": sorted(names), "there": there}), "utf-8")
+    decided = part.with_suffix(DECIDED)
+    part.rename(decided)
+    try:
+        _move(decided)
+    except OSError:
+        _take_back(decided)
+        decided.rename(part)
+        raise
+    shutil.rmtree(decided, ignore_errors=True)
+
+
+def finish_earlier_run(folder: Path) -> None:
+    """Move the files of a run that was stopped after it had decided to, and remove what others left.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder of the results.
+
+    Raises
+    ------
+    InputError
+        A file is in the way that has been changed since, or can't be moved.
+    """
+    with suppress(OSError):
+        for part in folder.glob(f".*{PART}"):
+            if len(part.stem) == 33 and part.stat().st_mtime < time.time() - ABANDONED:  # a dot, 32 digits
+                shutil.rmtree(part, ignore_errors=True)
+    try:
+        for decided in sorted(folder.glob(f".*{DECIDED}")):
+            _move(decided)
+            shutil.rmtree(decided, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"{folder}: an earlier run can't be finished ({error.strerror or error})") from None
+
+
+def compute_digest(path: Path) -> str | None:
+    """Compute the SHA-256 of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str or None
+        The digest; None where it can't be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _read_journal(decided: Path) -> tuple[list[str], dict[str, str | None]]:
+    """The names of the new files, and the SHA-256 of what was there of each name; nothing where somebody else
+    has finished, or nothing is known.
+    """
+    try:
+        told = json.loads((decided / JOURNAL).read_bytes())
+        new, there = told["new"], told["there"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return [], {}
+    return [name for name in new if Path(name).name == name], there
+
+
+def _move(decided: Path) -> None:
+    folder = decided.parent
+    new, there = _read_journal(decided)
+    for name in [*there, *(name for name in new if name not in there)]:
+        source, target = decided / name, folder / name
+        if Path(name).name != name or (name in new and not source.exists()):
+            continue  # moved before
+        if target.exists() and compute_digest(target) == there.get(name):
+            _rename(target, decided / REPLACED / name)
+        elif target.exists() and name in new:
+            raise InputError(f"{target}: has been changed while a run replaced it; rename or remove it")
+        if name in new:
+            _rename(source, target)
+
+
+def _take_back(decided: Path) -> None:
+    folder = decided.parent
+    new, there = _read_journal(decided)
+    for name in there:
+        with suppress(OSError):
+            if name in new and not (decided / name).exists():
+                (folder / name).rename(decided / name)
+            if (decided / REPLACED / name).exists():
+                (decided / REPLACED / name).rename(folder / name)
+
+
+def _rename(source: Path, target: Path) -> None:
+    with suppress(FileNotFoundError):  # another process has, which finishes the same run
+        source.rename(target)
