@@ -12,6 +12,7 @@ from matching.errors import InputError
 from matching.features.extraction import FeatureConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
+from matching.grouping.merging import MergingConfig
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.planes import PlanesConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
@@ -49,6 +50,8 @@ class MatchConfig:
         Graph degree linkage.
     smooth_map : SmoothMapConfig
         The smooth map that the matches of an object follow.
+    merging : MergingConfig
+        When two parts are one object.
     suppression : SuppressionConfig
         When an object is contained in others.
     objects : ObjectsConfig
@@ -68,6 +71,7 @@ class MatchConfig:
     graph: GraphConfig = GraphConfig()
     clustering: ClusteringConfig = ClusteringConfig()
     smooth_map: SmoothMapConfig = SmoothMapConfig()
+    merging: MergingConfig = MergingConfig()
     suppression: SuppressionConfig = SuppressionConfig()
     objects: ObjectsConfig = ObjectsConfig()
     view_candidates: ViewCandidatesConfig = ViewCandidatesConfig()

@@ -48,10 +48,10 @@ class ClusteringConfig:
     n_neighbor_clusters : int
         Kc, the clusters among which AGDL looks for the best partner of a cluster.
     min_affinity : float
-        Share of K^2: merging stops below this affinity (Eq. 4). Two halves of an object of n matches each
-        meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, 1.1e-6
-        K^2 for the largest object that 3,000 candidates can hold, and less than a tenth of that where less
-        than a tenth of the seam agrees.
+        Share of K^2: clusters of less affinity (Eq. 4) are not joined. Two halves of an object of n matches
+        each meet in about sqrt(n) of them, of degree K / 4 across: their affinity is n^(-3/2) (K / 4)^2, half
+        of it where half of the seam agrees: 5.5e-7 K^2 for the largest object that 3,000 candidates can hold.
+        What is left apart is merged by what the parts say of each other (`matching.grouping.merging`).
     min_degree : float
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
         is an outlier. So is a correspondence whose outdegree in the first graph is smaller, which is coarser:
@@ -67,7 +67,7 @@ class ClusteringConfig:
     n_initial_neighbors: int = N_INITIAL_NEIGHBORS.field()
     bandwidth: float = BANDWIDTH.field()
     n_neighbor_clusters: int = N_NEIGHBOR_CLUSTERS.field()
-    min_affinity: float = setting(8e-8, 0, 1)
+    min_affinity: float = setting(5e-7, 0, 1)
     min_degree: float = setting(0.115, 0, 1)
     min_support: float = setting(float(CONFIRMED), 0, LARGEST)
 
@@ -147,6 +147,29 @@ def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Int
     labels = np.array(labels, np.int64)
     _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
     return labels
+
+
+def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
+    """Measure how well each member is connected to its cluster.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        The graph.
+    labels : (m,) array of int
+        Clusters, -1 for none.
+
+    Returns
+    -------
+    (m,) float64
+        The geometric mean of a member's indegree and outdegree, sums of weights over its cluster; 0 for what
+        is in no cluster.
+    """
+    from_ = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
+    inside = (labels[from_] == labels[graph.indices]) & (labels[from_] >= 0)
+    from_, to, weights = from_[inside], graph.indices[inside], graph.weights[inside]
+    outdegree, indegree = (np.bincount(ends, weights, graph.n_samples) for ends in (from_, to))
+    return np.asarray(np.sqrt(outdegree * indegree))
 
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
+from matching.grouping.merging import MergingConfig
 from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.refinement.suppression import SuppressionConfig
@@ -25,6 +26,10 @@ class GroupingSettings(Protocol):
     @property
     def smooth_map(self) -> SmoothMapConfig:
         """Of the smooth map that the matches of an object follow."""
+
+    @property
+    def merging(self) -> MergingConfig:
+        """When two parts are one object."""
 
     @property
     def suppression(self) -> SuppressionConfig:

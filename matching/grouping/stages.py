@@ -4,10 +4,11 @@
     graph          correspondences that others support, edges to those that move alike
                                                                             graph.py
     clusters       graph degree linkage; members of small degree leave      clustering.py
+    merging        clusters that one smooth map explains are parts of one object    merging.py
     smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
     suppression    what shares its points with a larger object in both images is part of its texture
                                                                             refinement/suppression.py
-    merging        graph degree linkage again, over the gaps between parts of one object
+    merging        once more: parts have grown towards each other, and towards the objects known before
     largest gap    clusters below the largest gap of the scores are outliers
     support        where no object has enough, the pictures have nothing in common
 
@@ -17,19 +18,19 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count, islice
 
 import numpy as np
 
 from gdl_core import AffinityGraph, KnnGraph
-from matching._common.types import Floats, Ints
+from matching._common.types import Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
-from matching.grouping import clustering
+from matching.grouping import clustering, merging
 from matching.grouping.evidence import has_evidence
-from matching.grouping.graph import build_graph, build_second_graph, fit_maps
+from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object
 from matching.grouping.refinement import smooth_map, suppression
 from matching.grouping.settings import GroupingSettings
@@ -57,6 +58,25 @@ class Clusters:
     knn: KnnGraph
     graph: AffinityGraph
     labels: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of an object, or all of it.
+
+    Parameters
+    ----------
+    members : (n,) int64
+        Rows of its matches, rising.
+    landmarks : (k,) int64
+        Rows of some of them, see `matching.grouping.merging`.
+    score : float
+        In [0, 1], see `clustering.cluster_scores`.
+    """
+
+    members: Ints
+    landmarks: Ints
+    score: float
 
 
 def group(
@@ -87,55 +107,97 @@ def group(
     Groups
         The objects.
     """
-    objects: list[Ints] = []
-    scores: Floats = np.empty(0)
+    objects: list[Part] = []
     for _ in islice(count(), config.objects.rounds):
-        rows = _find_left_over(correspondences, objects, n_listed, config.objects.reach)
-        found, own = _find_objects(correspondences, rows, objects, config, n_threads, cluster)
+        known = [part.members for part in objects]
+        rows = _find_left_over(correspondences, known, n_listed, config.objects.reach)
+        found = _find_parts(correspondences, rows, known, config, n_threads, cluster)
         if not found:
             break
-        parts, of_parts = [*objects, *found], np.append(scores, own)
-        labels = _merge(correspondences, parts, config, n_threads, cluster)
-        n_before = sum(map(len, objects))
-        chosen, of_chosen = _choose(parts, of_parts, labels, len(objects))
-        if n_before == 0 and not _have_support(chosen, of_chosen, config.clustering.min_support):
+        chosen = _merge([*objects, *found], len(objects), correspondences, config)
+        if not objects and not _have_support(chosen, config.clustering.min_support):
             break
-        objects, scores = chosen, of_chosen
-        if sum(map(len, objects)) == n_before:  # the next round would find the same
+        n_before, objects = sum(map(len, known)), chosen
+        if sum(len(part.members) for part in objects) == n_before:  # the next round would find the same
             break
-    return _number_by_score(len(correspondences), objects, scores)
+    return _number_by_score(len(correspondences), objects)
 
 
-def _find_objects(
+def _find_parts(
     correspondences: Correspondences,
     rows: Ints,
     known: list[Ints],
     config: GroupingSettings,
     n_threads: int,
     cluster: Cluster,
-) -> tuple[list[Ints], Floats]:
-    """Parts of objects, arrays of rows, and their scores: clusters of the chosen rows and what joins them.
+) -> list[Part]:
+    """Parts of objects: clusters of the chosen rows, merged, and what joins them.
 
-    known : objects found before, whose matches are not to be had
+    known : objects found before, whose matches are taken
     """
     if len(rows) < config.objects.min_matches or not _is_worth_clustering(
         correspondences[rows], config, n_threads
     ):
-        return [], np.empty(0)
+        return []
     found = find_clusters(correspondences[rows], config, n_threads, cluster)
     if found is None:
-        return [], np.empty(0)
+        return []
     rows, k = rows[found.rows], found.knn.n_neighbors
     labels = clustering.drop_outliers(found.graph, found.labels, config.clustering.min_degree * k)
-    objects = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
+    clusters = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
+    if not clusters:
+        return []
+    landmarks = _find_landmarks(correspondences, clusters, rows, found.graph, config)
+    objects = _join(correspondences, clusters, landmarks, config)
     free = np.ones(len(correspondences), bool)
     free[np.concatenate([rows[:0], *known])] = False
     free = np.flatnonzero(free)
     polished = _polish(correspondences, objects, free, known, config, n_threads)
     if len(polished) < len(objects):  # what is free now may join the others
         polished = _polish(correspondences, polished, free, known, config, n_threads)
-    inside = [np.flatnonzero(np.isin(rows, members)) for members in polished]
-    return polished, clustering.cluster_scores(found.graph, inside, k)
+    members = [own for own, _ in polished]
+    inside = [np.flatnonzero(np.isin(rows, own)) for own in members]
+    scores = clustering.cluster_scores(found.graph, inside, k)
+    landmarks = _find_landmarks(correspondences, members, rows, found.graph, config)
+    return [Part(*fields) for fields in zip(members, landmarks, scores.tolist(), strict=True)]
+
+
+def _find_landmarks(
+    correspondences: Correspondences,
+    parts: list[Ints],
+    rows: Ints,
+    graph: AffinityGraph,
+    config: GroupingSettings,
+) -> list[Ints]:
+    """The landmarks of each part; `rows` are the vertices of the graph."""
+    vertex = np.full(len(correspondences), -1)
+    vertex[rows] = np.arange(len(rows))
+    labels = np.full(len(rows), -1)
+    for n, members in enumerate(parts):
+        inside = vertex[members]
+        labels[inside[inside >= 0]] = n
+    degrees = np.zeros(len(correspondences))
+    degrees[rows] = clustering.member_degrees(graph, labels)
+    accuracy = config.smooth_map.accuracy
+    return [
+        merging.find_landmarks(correspondences, members, degrees[members], config.merging, accuracy)
+        for members in parts
+    ]
+
+
+def _join(
+    correspondences: Correspondences, clusters: list[Ints], landmarks: list[Ints], config: GroupingSettings
+) -> list[tuple[Ints, float]]:
+    """Merged clusters, the largest first, with how strongly each bends."""
+    labels, marks = merging.merge_parts(
+        correspondences, clusters, landmarks, config.merging, config.smooth_map, config.objects.gap
+    )
+    merged = []
+    for k in np.unique(labels):
+        members = np.sort(np.concatenate([clusters[n] for n in np.flatnonzero(labels == k)]))
+        found = merging.measure_roughness(correspondences, marks[k], config.smooth_map.accuracy)
+        merged.append((members, found.bend))
+    return _sort_by_size(merged)
 
 
 def find_clusters(
@@ -179,86 +241,73 @@ def _is_worth_clustering(correspondences: Correspondences, config: GroupingSetti
 
 def _polish(
     correspondences: Correspondences,
-    objects: list[Ints],
+    objects: list[tuple[Ints, float]],
     free: Ints,
     known: list[Ints],
     config: GroupingSettings,
     n_threads: int,
-) -> list[Ints]:
-    """The objects as their smooth maps have them, by falling size, without those contained in larger ones."""
-    objects = smooth_map.refine_objects(
-        correspondences, objects, free, config.smooth_map, config.graph, n_threads
+) -> list[tuple[Ints, float]]:
+    """The objects as their smooth maps have them, by falling size, without those contained in larger ones.
+
+    objects : the members of each, and how strongly it bends
+    """
+    members, bends = [own for own, _ in objects], [bend for _, bend in objects]
+    refined = smooth_map.refine_objects(correspondences, members, bends, free, config.smooth_map, n_threads)
+    objects = _sort_by_size(
+        [
+            (own, bend)
+            for own, bend in zip(refined, bends, strict=True)
+            if is_object(correspondences, own, config.objects)
+        ]
     )
-    objects = [members for members in objects if is_object(correspondences, members, config.objects)]
-    both = [*known, *_sort_by_size(objects)]
+    both = [*known, *(own for own, _ in objects)]
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
-    radius = CandidateConfig.duplicate_radius
+    radius = CandidateConfig().duplicate_radius
     kept = suppression.find_uncontained(*places, both, how.share, radius, how.by_one)
-    return [both[k] for k in kept if k >= len(known)]
+    return [objects[k - len(known)] for k in kept if k >= len(known)]
 
 
 def _merge(
-    correspondences: Correspondences,
-    parts: list[Ints],
-    config: GroupingSettings,
-    n_threads: int,
-    cluster: Cluster,
-) -> Ints:
-    """(n_parts,) int: the object of each part, merged further by their affinity in the graph of their matches
-    alone, whose edges lead to the K nearest matches of other parts: in the first graph, the K nearest of a
-    match in a dense part are all of this part, and none reaches over the gap to the next. Of very
-    many matches every n-th is enough, so that all can be compared.
-
-    Parts hold no outliers, whose faint edges join strangers in the first graph. So a seam counts even where
-    degrees across it are as small a share of the usual as those of the weakest members, or one edge of K:
-    the affinity, a product of two degrees, is smaller by the square of that.
-    """
-    if len(parts) < 2:
-        return np.zeros(len(parts), int)
-    parts = _thin(parts, CandidateConfig.max_matches, config.objects.min_matches)
-    rows, initial = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    how, gap = config.clustering, config.objects.gap
-    knn, graph = build_graph(
-        correspondences[rows], how.n_neighbors, config.graph, n_threads, parts=initial, reach=gap
-    )
-    how = replace(how, min_affinity=how.min_affinity * max(how.min_degree, 1 / how.n_neighbors) ** 2)
-    labels = cluster(correspondences[rows], knn, graph, initial, how)
-    return labels[np.unique(initial, return_index=True)[1]]
-
-
-def _thin(parts: list[Ints], most: int, least: int) -> list[Ints]:
-    """Every n-th of the rows of each part, so that there are fewer than two times `most`, but no fewer than
-    `least` of a part that has as many.
-    """
-    step = max(sum(map(len, parts)) // most, 1)
-    return [part[:: max(min(step, len(part) // least), 1)] for part in parts]
-
-
-def _choose(parts: list[Ints], scores: Floats, labels: Ints, n_known: int) -> tuple[list[Ints], Floats]:
-    """The merged parts that are objects, arrays of rows, and their scores, means over matches.
+    parts: list[Part], n_known: int, correspondences: Correspondences, config: GroupingSettings
+) -> list[Part]:
+    """The parts merged, those that are objects; scores are means over matches.
 
     The first n_known parts are objects. Of the others, those below the largest gap of their scores go.
     """
-    merged = [np.flatnonzero(labels == k) for k in np.unique(labels)]
-    scores = np.array([np.average(scores[m], weights=[len(parts[k]) for k in m]) for m in merged])
-    kept = np.array([members[0] < n_known for members in merged])
-    kept[~kept] = clustering.find_above_largest_gap(scores[~kept])
-    chosen = [merged[n] for n in np.flatnonzero(kept)]
-    return [np.sort(np.concatenate([parts[k] for k in members])) for members in chosen], scores[kept]
+    labels, landmarks = merging.merge_parts(
+        correspondences,
+        [part.members for part in parts],
+        [part.landmarks for part in parts],
+        config.merging,
+        config.smooth_map,
+        config.objects.gap,
+    )
+    first = np.unique(labels)
+    merged = []
+    for k in first:
+        own = [parts[n] for n in np.flatnonzero(labels == k)]
+        members = np.sort(np.concatenate([part.members for part in own]))
+        score = np.average([part.score for part in own], weights=[len(part.members) for part in own])
+        merged.append(Part(members, landmarks[k], float(score)))
+    kept = first < n_known
+    kept[~kept] = clustering.find_above_largest_gap(
+        [part.score for part, is_known in zip(merged, kept, strict=True) if not is_known]
+    )
+    return [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
 
 
-def _have_support(objects: list[Ints], scores: Floats, least: float) -> bool:
+def _have_support(objects: list[Part], least: float) -> bool:
     """Whether the scores of the matches of one of the objects sum to that: the pictures share something."""
-    return any(score * len(members) >= least for members, score in zip(objects, scores, strict=True))
+    return any(part.score * len(part.members) >= least for part in objects)
 
 
-def _number_by_score(m: int, objects: list[Ints], scores: Floats) -> Groups:
-    """The Groups of m correspondences: objects, arrays of rows, by falling score; ties as given."""
-    order = np.argsort(-scores, kind="stable")
+def _number_by_score(m: int, objects: list[Part]) -> Groups:
+    """The Groups of m correspondences: objects by falling score; ties as given."""
+    objects = sorted(objects, key=lambda part: -part.score)
     labels = np.full(m, -1, np.int64)
-    for k, n in enumerate(order):
-        labels[objects[n]] = k
-    return Groups(labels, scores[order])
+    for k, part in enumerate(objects):
+        labels[part.members] = k
+    return Groups(labels, np.array([part.score for part in objects], np.float64))
 
 
 def _list_members(labels: Ints, least: int) -> list[Ints]:
@@ -268,11 +317,12 @@ def _list_members(labels: Ints, least: int) -> list[Ints]:
     if len(order) == 0:
         return []
     starts = np.flatnonzero(np.diff(labels[order])) + 1
-    return _sort_by_size([members for members in np.split(order, starts) if len(members) >= least])
+    clusters = [members for members in np.split(order, starts) if len(members) >= least]
+    return sorted(clusters, key=lambda members: (-len(members), members[0]))
 
 
-def _sort_by_size(parts: list[Ints]) -> list[Ints]:
-    return sorted(parts, key=lambda part: (-len(part), part[0]))
+def _sort_by_size(objects: list[tuple[Ints, float]]) -> list[tuple[Ints, float]]:
+    return sorted(objects, key=lambda item: (-len(item[0]), item[0][0]))
 
 
 def _find_left_over(

@@ -3,14 +3,15 @@
 A correspondence is predicted from the n_neighbors matches of the object nearest to it, itself left out, in
 both directions: by the thin-plate spline that smooths them by as much as points are inaccurate. The same
 spline is the best linear prediction (kriging) of a random field, which tells how far off it may be: by more
-where matches are few and far. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link
-between kriging and thin-plate splines, 1994.)
+where matches are few and far, and the more, the stronger the object bends. (Wahba, Spline Models for
+Observational Data, 1990; Kent and Mardia, The link between kriging and thin-plate splines, 1994.)
 
 Notation: x, y (n, 2) are the object's points in either image, in pixels of the one where it is smaller.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,9 @@ import numpy as np
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
-from matching.correspondences.distances import find_agreeing_shares
 from matching.correspondences.points import NearestMembers, is_in_box
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED, GraphConfig
+from matching.grouping.graph import CONFIRMED
 from matching.settings import check_settings, setting
 
 
@@ -35,23 +35,24 @@ class SmoothMapConfig:
     ----------
     n_neighbors : int
         Matches that a prediction is made from.
-    smoothing : float
-        Square pixels: variance of the points over that of the bends.
+    accuracy : float
+        Standard deviation of the points, pixels.
+    least_bend, largest_bend : float
+        Bounds of the standard deviation of an object's bends: what seems rigid is still seen in perspective,
+        and stronger bends let outliers join.
     tolerance : float
-        Residual of a match over the deviation of its prediction, at most: four times the strongest bends
-        that objects have. Amid many matches, where only the point itself is uncertain, 2.4 pixels.
+        Residual of a match over the deviation of its prediction, at most. Amid many matches, where only the
+        point itself is uncertain, that is 2.4 pixels.
     reach : float
         Pixels of a joining match from the object's nearest one, in both images.
-    agreeing : float
-        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
-        places alone let outliers join.
     """
 
     n_neighbors: int = setting(12, CONFIRMED, 1000)
-    smoothing: float = setting(100.0, 1e-3, 1e9)
-    tolerance: float = setting(0.24, 0, 1e9)
+    accuracy: float = setting(0.6, 1e-3, 10_000)
+    least_bend: float = setting(0.003, 1e-4, 1000)
+    largest_bend: float = setting(0.1, 1e-4, 1000)
+    tolerance: float = setting(4.0, 0, 1e9)
     reach: float = setting(45.0, 0, 1e6)
-    agreeing: float = setting(0.25, 0, 1)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -59,10 +60,10 @@ class SmoothMapConfig:
 
 def refine_objects(
     correspondences: Correspondences,
-    objects: list[Array],
+    objects: Sequence[Array],
+    bends: Sequence[float],
     free: Array,
     config: SmoothMapConfig,
-    graph: GraphConfig,
     n_threads: int = 1,
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
@@ -74,14 +75,14 @@ def refine_objects(
     ----------
     correspondences : Correspondences
         All matches.
-    objects : list of arrays of int
+    objects : sequence of arrays of int
         Rows of each object's matches. The first object chooses first.
+    bends : sequence of float
+        How strongly each object bends, see `matching.grouping.merging.measure_roughness`.
     free : array of int
         Rows that may join.
     config : SmoothMapConfig
         What a smooth map explains.
-    graph : GraphConfig
-        When two matches agree.
     n_threads : int
         Threads; the result is the same for any number.
 
@@ -95,17 +96,18 @@ def refine_objects(
     for members in objects:
         available[members] = False
     refined, mirrored = [], correspondences.mirrored
-    for members in objects:
+    for members, bend in zip(objects, bends, strict=True):
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
-        maps = _make_maps(correspondences, members, config, n_threads)
-        joining = _Joining(correspondences, tuple(way.make_fresh() for way in maps), graph)
+        bend = min(max(bend, config.least_bend), config.largest_bend)
+        maps = _make_maps(correspondences, members, config, bend, n_threads)
+        ways = maps[0].make_fresh(), maps[1].make_fresh()
         before: set[bytes] = set()
         while members.tobytes() not in before:
             before.add(members.tobytes())
             available[members] = True
-            members = _drop_unexplained(maps, members, config.tolerance)
+            members = _drop_unexplained(maps, members)
             available[members] = False
-            new = joining.find(members, np.flatnonzero(available & alike))
+            new = _find_joining(ways, members, np.flatnonzero(available & alike))
             if len(new) == 0:
                 break
             available[new] = False
@@ -120,17 +122,19 @@ class _Map:
     Most correspondences keep their neighbours from round to round, and with them what these predict.
 
     x, y : (m, 2) float64, all correspondences in either image
+    bend : the standard deviation of the object's bends
     """
 
-    def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, n_threads: int) -> None:
-        self.x, self.y, self.config, self.n_threads = x, y, config, n_threads
+    def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, bend: float, n_threads: int) -> None:
+        self.x, self.y, self.config, self.bend, self.n_threads = x, y, config, bend, n_threads
+        self.smoothing = (config.accuracy / bend) ** 2
         self.near = NearestMembers(x, config.n_neighbors)
         self.is_predicted = np.zeros(len(x), bool)
         self.residual, self.deviation = np.empty((2, len(x)))
 
     def make_fresh(self) -> _Map:
         """The same map, of which nothing is known yet."""
-        return _Map(self.x, self.y, self.config, self.n_threads)
+        return _Map(self.x, self.y, self.config, self.bend, self.n_threads)
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
         """Find the members that predict these rows, itself left out; (q,) bool: where they are other ones."""
@@ -139,30 +143,31 @@ class _Map:
         return renewed
 
     def predict(self, rows: Ints) -> tuple[Floats, Floats]:
-        """The residual and deviation (q,) of what the members nearest to each row predict."""
+        """The residual and its deviation (q,), pixels, of what the members nearest to each row predict."""
         new = rows[~self.is_predicted[rows]]
         near = self.near.index[new]
         k = int(np.count_nonzero(near[:1] >= 0))  # of few members all are near
         self.residual[new], self.deviation[new] = spline_residuals(
-            self.x, self.y, near[:, :k], self.config.smoothing, (self.x[new], self.y[new]), self.n_threads
+            self.x, self.y, near[:, :k], self.smoothing, (self.x[new], self.y[new]), self.n_threads
         )
         self.is_predicted[new] = True
-        return self.residual[rows], self.deviation[rows]
+        return self.residual[rows], self.bend * self.deviation[rows]
 
 
 def _make_maps(
-    correspondences: Correspondences, members: Ints, config: SmoothMapConfig, n_threads: int
+    correspondences: Correspondences, members: Ints, config: SmoothMapConfig, bend: float, n_threads: int
 ) -> tuple[_Map, _Map]:
     """The smooth maps of an object from image 0 to 1 and back, in pixels of the one where it is smaller."""
     scale = magnification(correspondences[members])
     x, y = correspondences.xy0 / scale[0], correspondences.xy1 / scale[1]
-    return _Map(x, y, config, n_threads), _Map(y, x, config, n_threads)
+    return _Map(x, y, config, bend, n_threads), _Map(y, x, config, bend, n_threads)
 
 
-def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) -> Ints:
+def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
     """The members that are where the others have them. Of those that are not, the worse half leaves, until
     there are none: the map without outliers may explain what they misled.
     """
+    tolerance = maps[0].config.tolerance
     while len(members) > CONFIRMED:
         residual, deviation = np.zeros((2, len(members)))  # the larger ones of both ways count
         for way in maps:
@@ -170,7 +175,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints, tolerance: float) 
             own_residual, own_deviation = way.predict(members)
             residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
         error = residual / deviation
-        wrong = error >= tolerance
+        wrong = ~(error < tolerance)  # what is no number is wrong, too
         if not wrong.any():
             break
         members = members[error < max(tolerance, _median_above(error[wrong]))]
@@ -183,41 +188,22 @@ def _median_above(values: Floats) -> float:
     return float(np.partition(values, middle)[middle])
 
 
-class _Joining:
-    """Finds the correspondences that join an object, as its members come and go."""
-
-    def __init__(self, correspondences: Correspondences, maps: tuple[_Map, ...], graph: GraphConfig) -> None:
-        self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
-        self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
-        self.agreeing = np.empty(len(correspondences))  # share of the members nearby
-        self.is_tested = np.zeros(len(correspondences), bool)
-
-    def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` that are in reach of the members, where the smooth maps have them, and agree with
-        those around, in both images.
-        """
-        if len(members) <= CONFIRMED:
-            return others[:0]
-        for way in self.maps:
-            others = others[is_in_box(way.x[others], way.x[members], self.config.reach)]
-        for way in self.maps:
-            renewed = way.set_members(members, others)
-            self.is_tested[others[renewed]] = False
-            others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[self._share(others) >= self.config.agreeing]  # few do: asked before what is dearer
-        for way in self.maps:
-            residual, deviation = way.predict(others)
-            others = others[residual < self.config.tolerance * deviation]
-        return others
-
-    def _share(self, rows: Ints) -> Floats:
-        new = rows[~self.is_tested[rows]]
-        near = np.hstack([way.near.index[new] for way in self.maps])
-        self.agreeing[new] = find_agreeing_shares(
-            self.correspondences, new, near, *self.accuracy, self.maps[0].n_threads
-        )
-        self.is_tested[new] = True
-        return self.agreeing[rows]
+def _find_joining(maps: tuple[_Map, _Map], members: Ints, others: Ints) -> Ints:
+    """Those of `others` that are in reach of the members and where the smooth maps have them, in both
+    images.
+    """
+    if len(members) <= CONFIRMED:
+        return others[:0]
+    reach, tolerance = maps[0].config.reach, maps[0].config.tolerance
+    for way in maps:
+        others = others[is_in_box(way.x[others], way.x[members], reach)]
+    for way in maps:
+        way.set_members(members, others)
+        others = others[way.near.square[others, 0] < reach**2]
+    for way in maps:
+        residual, deviation = way.predict(others)
+        others = others[residual < tolerance * deviation]
+    return others
 
 
 def spline_residuals(

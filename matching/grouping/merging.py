@@ -1,0 +1,331 @@
+"""Merging of parts into objects: parts are merged if one smooth map explains how both of them move.
+
+What bends, bends everywhere, and what is rigid is rigid up to its edge. So how far two parts may disagree
+across the gap between them is read from the parts themselves: how strongly each bends, and how accurate its
+points are.
+
+The points of an object are a random field: an affine map, which may be any, and bends on it, whose covariance
+is that of the thin-plate spline. A few matches of each part, its landmarks, tell the variance of its bends
+and that of its points by restricted maximum likelihood (REML), with Student's t as the robust loss. Then the
+motion of one part relative to the other, six numbers, is judged: by the field, it is normal with a known
+covariance, the wider, the wider the gap is and the stronger the bends are; by two things that move on their
+own, it may be anything. Parts are merged where the first explains it better. (Patterson and Thompson 1971 for
+REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
+
+Notation: x, y (n, 2) are landmarks in either image, in pixels of the one where the object is smaller, y is of
+that one; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
+either coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial import cKDTree
+
+from matching._common.types import Array, Floats, Ints
+from matching.correspondences.correspondences import Correspondences, magnification
+from matching.grouping.graph import CONFIRMED
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
+from matching.settings import check_settings, setting
+
+RATIOS = 0.25 ** np.arange(14)  # of b^2 to s^2 that are tried
+ROUNDS = 6  # of the robust fit
+FREEDOM = 4.0  # degrees of freedom, of the t distribution of residuals and of what is known of s before
+LEAST = CONFIRMED + 2  # landmarks of a part that can be merged
+
+
+@dataclass(frozen=True)
+class MergingConfig:
+    """When two parts are one object.
+
+    Parameters
+    ----------
+    n_landmarks : int
+        Matches of a part that are looked at, the ones that lie farthest from each other.
+    inflation : float
+        How many times more than within the parts an object may bend between them: real bends are no random
+        field, they are stronger at creases and over long distances.
+    extent : float
+        Pixels: how far things that move on their own move against each other, about the side of a picture.
+    """
+
+    n_landmarks: int = setting(24, 8, 500)
+    inflation: float = setting(4.0, 1, 1000)
+    extent: float = setting(1400.0, 1, 1e6)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them.
+
+    Parameters
+    ----------
+    bend : float
+        b, the standard deviation of the bends.
+    accuracy : float
+        s, pixels.
+    """
+
+    bend: float
+    accuracy: float
+
+
+def find_landmarks(
+    correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
+) -> Ints:
+    """Choose matches of a part that stand for it: well supported, spread out, and without outliers.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        All matches.
+    members : (n,) array of int
+        Rows of the part's matches.
+    degrees : (n,) float64
+        Their degrees within the part, 0 for those that are not in the graph.
+    config : MergingConfig
+        How many are chosen.
+    accuracy : float
+        Expected accuracy of points, pixels.
+
+    Returns
+    -------
+    (k,) int64
+        Rows of the landmarks.
+    """
+    known = degrees > 0
+    if np.count_nonzero(known) >= LEAST:
+        members, degrees = members[known], degrees[known]
+    best = members[degrees >= np.median(degrees)]
+    x, y = _points(correspondences, best, magnification(correspondences[members]))
+    chosen = _spread_out(x, config.n_landmarks)
+    if len(chosen) < LEAST:
+        return best[chosen]
+    deviations = _robust_deviations(x[chosen], y[chosen], accuracy)
+    return best[chosen[deviations <= 3]]
+
+
+def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
+    """Estimate how strongly an object bends, by restricted maximum likelihood.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        All matches.
+    landmarks : (k,) array of int
+        Rows of the object's landmarks.
+    accuracy : float
+        Expected accuracy of points, pixels.
+
+    Returns
+    -------
+    Roughness
+        No bends where there are fewer than LEAST landmarks.
+    """
+    if len(landmarks) < LEAST:
+        return Roughness(0.0, accuracy)
+    x, y = _points(correspondences, landmarks, magnification(correspondences[landmarks]))
+    spectrum = _decompose(x, y, np.ones(len(x)))
+    ratio, variance = _fit_variances(spectrum, accuracy)
+    return Roughness(math.sqrt(ratio * variance), math.sqrt(variance))
+
+
+def merge_parts(
+    correspondences: Correspondences,
+    parts: Sequence[Array],
+    landmarks: Sequence[Array],
+    config: MergingConfig,
+    smooth_map: SmoothMapConfig,
+    reach: float,
+) -> tuple[Ints, list[Ints]]:
+    """Merge parts, the pair with the strongest evidence first, until no pair has any.
+
+    Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
+    enough to explain anything, glues no others.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        All matches.
+    parts : sequence of arrays of int
+        Rows of each part's matches.
+    landmarks : sequence of arrays of int
+        Rows of each part's landmarks.
+    config : MergingConfig
+        When two parts are one object.
+    smooth_map : SmoothMapConfig
+        The least bend and the expected accuracy.
+    reach : float
+        Parts farther from each other in either image stay apart, pixels of the image where they are smaller.
+
+    Returns
+    -------
+    labels : (n_parts,) int64
+        The number of the first part of the object that each is of.
+    landmarks : list of arrays of int
+        Those of the objects, at the places of their first parts.
+    """
+    labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
+    members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
+    logs = [_log_variances(correspondences, rows, smooth_map) for rows in marks]
+    turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
+    evidence: dict[tuple[int, int], float] = {}
+
+    def compare(i: int, j: int) -> None:
+        i, j = sorted((i, j))
+        if turned[i] != turned[j] or min(len(marks[i]), len(marks[j])) < LEAST:
+            return
+        logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
+        scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
+        points = [_points(correspondences, marks[k], scale) for k in (i, j)]
+        if max(_gap(points[0][way], points[1][way]) for way in range(2)) <= reach:
+            evidence[i, j] = _find_evidence(*points, *np.exp(logarithm), config)
+
+    for i in range(len(parts)):
+        for j in range(i):
+            compare(i, j)
+    while evidence:
+        i, j = max(evidence, key=lambda pair: (evidence[pair], -pair[0], -pair[1]))
+        if evidence[i, j] <= 0:
+            break
+        labels[labels == j] = i
+        total = weights[i] + weights[j]
+        logs[i], weights[i] = (weights[i] * logs[i] + weights[j] * logs[j]) / total, total
+        members[i] = np.concatenate([members[i], members[j]])
+        both = np.concatenate([marks[i], marks[j]])
+        x, _ = _points(correspondences, both, magnification(correspondences[members[i]]))
+        marks[i] = both[_spread_out(x, config.n_landmarks)]
+        evidence = {pair: value for pair, value in evidence.items() if not {i, j} & set(pair)}
+        for k in np.unique(labels):
+            if k != i:
+                compare(int(k), i)
+    return labels, marks
+
+
+def _find_evidence(
+    part: tuple[Floats, Floats],
+    other: tuple[Floats, Floats],
+    bends: float,
+    noise: float,
+    config: MergingConfig,
+) -> float:
+    """The logarithm of how much likelier the motion of two parts against each other is if they are one
+    object, whose variances b^2 and s^2 are given, than if they are two.
+    """
+    both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
+    square, volume = _restricted(*both, bends, noise) - (
+        _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
+    )
+    tau = config.inflation
+    one = -(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
+    return one + 2 * math.log(
+        config.extent
+    )  # two: uniform over shifts of that extent and maps of entries of 1
+
+
+def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
+    """(2,) the squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates.
+
+    P and these do not depend on what K has along T, so a plane is added that makes K positive definite, and
+    phi may count lengths in any unit.
+    """
+    middle = x.mean(axis=0)
+    unit = math.sqrt(((x - middle) ** 2).sum(axis=1).mean()) or 1.0
+    u = (x - middle) / unit
+    plane = 100.0 * (1.0 + u @ u.T)
+    covariance = bends * unit**2 * (_phi(u) + plane) + noise * np.eye(len(x))
+    root = np.linalg.cholesky(covariance)
+    white = solve_triangular(root, np.column_stack([np.ones(len(x)), x, y - y.mean(axis=0)]), lower=True)
+    q, r = np.linalg.qr(white[:, :3])
+    rest = white[:, 3:] - q @ (q.T @ white[:, 3:])
+    volume = np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(r))).sum()
+    return np.array([(rest**2).sum(), 4 * volume])
+
+
+@dataclass(frozen=True, eq=False)
+class _Spectrum:
+    """The contrasts of n landmarks, uncorrelated: values (n - 3,) of phi, vectors (n, n - 3), and the
+    coordinates of y along them (n - 3, 2). Each landmark's residual counts `weights` (n,) times.
+    """
+
+    values: Floats
+    vectors: Floats
+    coordinates: Floats
+    weights: Floats
+
+
+def _decompose(x: Floats, y: Floats, weights: Floats) -> _Spectrum:
+    drift = np.column_stack([np.ones(len(x)), x]) * weights[:, None]
+    contrasts = np.linalg.qr(drift, mode="complete")[0][:, 3:]
+    values, vectors = np.linalg.eigh(contrasts.T @ (_phi(x) * np.outer(weights, weights)) @ contrasts)
+    vectors = contrasts @ vectors
+    return _Spectrum(np.maximum(values, 0.0), vectors, vectors.T @ (y * weights[:, None]), weights)
+
+
+def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
+    """The likeliest b^2 / s^2 among RATIOS and s^2, a scaled inverse chi-square before it is measured."""
+    variances = RATIOS[:, None] * spectrum.values + 1.0  # (14, n - 3), in units of s^2
+    square = ((spectrum.coordinates**2).sum(axis=1) / variances).sum(axis=1)
+    known = FREEDOM * accuracy**2
+    noise = (square + known) / (2 * variances.shape[1] + FREEDOM)
+    likelihood = -(square + known) / (2 * noise) - np.log(variances * noise[:, None]).sum(axis=1)
+    best = int(np.argmax(likelihood - FREEDOM * np.log(noise) / 2))
+    return float(RATIOS[best]), float(noise[best])
+
+
+def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
+    """(n,) how far each landmark is from where the others have it, over the standard deviation of that, by
+    iteratively reweighted REML.
+    """
+    noise, error = np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
+    for _ in range(ROUNDS):
+        spectrum = _decompose(x, y, 1 / np.sqrt(noise))
+        ratio, variance = _fit_variances(spectrum, accuracy)
+        scaled = spectrum.vectors / (ratio * spectrum.values + 1.0)
+        precision = np.maximum((scaled * spectrum.vectors).sum(axis=1), 1e-12)
+        residual = scaled @ spectrum.coordinates / precision[:, None] * np.sqrt(noise)[:, None]
+        expected = variance * (noise / precision - noise + 1.0)
+        error = (residual**2).sum(axis=1) / np.maximum(expected, 1e-12)
+        noise = np.maximum((FREEDOM + error) / (FREEDOM + 2), 1.0)
+    return np.asarray(np.sqrt(error))
+
+
+def _log_variances(correspondences: Correspondences, rows: Array, smooth_map: SmoothMapConfig) -> Floats:
+    """log b^2 and log s^2 of landmarks."""
+    found = measure_roughness(correspondences, rows, smooth_map.accuracy)
+    return 2 * np.log([max(found.bend, smooth_map.least_bend), found.accuracy])
+
+
+def _points(
+    correspondences: Correspondences, rows: Array, scale: tuple[float, float]
+) -> tuple[Floats, Floats]:
+    """x, y (n, 2): points of the matches, y in the image where the object is smaller."""
+    x, y = correspondences.xy0[rows] / scale[0], correspondences.xy1[rows] / scale[1]
+    return (x, y) if scale[0] > 1 else (y, x)
+
+
+def _spread_out(x: Floats, n: int) -> Ints:
+    """Rows of up to n points, each the farthest from those before it; the first farthest from the middle."""
+    chosen = [int(np.argmax(((x - x.mean(axis=0)) ** 2).sum(axis=1)))]
+    square = ((x - x[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < min(n, len(x)):
+        chosen.append(int(np.argmax(square)))
+        square = np.minimum(square, ((x - x[chosen[-1]]) ** 2).sum(axis=1))
+    return np.array(chosen)
+
+
+def _phi(x: Floats) -> Floats:
+    square = ((x[:, None] - x[None]) ** 2).sum(axis=2)
+    return np.asarray(0.5 * square * np.log(np.where(square > 0, square, 1.0)))
+
+
+def _gap(points: Floats, others: Floats) -> float:
+    return float(cKDTree(points).query(others)[0].min())
