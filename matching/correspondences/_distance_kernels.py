@@ -131,3 +131,49 @@ def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
         if place < k:
             keys[place] = key
     return min(n, k)
+
+
+@njit
+def agreeing_shares(
+    x0: Array,
+    x1: Array,
+    forth: Array,
+    back: Array,
+    growth: Array,
+    rows: Array,
+    near: Array,
+    scale: Scalar,
+    slope: Scalar,
+    out: Array,
+) -> None:
+    """out (q,): the share of near[r], (q, k), that rows[r] agrees with; -1 stands for none. x0, x1 (m, 2) are
+    points, forth and back (m, 2, 2) maps and inverse maps.
+    """
+    for r in range(len(rows)):
+        i, n_agreeing, n_near = rows[r], 0, 0
+        for j in near[r]:
+            if j < 0:
+                continue
+            n_near += 1
+            unit = math.sqrt(growth[i] * growth[j])
+            unit = max(unit, 1.0 / unit)
+            ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
+            vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
+            total = 0.0
+            for t in (i, j):
+                total += _length(
+                    vx - (forth[t, 0, 0] * ux + forth[t, 0, 1] * uy),
+                    vy - (forth[t, 1, 0] * ux + forth[t, 1, 1] * uy),
+                ) + _length(
+                    ux - (back[t, 0, 0] * vx + back[t, 0, 1] * vy),
+                    uy - (back[t, 1, 0] * vx + back[t, 1, 1] * vy),
+                )
+            distance = total / 4 / ((1.0 + unit) / 2)
+            deviation = slope * (math.sqrt(max(ux * ux + uy * uy, vx * vx + vy * vy)) / unit)
+            n_agreeing += distance * distance < scale * scale + deviation * deviation
+        out[r] = n_agreeing / n_near
+
+
+@inner
+def _length(x: Scalar, y: Scalar) -> Scalar:
+    return math.sqrt(x * x + y * y)

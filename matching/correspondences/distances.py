@@ -94,6 +94,50 @@ def acc_neighbors(
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 
 
+def find_agreeing_shares(
+    correspondences: Correspondences,
+    rows: Array,
+    near: Array,
+    scale: float,
+    slope: float,
+    n_threads: int = 1,
+) -> Floats:
+    """Find how many of the correspondences around them some correspondences agree with.
+
+    Two agree where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image in
+    which the object is smaller; gap_ij is how far apart they are in the image where that is more.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        The correspondences.
+    rows : (q,) array of int
+        Those that are tested.
+    near : (q, k) array of int
+        Those around each; -1 stands for none.
+    scale : float
+        Pixels.
+    slope : float
+        Pixels a pixel of separation.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (q,) float64
+        The share of `near` that each agrees with, in [0, 1].
+    """
+    c, out = correspondences, np.empty(len(rows))
+    arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
+
+    def measure(start: int, stop: int) -> None:
+        part = slice(start, stop)
+        _kernels.agreeing_shares(*arrays, rows[part], near[part], float(scale), float(slope), out[part])
+
+    run_in_ranges(measure, len(rows), n_threads, 1024)
+    return out
+
+
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
     """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2.
 

@@ -252,7 +252,9 @@ def _polish(
     objects : the members of each, and how strongly it bends
     """
     members, bends = [own for own, _ in objects], [bend for _, bend in objects]
-    refined = smooth_map.refine_objects(correspondences, members, bends, free, config.smooth_map, n_threads)
+    refined = smooth_map.refine_objects(
+        correspondences, members, bends, free, config.smooth_map, config.graph, n_threads
+    )
     objects = _sort_by_size(
         [
             (own, bend)

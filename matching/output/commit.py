@@ -87,12 +87,14 @@ def finish_earlier_run(folder: Path) -> None:
     InputError
         A file is in the way that has been changed since, or can't be moved.
     """
-    with suppress(OSError):
+    all_decided: list[Path] = []
+    with suppress(OSError):  # a folder that can't be listed holds nothing to finish
+        all_decided = sorted(folder.glob(f".*{DECIDED}"))
         for part in folder.glob(f".*{PART}"):
             if len(part.stem) == 33 and part.stat().st_mtime < time.time() - ABANDONED:  # a dot, 32 digits
                 shutil.rmtree(part, ignore_errors=True)
     try:
-        for decided in sorted(folder.glob(f".*{DECIDED}")):
+        for decided in all_decided:
             _move(decided)
             shutil.rmtree(decided, ignore_errors=True)
     except OSError as error:

@@ -39,7 +39,7 @@ REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are f
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
-RISE = 30.0  # of `min_affinity` for as many matches as the program lists: an object holds more of those
+RISE = 4.8  # of `min_affinity` for as many matches as the program lists: an object holds more of those
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 

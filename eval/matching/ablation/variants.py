@@ -31,7 +31,6 @@ def variants() -> dict[str, Variant]:
     return {
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
-        "no merging in the end": Variant(cluster=_cluster_without_merging),
         "no largest gap": Variant(choose=lambda scores: np.ones(len(scores), bool)),
         **{name: Variant(config) for name, config in settings().items()},
     }
@@ -56,6 +55,10 @@ def settings() -> dict[str, MatchConfig]:
         "first graph as fine as the second": changed("graph", coarseness=1.0),
         "no nearness": changed("graph", nearness=0.0),
         "no smooth map": changed("smooth_map", tolerance=1e9, reach=0.0),
+        "no merging": changed("merging", inflation=1000.0),
+        "bends between parts as within them": changed("merging", inflation=1.0),
+        "all objects bend alike": changed("smooth_map", least_bend=0.06, largest_bend=0.06),
+        "half of the landmarks": changed("merging", n_landmarks=12),
         "joining without agreement": changed("smooth_map", agreeing=0.0),
         "no suppression": changed("suppression", share=2.0),
         "one round": changed("objects", rounds=1),
@@ -68,12 +71,6 @@ def settings() -> dict[str, MatchConfig]:
         "MSER only": changed("features", regions=("mser",)),
         "SIFT only": changed("features", regions=("sift",)),
     }
-
-
-def _cluster_without_merging(correspondences, knn, graph, initial, config):
-    if initial is not None:
-        return initial
-    return clustering.cluster_graph(correspondences, knn, graph, None, config)
 
 
 @contextmanager

@@ -19,9 +19,10 @@ import numpy as np
 from matching._common.threads import run_in_ranges
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
+from matching.correspondences.distances import find_agreeing_shares
 from matching.correspondences.points import NearestMembers, is_in_box
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED
+from matching.grouping.graph import CONFIRMED, GraphConfig
 from matching.settings import check_settings, setting
 
 
@@ -45,6 +46,9 @@ class SmoothMapConfig:
         point itself is uncertain, that is 2.4 pixels.
     reach : float
         Pixels of a joining match from the object's nearest one, in both images.
+    agreeing : float
+        Share of the object's matches nearby that a joining match must agree with, by its own affine map:
+        places alone let outliers join.
     """
 
     n_neighbors: int = setting(12, CONFIRMED, 1000)
@@ -53,6 +57,7 @@ class SmoothMapConfig:
     largest_bend: float = setting(0.1, 1e-4, 1000)
     tolerance: float = setting(4.0, 0, 1e9)
     reach: float = setting(45.0, 0, 1e6)
+    agreeing: float = setting(0.25, 0, 1)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -64,6 +69,7 @@ def refine_objects(
     bends: Sequence[float],
     free: Array,
     config: SmoothMapConfig,
+    graph: GraphConfig,
     n_threads: int = 1,
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
@@ -83,6 +89,8 @@ def refine_objects(
         Rows that may join.
     config : SmoothMapConfig
         What a smooth map explains.
+    graph : GraphConfig
+        When two matches agree.
     n_threads : int
         Threads; the result is the same for any number.
 
@@ -100,14 +108,14 @@ def refine_objects(
         alike = mirrored == (2 * np.count_nonzero(mirrored[members]) > len(members))
         bend = min(max(bend, config.least_bend), config.largest_bend)
         maps = _make_maps(correspondences, members, config, bend, n_threads)
-        ways = maps[0].make_fresh(), maps[1].make_fresh()
+        joining = _Joining(correspondences, tuple(way.make_fresh() for way in maps), graph)
         before: set[bytes] = set()
         while members.tobytes() not in before:
             before.add(members.tobytes())
             available[members] = True
             members = _drop_unexplained(maps, members)
             available[members] = False
-            new = _find_joining(ways, members, np.flatnonzero(available & alike))
+            new = joining.find(members, np.flatnonzero(available & alike))
             if len(new) == 0:
                 break
             available[new] = False
@@ -188,22 +196,41 @@ def _median_above(values: Floats) -> float:
     return float(np.partition(values, middle)[middle])
 
 
-def _find_joining(maps: tuple[_Map, _Map], members: Ints, others: Ints) -> Ints:
-    """Those of `others` that are in reach of the members and where the smooth maps have them, in both
-    images.
-    """
-    if len(members) <= CONFIRMED:
-        return others[:0]
-    reach, tolerance = maps[0].config.reach, maps[0].config.tolerance
-    for way in maps:
-        others = others[is_in_box(way.x[others], way.x[members], reach)]
-    for way in maps:
-        way.set_members(members, others)
-        others = others[way.near.square[others, 0] < reach**2]
-    for way in maps:
-        residual, deviation = way.predict(others)
-        others = others[residual < tolerance * deviation]
-    return others
+class _Joining:
+    """Finds the correspondences that join an object, as its members come and go."""
+
+    def __init__(self, correspondences: Correspondences, maps: tuple[_Map, ...], graph: GraphConfig) -> None:
+        self.correspondences, self.maps, self.config = correspondences, maps, maps[0].config
+        self.accuracy = graph.scale * graph.coarseness, graph.slope * graph.coarseness
+        self.agreeing = np.empty(len(correspondences))  # share of the members nearby
+        self.is_tested = np.zeros(len(correspondences), bool)
+
+    def find(self, members: Ints, others: Ints) -> Ints:
+        """Those of `others` that are in reach of the members, where the smooth maps have them, and agree with
+        those around, in both images.
+        """
+        if len(members) <= CONFIRMED:
+            return others[:0]
+        for way in self.maps:
+            others = others[is_in_box(way.x[others], way.x[members], self.config.reach)]
+        for way in self.maps:
+            renewed = way.set_members(members, others)
+            self.is_tested[others[renewed]] = False
+            others = others[way.near.square[others, 0] < self.config.reach**2]
+        others = others[self._share(others) >= self.config.agreeing]  # few do: asked before what is dearer
+        for way in self.maps:
+            residual, deviation = way.predict(others)
+            others = others[residual < self.config.tolerance * deviation]
+        return others
+
+    def _share(self, rows: Ints) -> Floats:
+        new = rows[~self.is_tested[rows]]
+        near = np.hstack([way.near.index[new] for way in self.maps])
+        self.agreeing[new] = find_agreeing_shares(
+            self.correspondences, new, near, *self.accuracy, self.maps[0].n_threads
+        )
+        self.is_tested[new] = True
+        return self.agreeing[rows]
 
 
 def spline_residuals(

@@ -12,6 +12,7 @@ from planting import crops
 from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.reports.groups import COLUMNS, Link, _find_members, read_groups
+from matching.collection.reports.originals import Shot
 from matching.collection.reports.relations import Relation
 
 
@@ -54,8 +55,8 @@ def _link(image0, image1, n_matches, kind="copy"):
 def _members_by_definition(links, images):
     """At each step the best of all links from a picture that is reached to one that is not."""
     order = sorted({k for link in links for k in (link.image0, link.image1)})
-    reached = [min(order, key=lambda k: (-images[k][1] * images[k][2], images[k][0]))]
-    found = [(images[reached[0]][0], None, None)]
+    reached = [min(order, key=lambda k: (-images[k].n_pixels, images[k].path))]
+    found = [(images[reached[0]].path, None, None)]
     while len(reached) < len(order):
         link = min(
             (link for link in links if (link.image0 in reached) != (link.image1 in reached)),
@@ -63,14 +64,15 @@ def _members_by_definition(links, images):
         )
         link = link.reverse() if link.image1 in reached else link
         reached.append(link.image1)
-        found.append((images[link.image1][0], images[link.image0][0], link.n_matches))
+        found.append((images[link.image1].path, images[link.image0].path, link.n_matches))
     return found
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_members_are_reached_by_the_best_links(seed):
     rng = np.random.default_rng(seed)
-    images = {k: (f"{rng.integers(100):02}-{k}", int(rng.integers(1, 4)), 10) for k in range(12)}
+    sizes = rng.permutation(12)  # of several largest ones, files that are read would decide
+    images = {k: Shot(k, f"{rng.integers(100):02}-{k}", int(sizes[k])) for k in range(12)}
     pairs = [(k, int(rng.integers(k))) for k in range(1, 12)]
     pairs += [(int(a), int(b)) for a, b in rng.integers(0, 12, (20, 2)) if a != b]
     kinds = ["copy", "same thing"]
@@ -82,14 +84,14 @@ def test_members_are_reached_by_the_best_links(seed):
 def test_pictures_of_the_same_thing_come_last():
     """However many matches they have: what is a copy or a crop of another one says more."""
     links = [_link(0, 1, 900, "same thing"), _link(0, 2, 10), _link(2, 1, 5)]
-    images = {k: (name, size, 10) for k, (name, size) in enumerate([("a", 30), ("b", 20), ("c", 10)])}
+    images = {k: Shot(k, name, size) for k, (name, size) in enumerate([("a", 30), ("b", 20), ("c", 10)])}
     assert [(m.picture, m.of) for m in _find_members(links, images)] == [("a", None), ("c", "a"), ("b", "c")]
 
 
 def test_a_group_of_many_pictures_takes_no_time():
     """Each link is looked at twice, not at each step: 300 pictures that are all alike took 4 s."""
     links = [_link(i, j, (i * j) % 97) for i in range(300) for j in range(i)]
-    images = {k: (f"{k:03}", 10, 10) for k in range(300)}
+    images = {k: Shot(k, f"{k:03}", k + 1) for k in range(300)}
     begun = time.process_time()
     assert len(list(_find_members(links, images))) == 300
     assert time.process_time() - begun < 2

@@ -18,8 +18,11 @@ from matching.grouping.refinement.smooth_map import (
 SIMILAR = similarity(0.3, 1.1)
 
 
-def refined(c, objects, free, config=SmoothMapConfig()):
-    return refine_objects(geometry(c), objects, free, config, GraphConfig())
+BEND = 0.06  # of objects that bend
+
+
+def refined(c, objects, free, config=SmoothMapConfig(), bend=BEND):
+    return refine_objects(geometry(c), objects, [bend] * len(objects), free, config, GraphConfig())
 
 
 def neighbors(x, at, k):
@@ -112,8 +115,22 @@ def test_a_sparse_part_that_bends_stays_whole():
     everyone = np.arange(40)
     (part,) = refined(c, [everyone], [])
     assert len(part) >= 36
-    (strict,) = refined(c, [everyone], [], SmoothMapConfig(tolerance=0.06))
+    (strict,) = refined(c, [everyone], [], SmoothMapConfig(tolerance=1.0))
     assert len(strict) < 30
+
+
+def test_a_rigid_object_takes_less_than_one_that_bends():
+    """Matches behind a gap of 30 px that are off by 8: so far may one be off that bends, not a rigid one."""
+    c = moving(np.random.default_rng(4), 400, np.eye(2), size=200.0, noise=0.2)
+    flat, beyond = np.flatnonzero(c.xy0[:, 0] < 120), np.flatnonzero(c.xy0[:, 0] > 150)
+    c.xy1[beyond, 1] += 8.0
+    (rigid,), (bending,) = (refined(c, [flat], beyond, bend=bend) for bend in (0.0, BEND))
+    assert share(bending, beyond) > 0.95
+    assert share(rigid, beyond) == 0
+    (least,) = refined(c, [flat], beyond, SmoothMapConfig(least_bend=BEND), bend=0.0)
+    assert np.array_equal(least, bending)
+    (largest,) = refined(c, [flat], beyond, SmoothMapConfig(largest_bend=0.003), bend=BEND)
+    assert np.array_equal(largest, rigid)
 
 
 def test_what_left_comes_back_once_what_misled_it_is_gone():
@@ -168,7 +185,7 @@ def test_what_joins_agrees_as_far_as_maps_of_features_can(step, growth, graph, s
     maps[49] *= growth
     c = Correspondences(xy, xy + 10, maps)
     for config, n_members in ((graph, 50), (stricter, 49)):
-        (grown,) = refine_objects(c, [np.arange(49)], np.array([49]), SmoothMapConfig(), config)
+        (grown,) = refine_objects(c, [np.arange(49)], [BEND], np.array([49]), SmoothMapConfig(), config)
         assert len(grown) == n_members
 
 
@@ -243,7 +260,7 @@ def test_a_few_members_are_no_trouble(n):
     assert len(part) >= n if n > 4 else np.array_equal(part, np.arange(n))
 
 
-@pytest.mark.parametrize("name", ["smoothing", "tolerance", "reach", "agreeing"])
+@pytest.mark.parametrize("name", ["accuracy", "least_bend", "largest_bend", "tolerance", "reach", "agreeing"])
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         SmoothMapConfig(**{name: -1})
@@ -255,11 +272,11 @@ def test_settings_out_of_range(name):
 def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members):
     rng = np.random.default_rng(5)
     c, config = bent(rng, 600), SmoothMapConfig()
-    kept = _Map(c.xy0, c.xy1, config, 1)
+    kept = _Map(c.xy0, c.xy1, config, BEND, 1)
     for _ in range(6):  # a few members come and go
         members = np.sort(rng.permutation(600)[:n_members])
         for _ in range(4):
-            anew = _Map(c.xy0, c.xy1, config, 1)
+            anew = _Map(c.xy0, c.xy1, config, BEND, 1)
             others = np.setdiff1d(np.arange(600), members)
             for asked in (members, others):
                 kept.set_members(members, asked)
@@ -272,7 +289,7 @@ def test_what_is_kept_from_round_to_round_is_what_would_be_found_anew(n_members)
 def test_only_what_a_change_touches_is_predicted_again(monkeypatch):
     c = bent(np.random.default_rng(5), 600)
     smooth, members, others = (
-        _Map(c.xy0, c.xy1, SmoothMapConfig(), 1),
+        _Map(c.xy0, c.xy1, SmoothMapConfig(), BEND, 1),
         np.arange(0, 600, 2),
         np.arange(1, 600, 2),
     )
@@ -297,6 +314,6 @@ def test_what_joins_is_within_reach_of_one_match_in_both_images():
     members = np.arange(51)
     for reach in (11.0, 10.0):
         config = SmoothMapConfig(reach=reach, agreeing=0, tolerance=1e9)
-        maps = tuple(_Map(x, y, config, 1) for x, y in ((c.xy0, c.xy1), (c.xy1, c.xy0)))
+        maps = tuple(_Map(x, y, config, BEND, 1) for x, y in ((c.xy0, c.xy1), (c.xy1, c.xy0)))
         joining = _Joining(geometry(c), maps, GraphConfig())
         assert joining.find(members, np.array([51])).tolist() == ([51] if reach > 10 else [])
