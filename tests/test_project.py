@@ -55,6 +55,7 @@ LAYERS = {  # a folder or module imports from those before it
         "_kernels _vote_kernels objects",
         "graph local_maps",
         "clustering evidence refinement",
+        "merging",
         "settings",
         "stages paper repeats",
     ),

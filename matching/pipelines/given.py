@@ -39,7 +39,7 @@ REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are f
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
-RISE = 4.8  # of `min_affinity` for as many matches as the program lists: an object holds more of those
+INACCURACY = 2.0  # of given points, over that of the program's own
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 
@@ -215,13 +215,15 @@ def _adapt(config: MatchConfig, n: int) -> MatchConfig:
     Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
     Chance agreements of a given size are rarer among few matches.
     """
-    rise = RISE * (LISTED / n) ** 1.5
+    rise = (LISTED / n) ** 1.5
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
         graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
-        smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
+        smooth_map=replace(
+            smooth_map, reach=smooth_map.reach * REACH, accuracy=smooth_map.accuracy * INACCURACY
+        ),
         objects=replace(
             objects,
             min_matches=min(objects.min_matches, VOTERS),

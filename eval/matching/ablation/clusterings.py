@@ -2,8 +2,7 @@
 
 Each takes what `matching.grouping.clustering.cluster_graph` takes, and gives labels (m,), -1 for outliers.
 Distances are ACC distances by maps that are fitted as those of the graph are, to
-neighbours among the candidates that are clustered. In the last step, which merges the
-objects that are given, a method that knows no merging leaves them.
+neighbours among the candidates that are clustered.
 """
 
 from __future__ import annotations

@@ -235,11 +235,15 @@ def test_time_grows_with_the_matches(monkeypatch):
 
 @pytest.mark.parametrize("n", [100, 400, 3000])
 def test_few_matches_merge_at_larger_affinities(monkeypatch, n):
-    """The affinity of two halves of an object of n matches falls with n^(3/2): 2.4e-6 for 3,000."""
+    """The affinity of two halves of an object of n matches falls with n^(3/2): 5e-7 for 3,000."""
     usual = captured(monkeypatch, n).clustering.min_affinity
-    assert usual == pytest.approx(2.4e-6 * (3000 / n) ** 1.5)
+    assert usual == pytest.approx(5e-7 * (3000 / n) ** 1.5)
     doubled = captured(monkeypatch, n, min_affinity=2 * MatchConfig().clustering.min_affinity)
     assert doubled.clustering.min_affinity == pytest.approx(2 * usual)
+
+
+def test_given_points_are_half_as_accurate(monkeypatch):
+    assert captured(monkeypatch, 50).smooth_map.accuracy == 2 * MatchConfig().smooth_map.accuracy
 
 
 def test_eight_matches_are_an_object(monkeypatch):
