@@ -24,8 +24,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.spatial import cKDTree
 
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
@@ -243,7 +241,7 @@ def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
     plane = 100.0 * (1.0 + u @ u.T)
     covariance = bends * unit**2 * (_phi(u) + plane) + noise * np.eye(len(x))
     root = np.linalg.cholesky(covariance)
-    white = solve_triangular(root, np.column_stack([np.ones(len(x)), x, y - y.mean(axis=0)]), lower=True)
+    white = np.linalg.solve(root, np.column_stack([np.ones(len(x)), x, y - y.mean(axis=0)]))
     q, r = np.linalg.qr(white[:, :3])
     rest = white[:, 3:] - q @ (q.T @ white[:, 3:])
     volume = np.log(np.diag(root)).sum() + np.log(np.abs(np.diag(r))).sum()
@@ -328,4 +326,4 @@ def _phi(x: Floats) -> Floats:
 
 
 def _gap(points: Floats, others: Floats) -> float:
-    return float(cKDTree(points).query(others)[0].min())
+    return float(np.linalg.norm(points[:, None] - others, axis=2).min())

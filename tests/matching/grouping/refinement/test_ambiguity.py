@@ -36,6 +36,16 @@ def test_what_recurs_close_by_is_periodic(step, alike, periodic):
     assert is_periodic(features, features, candidates) is periodic
 
 
+@pytest.mark.parametrize("periodic", [True, False])
+def test_confusable_places_at_any_shift_are_no_lattice(periodic):
+    """All descriptors are alike, as on a surface that is seen from the side."""
+    features, candidates = lattice(10)
+    if not periodic:
+        xy = np.random.default_rng(0).uniform(0, 400, features.xy.shape)
+        features, candidates = replace(features, xy=xy), replace(candidates, xy0=xy, xy1=xy)
+    assert is_periodic(features, features, candidates) is periodic
+
+
 def test_unrelated_checks_have_nothing_in_common():
     screen = Screen(10.5, 0.4)
     pair = [texture("checks", (240, 320), np.random.default_rng(k), screen) for k in range(2)]
