@@ -22,7 +22,7 @@ from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_fea
 SAMPLE = 300  # matches of an object that are looked at
 APART = 8.0  # pixels from which another feature is at another place
 REACH = 20.0  # of the radii of two features together: about three windows of their descriptors
-SHARED = 0.25  # of the matches, led by the same shift to a confusable place: of textures 0.28 and more
+SHARED = 0.25, 0.025  # of the matches, or of the places, that one shift leads to: of textures 0.28, or 0.032
 ALIKE = 0.1  # of the length of a shift: shifts that differ by less are the same
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
 
@@ -42,8 +42,8 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     Returns
     -------
     bool
-        Whether most of them are, by a standard deviation, and a quarter of them by the same shift in one of
-        the images.
+        Whether most of them are, by a standard deviation, and in one of the images the same shift leads a
+        quarter of them to a confusable place, or to one in 40 of all places where these are few.
     """
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:
@@ -57,7 +57,7 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     back = _find_confusable(
         features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own
     )
-    return bool(back.share >= least and max(_shared_shift(there), _shared_shift(back)) >= SHARED)
+    return bool(back.share >= least and (_is_lattice(there) or _is_lattice(back)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +93,17 @@ def _find_confusable(
     return _Confusable(len(candidates), row[close], shift[close])
 
 
-def _shared_shift(found: _Confusable) -> float:
-    """The largest share of the matches that one shift, there or back, leads to a confusable place.
-
-    SAMPLE of the shifts are tried, evenly among all.
+def _is_lattice(found: _Confusable) -> bool:
+    """Whether one shift, there or back, leads to many of the confusable places; SAMPLE of the shifts are tried,
+    evenly among all.
     """
     if len(found.row) == 0:
-        return 0.0
+        return False
     row, shifts = np.tile(found.row, 2), np.vstack([found.shift, -found.shift])
     tried = found.shift[:: math.ceil(len(found.shift) / SAMPLE)]
     alike = (np.linalg.norm(shifts - shift, axis=1) <= ALIKE * np.linalg.norm(shift) for shift in tried)
-    return max(len(np.unique(row[rows])) for rows in alike) / found.n
+    most = max(len(np.unique(row[rows])) for rows in alike)
+    return bool(most >= min(SHARED[0] * found.n, SHARED[1] * len(found.row)))
 
 
 def _window(features: Features) -> Floats:
