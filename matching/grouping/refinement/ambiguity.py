@@ -94,9 +94,7 @@ def _find_confusable(
 
 
 def _is_lattice(found: _Confusable) -> bool:
-    """Whether one shift, there or back, leads to many of the confusable places; SAMPLE of the shifts are tried,
-    evenly among all.
-    """
+    """Whether one shift, there or back, leads to many of the confusable places; SAMPLE shifts are tried."""
     if len(found.row) == 0:
         return False
     row, shifts = np.tile(found.row, 2), np.vstack([found.shift, -found.shift])

@@ -41,7 +41,7 @@ def test_confusable_places_at_any_shift_are_no_lattice(periodic):
     """All descriptors are alike, as on a surface that is seen from the side."""
     features, candidates = lattice(10)
     if not periodic:
-        xy = np.random.default_rng(0).uniform(0, 800, features.xy.shape)
+        xy = np.random.default_rng(0).uniform(0, 600, features.xy.shape)
         features, candidates = replace(features, xy=xy), replace(candidates, xy0=xy, xy1=xy)
     assert is_periodic(features, features, candidates) is periodic
 
