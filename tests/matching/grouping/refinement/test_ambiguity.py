@@ -9,7 +9,7 @@ from planting import crops, record
 from matching import match
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.refinement.ambiguity import is_periodic
+from matching.grouping.refinement.ambiguity import _Confusable, _is_lattice, is_periodic
 from synth.textures import Screen, texture
 
 
@@ -36,14 +36,16 @@ def test_what_recurs_close_by_is_periodic(step, alike, periodic):
     assert is_periodic(features, features, candidates) is periodic
 
 
-@pytest.mark.parametrize("periodic", [True, False])
-def test_confusable_places_at_any_shift_are_no_lattice(periodic):
-    """All descriptors are alike, as on a surface that is seen from the side."""
-    features, candidates = lattice(10)
-    if not periodic:
-        xy = np.random.default_rng(0).uniform(0, 600, features.xy.shape)
-        features, candidates = replace(features, xy=xy), replace(candidates, xy0=xy, xy1=xy)
-    assert is_periodic(features, features, candidates) is periodic
+def test_one_shift_must_lead_to_many_confusable_places():
+    """2,000 matches with ten places each, up to 90 px away, anywhere or on a lattice; then one for each."""
+    rng = np.random.default_rng(0)
+    angle, far = rng.uniform(0, 2 * np.pi, 20_000), 90 * np.sqrt(rng.uniform(0.01, 1, 20_000))
+    anywhere = far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    row, on_lattice = np.repeat(np.arange(2000), 10), np.rint(anywhere / 20) * 20
+    assert _is_lattice(_Confusable(2000, row, on_lattice))
+    assert not _is_lattice(_Confusable(2000, row, anywhere))
+    assert _is_lattice(_Confusable(2000, row[::10], on_lattice[::10]))
+    assert not _is_lattice(_Confusable(2000, row[:0], anywhere[:0]))
 
 
 def test_unrelated_checks_have_nothing_in_common():
