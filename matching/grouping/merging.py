@@ -106,9 +106,9 @@ def find_landmarks(
     x, y = _points(correspondences, best, magnification(correspondences[members]))
     chosen = _spread_out(x, config.n_landmarks)
     if len(chosen) < LEAST:
-        return best[chosen]
+        return np.asarray(best[chosen])
     deviations = _robust_deviations(x[chosen], y[chosen], accuracy)
-    return best[chosen[deviations <= 3]]
+    return np.asarray(best[chosen[deviations <= 3]])
 
 
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
@@ -183,9 +183,10 @@ def merge_parts(
             return
         logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
-        points = [_points(correspondences, marks[k], scale) for k in (i, j)]
-        if max(_gap(points[0][way], points[1][way]) for way in range(2)) <= reach:
-            evidence[i, j] = _find_evidence(*points, *np.exp(logarithm), config)
+        part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
+        if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
+            bends, noise = np.exp(logarithm).tolist()
+            evidence[i, j] = _find_evidence(part, other, bends, noise, config)
 
     for i in range(len(parts)):
         for j in range(i):
@@ -223,7 +224,7 @@ def _find_evidence(
         _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
     )
     tau = config.inflation
-    one = -(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
+    one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
     return one + 2 * math.log(
         config.extent
     )  # two: uniform over shifts of that extent and maps of entries of 1

@@ -293,7 +293,7 @@ def _merge(
         merged.append(Part(members, landmarks[k], float(score)))
     kept = first < n_known
     kept[~kept] = clustering.find_above_largest_gap(
-        [part.score for part, is_known in zip(merged, kept, strict=True) if not is_known]
+        np.array([part.score for part, is_known in zip(merged, kept, strict=True) if not is_known])
     )
     return [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
 
