@@ -14,7 +14,6 @@ LARGEST = np.finfo(np.float32).max
 @njit
 def acc_nearest(
     table: Array,
-    part: Array,
     slope: Scalar,
     k: Scalar,
     start: Scalar,
@@ -23,8 +22,7 @@ def acc_nearest(
     distance: Array,
 ) -> None:
     """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to other
-    correspondences, or to those of another part, part (m,): nearest (m, k), distance (m, k), by (distance,
-    index).
+    correspondences: nearest (m, k), distance (m, k), by (distance, index).
 
     table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
         quantity, so that the compiler makes vector instructions of the loop over j
@@ -33,9 +31,6 @@ def acc_nearest(
     for i in range(start, stop):
         _acc_row(table, i, slope, row)
         row[i] = np.inf
-        for j in range(len(part)):
-            if part[j] == part[i]:
-                row[j] = np.inf
         _smallest(row, k, nearest[i], distance[i])
 
 

@@ -48,7 +48,6 @@ def acc_neighbors(
     n_neighbors: int,
     n_threads: int = 2,
     nearness: float = 0.0,
-    parts: Array | None = None,
     among: Array | None = None,
 ) -> KnnGraph:
     """Find the nearest correspondences of each by ACC distance.
@@ -66,10 +65,8 @@ def acc_neighbors(
         Threads; the result is the same for any number.
     nearness : float
         Added to a distance for each pixel that the two are apart, on average of both images.
-    parts : (m,) array of int, optional
-        Neighbours are of other parts only.
     among : (m, c) array of int, optional
-        Neighbours of i are of row i, which holds n_neighbors or more; then parts do not count.
+        Neighbours of i are of row i, which holds n_neighbors or more.
 
     Returns
     -------
@@ -77,19 +74,18 @@ def acc_neighbors(
         The neighbours and their distances, pixels.
     """
     m = len(correspondences)
-    parts = np.asarray([] if parts is None else parts, np.int32)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
     table = np.ascontiguousarray(table.T)  # (12, m)
     nearest = np.empty((m, n_neighbors), np.int64)
     distance = np.empty((m, n_neighbors), np.float32)
-    shared = table, parts, nearness, n_neighbors
+    shared = table, nearness, n_neighbors
     if among is None:
         run_in_ranges(lambda a, b: _kernels.acc_nearest(*shared, a, b, nearest, distance), m, n_threads, 256)
     else:
-        shared = table, np.sort(among, axis=1), nearness, n_neighbors
+        chosen = table, np.sort(among, axis=1), nearness, n_neighbors
         run_in_ranges(
-            lambda a, b: _kernels.acc_nearest_among(*shared, a, b, nearest, distance), m, n_threads, 256
+            lambda a, b: _kernels.acc_nearest_among(*chosen, a, b, nearest, distance), m, n_threads, 256
         )
     return KnnGraph(nearest.astype(np.int32), distance.astype(np.float64))
 

@@ -76,7 +76,6 @@ def build_graph(
     n_neighbors: int,
     config: GraphConfig,
     n_threads: int = 1,
-    parts: Array | None = None,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
     """Build the graph of correspondences, all of them, by maps that are fitted in a first graph.
@@ -91,8 +90,6 @@ def build_graph(
         How correspondences are compared.
     n_threads : int
         Threads; the result is the same for any number.
-    parts : (m,) array of int, optional
-        Edges lead to correspondences of another part only, the nearest of all.
     reach : float
         Edges over a wider gap have no weight, pixels.
 
@@ -104,7 +101,7 @@ def build_graph(
         The weights of the edges to them.
     """
     _, fitted = fit_maps(correspondences, n_neighbors, config, n_threads)
-    return build_second_graph(fitted, n_neighbors, config, n_threads, parts, reach)
+    return build_second_graph(fitted, n_neighbors, config, n_threads, reach)
 
 
 def fit_maps(
@@ -150,7 +147,6 @@ def build_second_graph(
     n_neighbors: int,
     config: GraphConfig,
     n_threads: int = 1,
-    parts: Array | None = None,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
     """Build the graph of correspondences whose maps are fitted.
@@ -165,8 +161,6 @@ def build_second_graph(
         How correspondences are compared.
     n_threads : int
         Threads; the result is the same for any number.
-    parts : (m,) array of int, optional
-        Edges lead to correspondences of another part only, the nearest of all.
     reach : float
         Edges over a wider gap have no weight, pixels.
 
@@ -177,7 +171,7 @@ def build_second_graph(
     graph : AffinityGraph
         The weights of the edges to them.
     """
-    knn = _find_neighbors(fitted, n_neighbors, config, n_threads, parts)
+    knn = _find_neighbors(fitted, n_neighbors, config, n_threads)
     coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: the features' own maps
     accuracy = config.scale * coarseness, config.slope * coarseness
     weights = edge_weights(fitted, knn, *accuracy, reach, n_threads)
@@ -190,14 +184,13 @@ def _find_neighbors(
     k: int,
     config: GraphConfig,
     n_threads: int,
-    parts: Array | None = None,
 ) -> KnnGraph:
-    """The K nearest of each, of other parts alone where there are parts; fewer where there are fewer."""
-    k = min(k, len(correspondences) - (1 if parts is None else int(np.bincount(parts).max())))
+    """The K nearest of each; fewer where there are fewer."""
+    k = min(k, len(correspondences) - 1)
     among = None
-    if config.n_candidates is not None and parts is None:
+    if config.n_candidates is not None:
         among = find_nearest_in_both(correspondences, max(config.n_candidates, k), n_threads)
-    return acc_neighbors(correspondences, k, n_threads, config.nearness, parts, among)
+    return acc_neighbors(correspondences, k, n_threads, config.nearness, among)
 
 
 def edge_weights(

@@ -131,7 +131,7 @@ def measure_roughness(correspondences: Correspondences, landmarks: Array, accura
     if len(landmarks) < LEAST:
         return Roughness(0.0, accuracy)
     x, y = _points(correspondences, landmarks, magnification(correspondences[landmarks]))
-    spectrum = _decompose(x, y, np.ones(len(x)))
+    spectrum = _decompose(x, y, _phi(x), np.ones(len(x)))
     ratio, variance = _fit_variances(spectrum, accuracy)
     return Roughness(math.sqrt(ratio * variance), math.sqrt(variance))
 
@@ -225,9 +225,8 @@ def _find_evidence(
     )
     tau = config.inflation
     one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
-    return one + 2 * math.log(
-        config.extent
-    )  # two: uniform over shifts of that extent and maps of entries of 1
+    # two: uniform over shifts of that extent and maps of entries of 1
+    return one + 2 * math.log(config.extent)
 
 
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
@@ -261,10 +260,10 @@ class _Spectrum:
     weights: Floats
 
 
-def _decompose(x: Floats, y: Floats, weights: Floats) -> _Spectrum:
+def _decompose(x: Floats, y: Floats, phi: Floats, weights: Floats) -> _Spectrum:
     drift = np.column_stack([np.ones(len(x)), x]) * weights[:, None]
     contrasts = np.linalg.qr(drift, mode="complete")[0][:, 3:]
-    values, vectors = np.linalg.eigh(contrasts.T @ (_phi(x) * np.outer(weights, weights)) @ contrasts)
+    values, vectors = np.linalg.eigh(contrasts.T @ (phi * np.outer(weights, weights)) @ contrasts)
     vectors = contrasts @ vectors
     return _Spectrum(np.maximum(values, 0.0), vectors, vectors.T @ (y * weights[:, None]), weights)
 
@@ -284,9 +283,9 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     """(n,) how far each landmark is from where the others have it, over the standard deviation of that, by
     iteratively reweighted REML.
     """
-    noise, error = np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
+    phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
     for _ in range(ROUNDS):
-        spectrum = _decompose(x, y, 1 / np.sqrt(noise))
+        spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))
         ratio, variance = _fit_variances(spectrum, accuracy)
         scaled = spectrum.vectors / (ratio * spectrum.values + 1.0)
         precision = np.maximum((scaled * spectrum.vectors).sum(axis=1), 1e-12)

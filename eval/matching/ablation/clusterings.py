@@ -18,7 +18,6 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import HDBSCAN, KMeans
 
 from eval.matching.baselines.distances import distance_matrix
-from eval.matching.synthetic.stages import merge_given
 from gdl_core import AffinityGraph, KnnGraph
 from matching.grouping import Correspondences
 from matching.grouping.graph import GraphConfig, fit_maps
@@ -32,7 +31,7 @@ Labels = NDArray[np.int64]
 
 def one_cluster(correspondences, knn, graph, initial, config) -> Labels:
     """All in one."""
-    return np.zeros(len(correspondences), np.int64) if initial is None else initial
+    return np.zeros(len(correspondences), np.int64)
 
 
 def components(correspondences, knn: KnnGraph, graph: AffinityGraph, initial, config) -> Labels:
@@ -40,33 +39,28 @@ def components(correspondences, knn: KnnGraph, graph: AffinityGraph, initial, co
     affinity, 2 w_ij w_ji of two single vertices (Eq. 4), is not below it.
     """
     least = config.min_affinity * knn.n_neighbors**2
-    return _components(correspondences, graph, initial, np.sqrt(least / 2))
+    return _components(correspondences, graph, np.sqrt(least / 2))
 
 
 def components_above(least_weight: float) -> Callable:
     """Connected components of the links that weigh more than `least_weight` both ways."""
 
     def cluster(correspondences, knn, graph: AffinityGraph, initial, config) -> Labels:
-        return _components(correspondences, graph, initial, least_weight)
+        return _components(correspondences, graph, least_weight)
 
     return cluster
 
 
-def _components(correspondences, graph: AffinityGraph, initial, least: float) -> Labels:
+def _components(correspondences, graph: AffinityGraph, least: float) -> Labels:
     """Connected components of mutual links: the root of w_ij w_ji is more than `least`."""
     m = len(correspondences)
     weights = csr_array((graph.weights, graph.indices, graph.indptr), shape=(m, m))
     links = weights.multiply(weights.T) > least**2
-    if initial is not None:  # what is together stays so: each is linked to the first of its cluster
-        first = np.unique(initial, return_index=True)[1][initial]
-        links = links + csr_array((np.ones(m, bool), (np.arange(m), first)), shape=(m, m))
     return connected_components(links, directed=False)[1].astype(np.int64)
 
 
 def hdbscan(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
     """scikit-learn's HDBSCAN of clusters of 8 or more."""
-    if initial is not None:
-        return initial
     distances = distance_matrix(_fit_maps(correspondences, knn)).astype(np.float64)
     model = HDBSCAN(min_cluster_size=8, metric="precomputed", allow_single_cluster=True, copy=False)
     return model.fit(distances).labels_.astype(np.int64)
@@ -74,8 +68,6 @@ def hdbscan(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
 
 def k_means(correspondences: Correspondences, knn, graph, initial, config) -> Labels:
     """scikit-learn's k-means on the positions in both images, 50 clusters."""
-    if initial is not None:
-        return initial
     positions = np.hstack([correspondences.xy0, correspondences.xy1])
     k = min(N_CLUSTERS, len(positions))
     return KMeans(k, n_init=1, random_state=0).fit(positions).labels_.astype(np.int64)
@@ -84,8 +76,6 @@ def k_means(correspondences: Correspondences, knn, graph, initial, config) -> La
 def average_linkage(correspondences, knn: KnnGraph, graph, initial, config) -> Labels:
     """SciPy's average linkage, cut at a distance."""
     distances = distance_matrix(_fit_maps(correspondences, knn))
-    if initial is not None:
-        return merge_given(distances, initial, np.mean, THRESHOLD)
     condensed = squareform(distances.astype(np.float64), checks=False)
     return fcluster(linkage(condensed, "average"), THRESHOLD, criterion="distance").astype(np.int64) - 1
 

@@ -172,18 +172,6 @@ def test_where_all_moves_alike_the_nearest_in_place_come_first():
     assert np.allclose(knn.distances, nearness * np.take_along_axis(gap, expected, axis=1), atol=1e-4)
 
 
-def test_neighbours_of_other_parts_only():
-    rng = np.random.default_rng(7)
-    c, _ = together(moving(rng, 50, similarity(0.3), noise=1.0), strangers(rng, 30))
-    parts = rng.integers(0, 4, 80)
-    k = 80 - int(np.bincount(parts).max())
-    knn = acc_neighbors(c, k, parts=parts)
-    assert (parts[knn.indices] != parts[:, None]).all()
-    d = acc_distances(c)
-    d[parts[:, None] == parts] = np.inf
-    assert np.allclose(knn.distances, np.sort(d, axis=1)[:, :k], rtol=1e-4, atol=5e-3)
-
-
 @pytest.mark.parametrize("magnification", [1.0, 4.0, 1 / 4])
 def test_agreeing_counts_pixels_of_the_smaller_image(magnification):
     # both maps are right but for the second point, which is 3 pixels off in the smaller image, 40 apart there

@@ -164,18 +164,6 @@ def test_both_graphs_one_after_the_other():
     assert (graph.weights == 0).any() and (graph.weights > 0).any()
 
 
-def test_edges_between_parts():
-    rng = np.random.default_rng(8)
-    c = geometry(moving(rng, 90, similarity(0.2), noise=0.5))
-    parts = np.repeat([0, 1, 2], [50, 30, 10])
-    knn, graph = build_graph(c, 35, GraphConfig(), parts=parts)
-    assert knn.n_neighbors == 35
-    assert (parts[knn.indices] != parts[:, None]).all()
-    knn, _ = build_graph(c, 60, GraphConfig(), parts=parts)
-    assert knn.n_neighbors == 40  # all that the largest part leaves
-    assert graph.n_samples == 90
-
-
 def test_swapped_images_the_same_graph():
     rng = np.random.default_rng(9)
     c = bent(rng, 80)

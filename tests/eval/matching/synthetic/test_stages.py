@@ -5,10 +5,9 @@ import pytest
 from planted import planted
 
 from eval.matching.ablation.clusterings import CLUSTERINGS, components_above
-from eval.matching.baselines.acc import AccParams, partial_linkage
 from eval.matching.baselines.registry import METHODS, PARAMS_WITH_STAGES
 from eval.matching.metrics import count_objects, score_matches
-from eval.matching.synthetic.stages import get_linkage, merge_given, rival_clustering
+from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
 from matching.grouping import Correspondences, group
@@ -32,33 +31,6 @@ def test_a_rival_with_the_stages_finds_planted_objects(name):
     assert (count.found, count.mixed) == (3, 0)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_only_linkages_merge_given_objects(name):
-    given, instance = correspondences(n_inliers=(120, 60), n_outliers=0)
-    halves = 2 * instance + (given.xy0[:, 0] > np.median(given.xy0[instance == 0, 0]))
-    halves = np.unique(halves, return_inverse=True)[1]
-    cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
-    merged = cluster(given, None, None, halves, None)
-    if name in ("acc", "average-linkage"):
-        assert len(np.unique(merged[instance == 0])) == 1 and not set(merged[instance == 0]) & set(
-            merged[instance == 1]
-        )
-    else:
-        assert np.array_equal(merged, halves)
-
-
-def test_merging_given_clusters_is_partial_linkage_from_there():
-    x = np.random.default_rng(0).uniform(0, 10, 60)
-    distances = np.abs(x[:, None] - x).astype(np.float32)
-    params = AccParams(threshold=0.6, cap=4)
-    early = partial_linkage(distances, 0.05, params.cap)
-    late = partial_linkage(distances, params.threshold, params.cap)
-    start = np.unique(early, return_inverse=True)[1]
-    found = merge_given(distances, start, get_linkage("acc", params), params.threshold)
-    assert len(np.unique(found)) == len(np.unique(late)) < len(np.unique(early))
-    assert len(np.unique(np.stack([found, late]), axis=1).T) == len(np.unique(late))
-
-
 @pytest.fixture(scope="module")
 def graphed():
     given, instance = correspondences()
@@ -78,12 +50,6 @@ def test_clusterings_label_all(name, graphed):
         assert pure >= 0.9 * (instance >= 0).sum()
 
 
-@pytest.mark.parametrize("name", ["one-cluster", "hdbscan", "k-means"])
-def test_clusterings_that_know_no_merging_leave_what_is_given(name, graphed):
-    given, knn, graph, instance = graphed
-    assert np.array_equal(CLUSTERINGS[name](given, knn, graph, instance + 1, None), instance + 1)
-
-
 def test_components_are_joined_by_links_both_ways():
     edges = {(0, 1): 0.9, (1, 0): 0.6, (2, 3): 0.9, (3, 2): 0.2, (4, 3): 0.7, (3, 4): 0.7, (4, 0): 0.9}
     indptr = np.searchsorted([a for a, _ in sorted(edges)], np.arange(6))
@@ -91,7 +57,6 @@ def test_components_are_joined_by_links_both_ways():
     graph = AffinityGraph(indptr, target, np.array([edges[e] for e in sorted(edges)]))
     above = components_above(0.5)  # the root of 0.9 * 0.2 is 0.42
     assert above(range(5), None, graph, None, None).tolist() == [0, 0, 1, 2, 2]
-    assert above(range(5), None, graph, np.array([0, 1, 2, 2, 3]), None).tolist() == [0, 0, 1, 1, 1]
     others = np.array([[1, 2], [0, 2], [0, 1], [0, 1], [0, 1]])
     knn = KnnGraph(others, np.zeros((5, 2)))
     for least, joined in ((0.36, [0, 0, 1, 1, 1]), (0.37, [0, 0, 1, 2, 2])):  # 2 * 0.9 * 0.2 = 0.36
