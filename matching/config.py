@@ -166,7 +166,7 @@ class MatchConfig:
                 regions=("mser",), mser_window=2.0, mser_orientations=1, mser_cell=0.0, descriptor="sift"
             ),
             candidates=CandidateConfig(reserve=0.0, duplicate_radius=0.0, per_polarity=False),
-            clustering=ClusteringConfig(n_clusters=50, min_affinity=0.0, min_degree=0.0, min_support=0.0),
+            clustering=ClusteringConfig(n_clusters=50, min_affinity=0.0, min_degree=0.0),
         )
 
 

@@ -15,10 +15,8 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.grouping import _kernels
-from matching.grouping.graph import CONFIRMED
 from matching.settings import (
     BANDWIDTH,
-    LARGEST,
     METHODS,
     N_CLUSTERS,
     N_INITIAL_NEIGHBORS,
@@ -56,9 +54,6 @@ class ClusteringConfig:
         Share of K: a member whose indegree or outdegree within its cluster (their geometric mean) is smaller
         is an outlier. So is a correspondence whose outdegree in the first graph is smaller, which is coarser:
         it is not even clustered.
-    min_support : float
-        Least sum of the scores of an object's matches: where no object has it, there is nothing in common.
-        As many matches, agreeing with all their neighbours, fix an affine map and confirm it.
     """
 
     method: str = setting("agdl")
@@ -69,7 +64,6 @@ class ClusteringConfig:
     n_neighbor_clusters: int = N_NEIGHBOR_CLUSTERS.field()
     min_affinity: float = setting(5e-7, 0, 1)
     min_degree: float = setting(0.115, 0, 1)
-    min_support: float = setting(float(CONFIRMED), 0, LARGEST)
 
     def __post_init__(self) -> None:
         check_settings(self)

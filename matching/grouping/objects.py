@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Floats, Ints
+from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.settings import LARGEST, check_settings, setting
 
@@ -30,6 +30,9 @@ class ObjectsConfig:
     gap : float
         Pixels between two parts of one object, at most, of the image where it is smaller: edges of the graph
         are no longer.
+    max_log_nfa : float
+        Decimal logarithm of the most false alarms that an object may have, see
+        `matching.grouping.significance`. Where no object has so few, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach before any are clustered (see
         `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
@@ -41,6 +44,7 @@ class ObjectsConfig:
     rounds: int | None = setting(None, 1, LARGEST, kind=int)
     reach: float = setting(25.0, 0, 1e6)
     gap: float = setting(300.0, 0, 1e6)
+    max_log_nfa: float = setting(-4.0, -1000, 1000)
     evidence: float = setting(0.5, 0, 100)
 
     def __post_init__(self) -> None:
@@ -57,10 +61,29 @@ class Groups:
         The object of each, 0, 1, ... by falling score; -1 for outliers.
     scores : (n_objects,) float64
         In [0, 1]: see `clustering.cluster_scores`.
+    log_nfa : (n_objects,) float64, optional
+        Decimal logarithms of their numbers of false alarms, see `matching.grouping.significance`.
     """
 
     labels: Ints
     scores: Floats
+    log_nfa: Floats | None = None
+
+    def choose(self, kept: Bools) -> Groups:
+        """Choose some of the objects.
+
+        Parameters
+        ----------
+        kept : (n_objects,) bool
+            Those to keep; the matches of the others are outliers.
+
+        Returns
+        -------
+        Groups
+        """
+        number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+        log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
+        return Groups(number[self.labels], self.scores[kept], log_nfa)
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:

@@ -77,7 +77,6 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
-    min_support: float = 0.0,
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
 
@@ -96,9 +95,6 @@ def find_repeats_in_groups(
         but no copies, such as flakes and leaves, fewer neighbours agree: 0.1 to 0.3, of rows on shelves 0.7.
     measure_score : callable, optional
         Gives the score of rows of correspondences, a part of a group; without it, a part has its group's.
-    min_support : float
-        Least sum of the scores of an object's matches, each counted once: where no object has it, nothing
-        stands there twice.
 
     Returns
     -------
@@ -113,21 +109,21 @@ def find_repeats_in_groups(
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
     scores = np.array([item.score for item in found])
-    if not any(item.score * len(item.members) >= min_support for item in found):
-        return Repeats(Groups(labels, np.empty(0)), backwards, np.empty(0, bool))
     order = np.argsort(-scores, kind="stable")
     for k, item in enumerate(found[k] for k in order):
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n
     periodic = np.array([item.periodic for item in found], bool)
-    return Repeats(Groups(labels, scores[order]), backwards, periodic[order])
+    log_nfa = np.array([item.log_nfa for item in found])[order]
+    return Repeats(Groups(labels, scores[order], log_nfa), backwards, periodic[order])
 
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Directed matches (k,) that join two places, and the score of the group that they are of."""
+    """Directed matches (k,) that join two places; score and significance of the group that they are of."""
 
     members: Ints
     score: float
+    log_nfa: float
     n_of_group: int
     periodic: bool = False
 
@@ -143,6 +139,7 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
     n = len(correspondences) // 2
     size = np.bincount(groups.labels + 1, minlength=len(groups.scores) + 1)[1:]
     free = np.ones(n, bool)
+    log_nfa = np.full(len(size), np.nan) if groups.log_nfa is None else groups.log_nfa
     gone: set[int] = set()
     for k, score in enumerate(groups.scores):
         if k in gone:
@@ -161,7 +158,8 @@ def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfi
         members = members[free[members % n]]
         if is_object(correspondences, members, config):
             free[members % n] = False
-            yield _Joined(_put_left_first(correspondences, members), float(score), len(members))
+            members = _put_left_first(correspondences, members)
+            yield _Joined(members, float(score), float(log_nfa[k]), len(members))
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:

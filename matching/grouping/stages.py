@@ -10,7 +10,8 @@
                                                                             refinement/suppression.py
     merging        once more: parts have grown towards each other, and towards the objects known before
     largest gap    clusters below the largest gap of the scores are outliers
-    support        where no object has enough, the pictures have nothing in common
+    significance   objects that chance explains leave: where none is left, the pictures have nothing in common
+                                                                            significance.py
 
 What the objects leave over, and the next candidates with it, is grouped again.
 """
@@ -18,7 +19,7 @@ What the objects leave over, and the next candidates with it, is grouped again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 
 import numpy as np
@@ -34,6 +35,7 @@ from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object
 from matching.grouping.refinement import smooth_map, suppression
 from matching.grouping.settings import GroupingSettings
+from matching.grouping.significance import measure_significance
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
 
@@ -72,11 +74,14 @@ class Part:
         Rows of some of them, see `matching.grouping.merging`.
     score : float
         In [0, 1], see `clustering.cluster_scores`.
+    log_nfa : float
+        Decimal logarithm of its number of false alarms; infinity before it is measured.
     """
 
     members: Ints
     landmarks: Ints
     score: float
+    log_nfa: float = np.inf
 
 
 def group(
@@ -85,6 +90,7 @@ def group(
     config: GroupingSettings,
     n_threads: int = 1,
     cluster: Cluster = clustering.cluster_graph,
+    own_maps: bool = True,
 ) -> Groups:
     """Group correspondences into objects.
 
@@ -101,6 +107,9 @@ def group(
         Threads; the result is the same for any number.
     cluster : callable
         Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
+    own_maps : bool
+        Whether the maps of the correspondences are what the features themselves predict, and so tell something
+        that their places do not.
 
     Returns
     -------
@@ -114,9 +123,8 @@ def group(
         found = _find_parts(correspondences, rows, known, config, n_threads, cluster)
         if not found:
             break
-        chosen = _merge([*objects, *found], len(objects), correspondences, config)
-        if not objects and not _have_support(chosen, config.clustering.min_support):
-            break
+        merged = _merge([*objects, *found], len(objects), correspondences, config)
+        chosen = _keep_significant(merged, correspondences, config, own_maps, n_threads)
         n_before, objects = sum(map(len, known)), chosen
         if sum(len(part.members) for part in objects) == n_before:  # the next round would find the same
             break
@@ -290,7 +298,8 @@ def _merge(
         own = [parts[n] for n in np.flatnonzero(labels == k)]
         members = np.sort(np.concatenate([part.members for part in own]))
         score = np.average([part.score for part in own], weights=[len(part.members) for part in own])
-        merged.append(Part(members, landmarks[k], float(score)))
+        log_nfa = min(part.log_nfa for part in own)
+        merged.append(Part(members, landmarks[k], float(score), log_nfa))
     kept = first < n_known
     kept[~kept] = clustering.find_above_largest_gap(
         np.array([part.score for part, is_known in zip(merged, kept, strict=True) if not is_known])
@@ -298,9 +307,19 @@ def _merge(
     return [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
 
 
-def _have_support(objects: list[Part], least: float) -> bool:
-    """Whether the scores of the matches of one of the objects sum to that: the pictures share something."""
-    return any(part.score * len(part.members) >= least for part in objects)
+def _keep_significant(
+    parts: list[Part],
+    correspondences: Correspondences,
+    config: GroupingSettings,
+    own_maps: bool,
+    n_threads: int,
+) -> list[Part]:
+    """The parts that chance does not explain; those that hold a significant one are not measured again."""
+    new = [part for part in parts if part.log_nfa == np.inf]
+    log_nfa = measure_significance(correspondences, [part.members for part in new], own_maps, n_threads)
+    measured = iter(log_nfa.tolist())
+    parts = [replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part for part in parts]
+    return [part for part in parts if part.log_nfa <= config.objects.max_log_nfa]
 
 
 def _number_by_score(m: int, objects: list[Part]) -> Groups:
@@ -309,7 +328,8 @@ def _number_by_score(m: int, objects: list[Part]) -> Groups:
     labels = np.full(m, -1, np.int64)
     for k, part in enumerate(objects):
         labels[part.members] = k
-    return Groups(labels, np.array([part.score for part in objects], np.float64))
+    scores = np.array([part.score for part in objects], np.float64)
+    return Groups(labels, scores, np.array([part.log_nfa for part in objects], np.float64))
 
 
 def _list_members(labels: Ints, least: int) -> list[Ints]:

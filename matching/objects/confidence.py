@@ -1,24 +1,23 @@
-"""How sure an object is, in one of three words, by its score.
+"""How sure an object is, in one of three words, by its number of false alarms.
 
-The bounds lie where objects of pairs of unrelated photographs end; docs/benchmarks/unrelated.md has the
-measurement, and `scripts/measure/evaluate_unrelated.py` repeats it.
+docs/significance.md says how often each word is right.
 """
 
 from __future__ import annotations
 
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
-SURE_SCORE = 0.45
-LIKELY_SCORE = 0.35
+SURE_LOG_NFA = -10.0
+LIKELY_LOG_NFA = -7.0
 
 
-def confidence(score: float) -> str:
+def confidence(log_nfa: float) -> str:
     """Tell how sure an object is.
 
     Parameters
     ----------
-    score : float
-        Its score, in [0, 1].
+    log_nfa : float
+        Decimal logarithm of its number of false alarms (`matching.grouping.significance`).
 
     Returns
     -------
@@ -27,9 +26,9 @@ def confidence(score: float) -> str:
 
     Examples
     --------
-    >>> confidence(0.71), confidence(0.40), confidence(0.19)
+    >>> confidence(-20.0), confidence(-8.1), confidence(-4.5)
     ('sure', 'likely', 'look at it')
     """
-    if score >= SURE_SCORE:
+    if log_nfa <= SURE_LOG_NFA:
         return SURE
-    return LIKELY if score >= LIKELY_SCORE else DOUBTFUL
+    return LIKELY if log_nfa <= LIKELY_LOG_NFA else DOUBTFUL

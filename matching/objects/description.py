@@ -53,8 +53,10 @@ class MatchedObject:
         Equal for objects that are copies of one thing: they share their place in picture 0.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty where not known.
-    is_rated : bool
-        Whether its score says how sure it is. That was measured for the default grouping only.
+    log_nfa : float or None
+        Decimal logarithm of its number of false alarms: how many objects like it the same matches give by
+        chance (`matching.grouping.significance`); None where it is not known, as with the grouping of the
+        paper.
     """
 
     id: int
@@ -70,15 +72,15 @@ class MatchedObject:
     thing: int = 0
     points0: Array = field(default_factory=_no_points)
     points1: Array = field(default_factory=_no_points)
-    is_rated: bool = True
+    log_nfa: float | None = None
 
     @property
     def confidence(self) -> str | None:
-        """How sure it is: "sure", "likely" or "look at it"; None where its score does not say.
+        """How sure it is: "sure", "likely" or "look at it"; None where that is not known.
 
         See `matching.objects.confidence`.
         """
-        return confidence(self.score) if self.is_rated else None
+        return None if self.log_nfa is None else confidence(self.log_nfa)
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"
@@ -105,6 +107,7 @@ def describe_object(
     tolerance: float = 5.0,
     box: Floats | None = None,
     box1: Floats | None = None,
+    log_nfa: float | None = None,
 ) -> MatchedObject:
     """Describe the object of the correspondences of one cluster.
 
@@ -120,6 +123,8 @@ def describe_object(
         Largest error of an inlier of its transform, pixels of image 1.
     box, box1 : (2, 2) float64, optional
         Least and greatest x and y of picture 0 and 1; None: of the correspondences.
+    log_nfa : float, optional
+        Decimal logarithm of its number of false alarms.
 
     Returns
     -------
@@ -135,7 +140,7 @@ def describe_object(
     return MatchedObject(
         number, len(xy0), float(score), outline0, outline1, transform, kind, error,
         fit_frame(xy0, xy1, box, transform), describe_motion(transform, outline0, outline1, box, box1),
-        points0=xy0, points1=xy1,
+        log_nfa=log_nfa, points0=xy0, points1=xy1,
     )  # fmt: skip
 
 

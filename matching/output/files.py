@@ -303,6 +303,7 @@ def summarise(
                 "id": o.id,
                 "matches": o.n_matches,
                 "score": round(o.score, 4),
+                "log10_nfa": None if o.log_nfa is None else round(o.log_nfa, 2),
                 "confidence": o.confidence,
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,

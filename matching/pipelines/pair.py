@@ -250,8 +250,7 @@ def match_described(
     points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
     xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
     tolerance = config.graph.scale * float(described1.step.max())
-    boxes, is_rated = (described0.box, described1.box), config.grouping == "default" and find_clusters is None
-    found_objects = describe_objects(xy0, xy1, groups, tolerance, boxes, is_rated)
+    found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
     things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
     objects = add_things(found_objects, things)
     clock.lap("objects")
@@ -267,7 +266,6 @@ def describe_objects(
     groups: Groups,
     tolerance: float,
     boxes: tuple[Floats, Floats],
-    is_rated: bool = True,
 ) -> list[MatchedObject]:
     """Describe the object of each group of matches.
 
@@ -281,8 +279,6 @@ def describe_objects(
         Of the transforms, pixels of picture 1.
     boxes : tuple of (2, 2) float64
         Least and greatest x and y of either picture.
-    is_rated : bool
-        Whether the scores say how sure the objects are.
 
     Returns
     -------
@@ -292,8 +288,8 @@ def describe_objects(
     described = []
     for k, score in enumerate(groups.scores):
         own = groups.labels == k
-        found = describe_object(k, xy0[own], xy1[own], score, tolerance, *boxes)
-        described.append(replace(found, is_rated=is_rated))
+        log_nfa = None if groups.log_nfa is None else float(groups.log_nfa[k])
+        described.append(describe_object(k, xy0[own], xy1[own], score, tolerance, *boxes, log_nfa))
     return described
 
 
@@ -386,8 +382,7 @@ def drop_textures(
         return not is_periodic(features0, features1, candidates[groups.labels == k])
 
     kept = np.array([is_kept(k) for k in range(n)], bool)
-    number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
-    return candidates, Groups(number[groups.labels], groups.scores[kept])
+    return candidates, groups.choose(kept)
 
 
 def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[Candidates, Groups]:
@@ -415,7 +410,7 @@ def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[
     members = [order[labels == k][:most] for k in range(len(groups.scores))]
     outliers = order[labels < 0]
     rows = np.sort(np.concatenate([*members, outliers])[:n_best])
-    return candidates[rows], Groups(groups.labels[rows], groups.scores)
+    return candidates[rows], replace(groups, labels=groups.labels[rows])
 
 
 def _fair_share(sizes: Ints, places: int) -> int:

@@ -19,13 +19,16 @@ from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
 from matching.grouping.refinement.ambiguity import is_periodic
 from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
-from matching.objects.confidence import SURE_SCORE
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import find_things_of_repeats
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.pair import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
 from matching.result import MatchResult, add_inputs
+
+ROW_SCORE = (
+    0.45  # of a row of copies, at least: things that are alike but no copies agree with fewer neighbours
+)
 
 
 def find_repeats(
@@ -140,10 +143,9 @@ def find_repeats_in_described(
     clock.lap("grouping")
     xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
     tolerance = config.graph.scale * float(described.step.max())
-    boxes, is_rated = (described.box, described.box), config.grouping == "default"
     objects = [
         _add_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, boxes, is_rated)
+        for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
     ]
     places = [found.outline0 for found in objects], [found.outline1 for found in objects]
     things = find_things_of_repeats(*places, repeats.periodic)
@@ -213,9 +215,8 @@ def _find_groups(
         groups,
         config.objects,
         is_texture,
-        row_score=SURE_SCORE,
+        row_score=ROW_SCORE,
         measure_score=None if by_paper else measure_score,
-        min_support=0.0 if by_paper else config.clustering.min_support,
     )
     return _turn(candidates, repeats.reversed), repeats
 

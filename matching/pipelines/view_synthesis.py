@@ -37,7 +37,7 @@ def is_solved(groups: Groups) -> bool:
     bool
         Whether no views are needed.
     """
-    return len(groups.scores) > 0 and confidence(groups.scores[0]) != DOUBTFUL
+    return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
 
 def find_in_views(

@@ -44,6 +44,7 @@ CREATE TABLE objects (
     object INTEGER NOT NULL,               -- from 0, by falling score
     n_matches INTEGER NOT NULL,
     score REAL NOT NULL,                   -- connectivity
+    log10_nfa REAL,                        -- of the number of false alarms; NULL with the paper's grouping
     transform TEXT NOT NULL,               -- JSON, 3 x 3, takes homogeneous pixels of image0 to image1
     transform_kind TEXT NOT NULL,          -- homography or affine
     transform_error REAL NOT NULL,         -- median distance, pixels of image1

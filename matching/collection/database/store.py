@@ -354,7 +354,7 @@ class Store:
             ]
             counts = record.n_candidates, len(record.candidate), len(record.objects)
             if self._end_pair(record, "matched", *counts, *best, None):
-                self._db.executemany("INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?)", _object_rows(record))
+                self._db.executemany("INSERT INTO objects VALUES (?,?,?,?,?,?,?,?,?,?)", _object_rows(record))
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
@@ -403,7 +403,7 @@ def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:
     for o in record.objects:
         shape = (json.dumps(a.tolist()) for a in (o.outline0, o.outline1))
         transform = json.dumps(o.transform.tolist()), o.transform_kind, o.transform_error
-        yield record.id, o.id, o.n_matches, o.score, *transform, *shape
+        yield record.id, o.id, o.n_matches, o.score, o.log_nfa, *transform, *shape
 
 
 def _match_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:

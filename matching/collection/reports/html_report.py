@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -132,8 +131,7 @@ def _pair_data(
     cluster = columns[:, 1].astype(int)
     boxes = [np.array([[0.0, 0.0], images[k][2:4]]) - 0.5 for k in (image0, image1)]
     matches = [(xy0[cluster == k], xy1[cluster == k]) for k in np.unique(cluster)]
-    is_rated = read_config(store.settings()).grouping == "default"
-    objects = [replace(found, is_rated=is_rated) for found in _objects(store, number, boxes, matches)]
+    objects = list(_objects(store, number, boxes, matches))
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     others = np.empty((0, 5))
     if settings is not None:
@@ -180,16 +178,17 @@ def _objects(
     matches : points of each object in either picture
     """
     query = (
-        "SELECT object, n_matches, score, outline0, outline1, transform, transform_kind, transform_error"
-        " FROM objects WHERE pair = ? ORDER BY object"
+        "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"
+        " transform_error FROM objects WHERE pair = ? ORDER BY object"
     )
     rows = store.rows(query, (number,))
-    for (k, n, score, *shapes, kind, error), points in zip(rows, matches, strict=True):
+    for (k, n, score, log_nfa, *shapes, kind, error), points in zip(rows, matches, strict=True):
         outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
         yield MatchedObject(
             id=k,
             n_matches=n,
             score=score,
+            log_nfa=log_nfa,
             outline0=outline0,
             outline1=outline1,
             transform=transform,

@@ -65,17 +65,18 @@ def collect_results(
 
 def _objects(store: Store, pair: int, size: tuple[int, int]) -> list[dict[str, Any]]:
     query = (
-        "SELECT object, n_matches, score, transform, transform_kind, transform_error, outline0, outline1"
-        " FROM objects WHERE pair = ? ORDER BY object"
+        "SELECT object, n_matches, score, log10_nfa, transform, transform_kind, transform_error,"
+        " outline0, outline1 FROM objects WHERE pair = ? ORDER BY object"
     )
     objects = []
-    for number, n, score, transform, kind, error, outline0, outline1 in store.rows(query, (pair,)):
+    for number, n, score, log_nfa, transform, kind, error, outline0, outline1 in store.rows(query, (pair,)):
         matrix = np.array(json.loads(transform))
         frame = map_frame(matrix, size)
         told = {
             "id": number,
             "n_matches": n,
             "score": score,
+            "log10_nfa": log_nfa,
             "transform": matrix.tolist(),
             "transform_kind": kind,
             "transform_error": error,

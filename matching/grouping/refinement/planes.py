@@ -61,7 +61,7 @@ def find_planes(
     Returns
     -------
     Groups
-        The planes, with the scores of their groups.
+        The planes, with the scores and the significance of their groups.
     """
     members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
@@ -78,7 +78,8 @@ def find_planes(
     order = sorted(chosen, key=lambda k: (-groups.scores[k], k))
     rank = np.full(len(planes) + 1, -1, np.int64)  # the last for label -1
     rank[order] = np.arange(len(order))
-    return Groups(rank[labels], groups.scores[order])
+    log_nfa = None if groups.log_nfa is None else groups.log_nfa[order]
+    return Groups(rank[labels], groups.scores[order], log_nfa)
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:

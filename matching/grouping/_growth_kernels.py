@@ -1,0 +1,275 @@
+"""Compiled loops that grow an object from two matches and weigh it against chance.
+
+Notation: x0, x1 (n, 2) are the points of all matches, `seed` and `second` the two; S is the similarity that
+takes the one pair of points to the other. What an object deviates from S is, at displacements u and w from
+the seed, of covariance noise^2 + (strain |S|)^2 u.w + (bend |S|)^2 (|u| + |w| - |u - w|) / 2: the seed's own
+noise, an affine map and a Brownian bend.
+"""
+
+import math
+
+import numpy as np
+
+from gdl_core._common.jit import inner, njit
+from matching._common.types import Array, Scalar
+
+NEAREST = 12  # matches that agreed before, which predict the next one
+BEYOND = 40.0  # squared deviations at which a normal density is none
+MEMORY = 0.97  # the share of matches that agree is that of the last 30 or so
+STOP = 8.0  # logarithm of how far the ratio may fall below its largest before growing ends
+SMALLEST, LARGEST = 0.05, 20.0  # |S|
+
+
+@njit
+def grow_from(
+    x0: Array,
+    x1: Array,
+    by_first: Array,
+    scale: Array,
+    angle: Array,
+    most: Array,
+    seeds: Array,
+    mirrored: Array,
+    noises: Array,
+    bends: Array,
+    strain: Scalar,
+    apart: Scalar,
+    around: Scalar,
+    enough: Scalar,
+    start: Scalar,
+    stop: Scalar,
+    ratio: Array,
+    chosen: Array,
+    accepted: Array,
+) -> None:
+    """Rows start..stop of ratio (s,): the largest log likelihood ratio on the way outward from seeds (s, 2),
+    at one of the noises and bends, `enough` at most; chosen (s,): at which noise; accepted (s, limit): the
+    matches that agree up to there, and -1 behind; those of the seed are the first.
+
+    by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of the
+    maps of matches, for a plain and a mirrored S; those that differ from S by more than `most` (2,) do not
+    count. mirrored (s,) bool: whether S is.
+    """
+    way = np.empty(accepted.shape[1], np.int64)
+    for k in range(start, stop):
+        ratio[k], chosen[k] = 0.0, 0
+        accepted[k] = -1
+        a, b = _similarity(x0, x1, seeds[k, 0], seeds[k, 1], mirrored[k])
+        growth = math.sqrt(a * a + b * b)
+        if not SMALLEST < growth < LARGEST:
+            continue
+        agreeing = _agree(scale, angle[int(mirrored[k])], most, math.log(growth), math.atan2(b, a), by_first)
+        ends = np.empty((2, len(agreeing)))
+        gap = np.empty(len(agreeing))
+        for t in range(len(agreeing)):
+            ends[0, t], ends[1, t] = x1[agreeing[t], 0], x1[agreeing[t], 1]
+            gap[t] = _apart(x0, agreeing[t], seeds[k, 0])
+        rows = agreeing[np.argsort(gap, kind="mergesort")[:around]]
+        for m in range(len(noises)):
+            for h in range(len(bends)):
+                model = noises[m], bends[h], strain
+                found = _grow(x0, x1, ends, rows, seeds[k], a, b, mirrored[k], model, apart, enough, way)
+                if found > ratio[k]:
+                    ratio[k], chosen[k] = found, m
+                    accepted[k] = way
+
+
+@inner
+def _agree(scale: Array, angle: Array, most: Array, own: Scalar, turn: Scalar, order: Array) -> Array:
+    """Those of the rows `order` whose maps are like a similarity of a scale and a turn."""
+    kept, size = np.empty(len(order), np.int64), 0
+    for i in order:
+        difference = abs(angle[i] - turn)
+        if abs(scale[i] - own) <= most[0] and min(difference, 2 * math.pi - difference) <= most[1]:
+            kept[size] = i
+            size += 1
+    return kept[:size]
+
+
+@inner
+def _grow(
+    x0: Array,
+    x1: Array,
+    ends: Array,
+    rows: Array,
+    pair: Array,
+    a: Scalar,
+    b: Scalar,
+    mirrored: Scalar,
+    model: Array,
+    apart: Scalar,
+    enough: Scalar,
+    accepted: Array,
+) -> Scalar:
+    """The largest log likelihood ratio through rows (q,); ends (2, n) sorted by the first coordinate."""
+    seed, second = pair
+    growth = math.sqrt(a * a + b * b)
+    accepted[:] = -1
+    accepted[0], accepted[1], size = seed, second, 2
+    gap, done = np.empty(len(rows)), np.zeros(len(rows), np.bool_)
+    for t in range(len(rows)):
+        done[t] = rows[t] == seed or rows[t] == second
+        gap[t] = min(_apart(x0, rows[t], seed), _apart(x0, rows[t], second))
+    near, distance = np.empty(NEAREST, np.int64), np.empty(NEAREST)
+    cov, weights = np.empty((NEAREST, NEAREST)), np.empty(NEAREST)
+    predicted = np.empty(2)
+    total, largest, n_largest = 0.0, 0.0, 2
+    agreeing, seen = 0.2, 2.0
+    while size < len(accepted):
+        t = _find_next(gap, done)
+        if t < 0:
+            break
+        done[t] = True
+        i = rows[t]
+        k = _find_near(x0, x1, i, accepted, size, apart, apart * max(growth, 1.0), near, distance)
+        if k == 0:  # tells nothing new
+            continue
+        spread = model[0] * max(growth, 1.0), model[1] * growth, model[2] * growth
+        variance = _krige(x0, x1, seed, i, near[:k], a, b, mirrored, spread, cov, weights, predicted)
+        ratio = _over_chance(ends, x1[i, 0], x1[i, 1], predicted[0], predicted[1], variance)
+        share = agreeing / seen
+        factor = 1.0 - share + share * ratio
+        total += math.log(factor)
+        belief = share * ratio / factor
+        agreeing = MEMORY * agreeing + belief + 0.5 * (1.0 - MEMORY)
+        seen = MEMORY * seen + 2.0 - MEMORY
+        if belief > 0.5:
+            accepted[size] = i
+            size += 1
+            for s in range(len(rows)):
+                gap[s] = min(gap[s], _apart(x0, rows[s], i))
+            if total > largest:
+                largest, n_largest = total, size
+        if total < largest - STOP or largest >= enough:
+            break
+    accepted[n_largest:] = -1
+    return min(largest, enough)
+
+
+@inner
+def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) -> Array:
+    """(a, b) of S = [[a, -b], [b, a]], or of [[a, b], [b, -a]], a mirrored one."""
+    ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
+    vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]
+    square, sign = ux * ux + uy * uy, -1.0 if mirrored else 1.0
+    return (ux * vx + sign * uy * vy) / square, (ux * vy - sign * uy * vx) / square
+
+
+@inner
+def _find_next(gap: Array, done: Array) -> Scalar:
+    """The first of the nearest that are not done; -1 where all are."""
+    t, least = -1, np.inf
+    for s in range(len(gap)):
+        if not done[s] and gap[s] < least:
+            t, least = s, gap[s]
+    return t
+
+
+@inner
+def _find_near(
+    x0: Array,
+    x1: Array,
+    i: Scalar,
+    accepted: Array,
+    size: Scalar,
+    apart0: Scalar,
+    apart1: Scalar,
+    near: Array,
+    distance: Array,
+) -> Scalar:
+    """How many of those accepted are the nearest to i in picture 0: near, by rising distance. None where i is
+    at the place of one of them in either picture.
+    """
+    k = 0
+    for s in range(size):
+        j = accepted[s]
+        d = _apart(x0, i, j)
+        if d < apart0 or _apart(x1, i, j) < apart1:
+            return 0
+        if k < len(near):
+            place = k
+            k += 1
+        elif d < distance[k - 1]:
+            place = k - 1
+        else:
+            continue
+        while place > 0 and distance[place - 1] > d:
+            distance[place], near[place] = distance[place - 1], near[place - 1]
+            place -= 1
+        distance[place], near[place] = d, j
+    return k
+
+
+@inner
+def _krige(
+    x0: Array,
+    x1: Array,
+    seed: Scalar,
+    i: Scalar,
+    near: Array,
+    a: Scalar,
+    b: Scalar,
+    mirrored: Scalar,
+    spread: Array,
+    cov: Array,
+    weights: Array,
+    predicted: Array,
+) -> Scalar:
+    """The variance of the end of i, given those near; predicted (2,): where it is."""
+    k, own, sign = len(near), spread[0] * spread[0], -1.0 if mirrored else 1.0
+    px, py = x0[i, 0] - x0[seed, 0], x0[i, 1] - x0[seed, 1]
+    variance = _covariance(px, py, px, py, spread) + own
+    for r in range(k):  # Cholesky of the covariance, and L weights = cross on the way
+        rx, ry = x0[near[r], 0] - x0[seed, 0], x0[near[r], 1] - x0[seed, 1]
+        for s in range(r + 1):
+            sx, sy = x0[near[s], 0] - x0[seed, 0], x0[near[s], 1] - x0[seed, 1]
+            value = _covariance(rx, ry, sx, sy, spread) + (own if r == s else 0.0)
+            for h in range(s):
+                value -= cov[r, h] * cov[s, h]
+            cov[r, s] = math.sqrt(max(value, 1e-3 * own)) if r == s else value / cov[s, s]
+        value = _covariance(rx, ry, px, py, spread)
+        for h in range(r):
+            value -= cov[r, h] * weights[h]
+        weights[r] = value / cov[r, r]
+        variance -= weights[r] * weights[r]
+    predicted[0] = x1[seed, 0] + a * px - sign * b * py
+    predicted[1] = x1[seed, 1] + b * px + sign * a * py
+    for r in range(k - 1, -1, -1):
+        for h in range(r + 1, k):
+            weights[r] -= cov[h, r] * weights[h]
+        weights[r] /= cov[r, r]
+        rx, ry = x0[near[r], 0] - x0[seed, 0], x0[near[r], 1] - x0[seed, 1]
+        predicted[0] += weights[r] * (x1[near[r], 0] - x1[seed, 0] - a * rx + sign * b * ry)
+        predicted[1] += weights[r] * (x1[near[r], 1] - x1[seed, 1] - b * rx - sign * a * ry)
+    return max(variance, own)
+
+
+@inner
+def _covariance(ux: Scalar, uy: Scalar, wx: Scalar, wy: Scalar, spread: Array) -> Scalar:
+    noise, bend, strain = spread
+    along = math.sqrt(ux * ux + uy * uy) + math.sqrt(wx * wx + wy * wy)
+    along -= math.sqrt((ux - wx) * (ux - wx) + (uy - wy) * (uy - wy))
+    return noise * noise + strain * strain * (ux * wx + uy * wy) + 0.5 * bend * bend * along
+
+
+@inner
+def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, variance: Scalar) -> Scalar:
+    """The normal density around q at an end (x, y) over its mean at the ends of all matches."""
+    own = ((x - qx) * (x - qx) + (y - qy) * (y - qy)) / variance
+    if own >= BEYOND:
+        return 0.0
+    total, reach = 0.0, math.sqrt(BEYOND * variance)
+    for j in range(np.searchsorted(ends[0], qx - reach), ends.shape[1]):
+        dx, dy = ends[0, j] - qx, ends[1, j] - qy
+        if dx > reach:
+            break
+        square = (dx * dx + dy * dy) / variance
+        if square < BEYOND:
+            total += math.exp(-0.5 * square)
+    return math.exp(-0.5 * own) * ends.shape[1] / total if total > 0.0 else 0.0
+
+
+@inner
+def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
+    dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
+    return math.sqrt(dx * dx + dy * dy)

@@ -1,0 +1,168 @@
+"""How significant an object is: the number of false alarms.
+
+The matches around an object are read one after the other, outward from two of them, the seed. Each is
+predicted from those that agreed before. It counts by the density of the prediction at its end over the mean
+density at the ends of all matches; what disagrees counts less than one.
+
+Were the ends shuffled, the mean of each such factor would be one, whatever was read before. So their product
+is a martingale, and it ever exceeds 1 / p with a probability of p at most (Ville's inequality), wherever
+reading ends. With one test for each seed and each tolerance, the number of false alarms of an object
+(Desolneux, Moisan and Morel: a contrario) is the number of tests over its largest product: how many objects
+that are as good or better the same matches give on average when their ends are shuffled.
+
+A match whose point in either picture is that of one that agreed before tells nothing new and does not count.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from matching._common.threads import run_in_ranges
+from matching._common.types import Bools, Floats, Ints
+from matching.correspondences.correspondences import Correspondences
+
+CERTAIN = -20.0  # decimal logarithm of a number of false alarms that is not measured further
+NOISES = 1.0, 2.5  # deviations of a point that are tried, pixels
+SEEDS = 12  # matches of an object that growing begins with
+BATCH = 3  # of them at a time
+TRIED = 2  # partners of each of them that are tried
+SEED = 8.0  # pixels between the two matches of a seed, at least
+BENDS = 0.1, 0.5  # deviations of a bending object after a pixel, pixels; they grow as the root of the gap
+STRAIN = 0.2  # deviation of the entries of the map around a seed from a similarity, relative
+APART = 2.0  # pixels between matches that tell different things
+PARTNERS = 12  # of the matches around it, how many may make a seed with a match: these are tests
+SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
+AROUND = 300  # matches around a seed that are read
+LIMIT = 100  # matches that agree after which growing ends
+
+
+@dataclass(frozen=True, eq=False)
+class Growths:
+    """Objects grown from seeds.
+
+    Parameters
+    ----------
+    log_nfa : (s,) float64
+        Decimal logarithms of the number of false alarms.
+    noise : (s,) float64
+        Deviation of the points at which it is least.
+    members : (s, LIMIT) int64
+        The matches that agree, and -1 behind them.
+    """
+
+    log_nfa: Floats
+    noise: Floats
+    members: Ints
+
+
+def grow_objects(
+    matches: Correspondences,
+    seeds: Ints,
+    noises: tuple[float, ...],
+    mirrored: Bools,
+    *,
+    by_maps: bool,
+    certain: float = -np.inf,
+    n_threads: int = 1,
+) -> Growths:
+    """Grow an object from each seed, as far as it is most significant.
+
+    Parameters
+    ----------
+    matches : Correspondences
+        All of them.
+    seeds : (s, 2) int64
+        Two matches each, not at the same place in either picture.
+    noises : tuple of float
+        Deviations of the points that are tried, pixels.
+    mirrored : (s,) bool
+        Which objects are.
+    by_maps : bool
+        Whether the maps of matches are what the features themselves predict: then only those matches are
+        read, and are what chance chooses from, whose map is like that of the seed.
+    certain : float
+        Decimal logarithm of a number of false alarms at which growing ends.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Growths
+    """
+    from matching.grouping import _growth_kernels as _kernels
+
+    x0, x1 = (np.ascontiguousarray(xy, np.float64) for xy in (matches.xy0, matches.xy1))
+    n, s = len(x0), len(seeds)
+    scale, angle, most = np.zeros(n), np.zeros((2, n)), np.full(2, np.inf)
+    if by_maps:
+        scale, angle, most = np.log(matches.growth), _angles(matches), np.array([SCALE, TURN])
+    n_tests = n * PARTNERS * len(noises) * len(BENDS)
+    enough = math.log(n_tests) - certain * math.log(10)
+    by_first = np.argsort(x1[:, 0], kind="stable")
+    ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
+    given = (
+        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN, APART,
+        AROUND, enough,
+    )  # fmt: skip
+    run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
+    return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)
+
+
+def _angles(matches: Correspondences) -> Floats:
+    """(2, n) directions of maps as similarities, and as mirrored ones; NaN where a map is none of these."""
+    (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
+    plain, turned = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
+    return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, turned, np.nan)])
+
+
+def measure_significance(
+    correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
+) -> Floats:
+    """Measure how significant objects are.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        All matches.
+    objects : list of (k,) int64 arrays
+        Rows of the matches of each, rising.
+    by_maps : bool
+        Whether the maps are the features' own.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    (n_objects,) float64
+        Decimal logarithms of their numbers of false alarms.
+    """
+    log_nfa = np.full(len(objects), np.inf)
+    mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
+    for begin in range(0, SEEDS, BATCH):
+        open_ = np.flatnonzero(log_nfa > CERTAIN)
+        seeds = [_choose_seeds(correspondences, objects[k], begin) for k in open_]
+        owner = np.repeat(open_, [len(pairs) for pairs in seeds])
+        if len(owner):
+            pairs = np.concatenate(seeds)
+            grown = grow_objects(
+                correspondences, pairs, NOISES, mirrored[owner],
+                by_maps=by_maps, certain=CERTAIN, n_threads=n_threads,
+            )  # fmt: skip
+            np.minimum.at(log_nfa, owner, grown.log_nfa)
+    return log_nfa
+
+
+def _choose_seeds(correspondences: Correspondences, members: Ints, begin: int) -> Ints:
+    """(s, 2) a batch of an object's matches, from all over their list, each with some of those nearest."""
+    xy0, xy1 = correspondences.xy0[members], correspondences.xy1[members]
+    chosen = np.unique((np.arange(SEEDS) * len(members)) // SEEDS)
+    seeds = []
+    order = np.argsort(np.arange(len(chosen)) % (SEEDS // BATCH), kind="stable")
+    for i in chosen[order[begin : begin + BATCH]]:
+        gap0, gap1 = np.hypot(*(xy0 - xy0[i]).T), np.hypot(*(xy1 - xy1[i]).T)
+        apart = np.flatnonzero((gap0 >= SEED) & (gap1 >= APART))
+        seeds += [(i, j) for j in apart[np.argsort(gap0[apart], kind="stable")[:TRIED]]]
+    return members[np.array(seeds, np.int64).reshape(-1, 2)]
