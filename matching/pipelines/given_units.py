@@ -35,7 +35,7 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """About a pixel: always the same share of the spread, so that the unit of the points does not count."""
+        """About a pixel: a share of the spread, so that the unit of the points does not count."""
         return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
