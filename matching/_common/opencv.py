@@ -306,7 +306,9 @@ def _unit(tolerance: float) -> float:
     return tolerance / 3
 
 
-def fit_fundamental(xy0: Array, xy1: Array, tolerance: float) -> tuple[Array | None, float]:
+def fit_fundamental(
+    xy0: Array, xy1: Array, tolerance: float, trials: int = 2000
+) -> tuple[Array | None, float]:
     """Fit a fundamental matrix robustly.
 
     Parameters
@@ -315,6 +317,8 @@ def fit_fundamental(xy0: Array, xy1: Array, tolerance: float) -> tuple[Array | N
         Points of either image, pixels.
     tolerance : float
         Largest error of an inlier, pixels.
+    trials : int
+        The most samples that are drawn.
 
     Returns
     -------
@@ -325,10 +329,61 @@ def fit_fundamental(xy0: Array, xy1: Array, tolerance: float) -> tuple[Array | N
     """
     if len(xy0) < 8:
         return None, 0.0
-    matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, 2000)
+    matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
     if matrix is None or matrix.shape != (3, 3):
         return None, 0.0
     return matrix, float(inlier.mean())
+
+
+def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) -> Array | None:
+    """Fit an essential matrix robustly.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) array
+        Points of either image on the plane at depth 1.
+    tolerance : float
+        Largest error of an inlier, in that plane.
+    trials : int
+        The most samples that are drawn.
+
+    Returns
+    -------
+    (3, 3) float64 or None
+        E with x1' E x0 = 0; None where there is none.
+    """
+    if len(xy0) < 6:
+        return None
+    matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
+    return None if matrix is None or matrix.shape != (3, 3) else matrix
+
+
+def undistort(
+    xy: Array, lens: Sequence[float], distortion: Sequence[float], *, fisheye: bool = False
+) -> Floats:
+    """Take pixels to the plane at depth 1, without the distortion of the lens.
+
+    Parameters
+    ----------
+    xy : (n, 2) array
+        Pixels.
+    lens : (4,) sequence of float
+        Focal lengths and principal point, pixels: fx, fy, cx, cy.
+    distortion : sequence of float
+        OpenCV's coefficients, any number that it knows; the missing ones of a radial model are 0.
+    fisheye : bool
+        Whether they are those of OpenCV's model of a fisheye.
+
+    Returns
+    -------
+    (n, 2) float64
+    """
+    fx, fy, cx, cy = lens
+    matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
+    coefficients = np.zeros(4 if len(distortion) <= 4 else 8)
+    coefficients[: len(distortion)] = distortion
+    undo = cv2.fisheye.undistortPoints if fisheye else cv2.undistortPoints
+    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients)).reshape(-1, 2)
 
 
 def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:

@@ -27,8 +27,16 @@ from matching.interchange.records import (
     join_keypoints,
     to_size,
 )
+from matching.interchange.two_views import (
+    DEGENERATE,
+    MULTIPLE,
+    Camera,
+    TwoViews,
+    estimate_two_views,
+    find_static,
+)
 from matching.objects.transforms import fit_transform
-from matching.output.exchange import DEGENERATE, MAX_IMAGES, MULTIPLE, two_view_geometry
+from matching.output.exchange import MAX_IMAGES, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
 TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pair counts
@@ -95,12 +103,15 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
             yield pair_id, replace(pair, names=names, as_stored=True)
 
 
-def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]]) -> None:
+def write_groups(
+    path: Path, target: Path, groups: Mapping[int, tuple[PairMatches, Array]], all_objects: bool = False
+) -> None:
     """Write a copy of a database of COLMAP without the outliers of its pairs.
 
-    `matches` and `two_view_geometries` have the matches of all groups of a pair: those of a plane or of one
-    rigid motion with its matrix, several groups as multiple geometries. Tables `two_view_geometries_0`,
-    `two_view_geometries_1`, ... have those of the first, the second, ... group of each pair alone.
+    `two_view_geometries` has the static scene of each pair, see `matching.interchange.two_views`, and its
+    geometry; or all objects, several of them as multiple geometries. `matches` has the matches of all objects
+    and of the static scene. Tables `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the
+    second, ... object of each pair alone, with the matrix of its plane or of its rigid motion.
 
     Parameters
     ----------
@@ -110,24 +121,49 @@ def write_groups(path: Path, target: Path, groups: Mapping[int, tuple[PairMatche
         A file that does not exist.
     groups : mapping of int to (PairMatches, (n,) array of int)
         By the id of a pair, its matches as `read_colmap` gave them, and the group of each, -1 for outliers.
+    all_objects : bool
+        Whether the geometries have all objects.
     """
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")
         _drop_triggers(copy)
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
+        cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
             copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
-            kept = _indices(pair)[cluster >= 0].astype("<u4")
+            rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster)
+            kept = _indices(pair)[(cluster >= 0) | rows].astype("<u4")
             copy.execute(
                 "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
                 (pair_id, len(kept), kept.tobytes()),
             )
-            _insert_geometry(copy, GEOMETRIES, pair_id, pair, cluster >= 0, n_groups)
+            if all_objects:
+                _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
+            else:
+                number0, number1 = divmod(pair_id, MAX_IMAGES)
+                _insert_static(copy, pair_id, pair, rows, (cameras[number0], cameras[number1]))
             for k in range(n_groups):
-                _insert_geometry(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
+                _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()
+
+
+def _read_cameras(database: sqlite3.Connection) -> dict[int, Camera | None]:
+    """The camera of each image, by its number; None for one that can't be read."""
+    rows = database.execute(
+        "SELECT image_id, model, params, prior_focal_length FROM images JOIN cameras USING (camera_id)"
+    )
+    return {number: _camera(*row) for number, *row in rows}
+
+
+def _camera(model: Any, parameters: Any, prior: Any) -> Camera | None:
+    if not isinstance(model, int) or not isinstance(parameters, bytes) or len(parameters) % 8:
+        return None
+    numbers = np.frombuffer(parameters, "<f8")
+    if not len(numbers) or not np.isfinite(numbers).all() or not numbers[0] > 0:
+        return None
+    return Camera(model, tuple(numbers.tolist()), bool(prior))
 
 
 @contextmanager
@@ -166,18 +202,45 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
 
 
-def _insert_geometry(
+def _insert_static(
+    database: sqlite3.Connection,
+    pair_id: int,
+    pair: PairMatches,
+    rows: Array,
+    cameras: tuple[Camera | None, Camera | None],
+) -> None:
+    """Insert the two-view geometry of a static scene; without matches where there is none."""
+    known = None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1])
+    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
+    rows = rows & (found.config != DEGENERATE)
+    _insert_geometry(database, GEOMETRIES, pair_id, _indices(pair)[rows], found)
+
+
+def _insert_object(
     database: sqlite3.Connection, table: str, pair_id: int, pair: PairMatches, rows: Array, n_groups: int
 ) -> None:
     """Insert the two-view geometry of some matches of a pair, which are of n_groups groups."""
-    config, fundamental, homography = (MULTIPLE if n_groups else DEGENERATE), None, None
+    found = TwoViews(MULTIPLE if n_groups else DEGENERATE)
     if n_groups == 1:
         points = pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5
         config, fundamental, homography = two_view_geometry(*points, fit_transform(*points)[0])
-    matches = _indices(pair)[rows].astype("<u4")
+        found = TwoViews(config, fundamental, None, homography)
+    _insert_geometry(database, table, pair_id, _indices(pair)[rows], found)
+
+
+def _insert_geometry(
+    database: sqlite3.Connection, table: str, pair_id: int, matches: Array, found: TwoViews
+) -> None:
+    matrices = (found.fundamental, found.essential, found.homography)
     database.execute(
-        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, H) VALUES (?, ?, 2, ?, ?, ?, ?)",
-        (pair_id, len(matches), matches.tobytes(), config, fundamental, homography),
+        f"INSERT INTO {table} (pair_id, rows, cols, data, config, F, E, H) VALUES (?, ?, 2, ?, ?, ?, ?, ?)",
+        (
+            pair_id,
+            len(matches),
+            matches.astype("<u4").tobytes(),
+            found.config,
+            *(None if matrix is None else matrix.astype("<f8").tobytes() for matrix in matrices),
+        ),
     )
 
 

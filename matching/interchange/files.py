@@ -105,13 +105,17 @@ class MatchFile:
         """The names of the files that `groups` gives."""
         return {"hloc": ("groups.h5",), "colmap": ("groups.db",)}.get(self.kind, ())
 
-    def groups(self, labels: Mapping[Any, tuple[PairMatches, Array]]) -> dict[str, Content]:
+    def groups(
+        self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
+    ) -> dict[str, Content]:
         """Make the files with the groups in the form that the matches came in.
 
         Parameters
         ----------
         labels : mapping of object to (PairMatches, (n,) array of int)
             By the key of a pair, its matches, and the group of each, -1 for outliers.
+        all_objects : bool
+            Whether COLMAP's geometries have all objects, not the static scene alone.
 
         Returns
         -------
@@ -121,7 +125,7 @@ class MatchFile:
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels)}
         if self.kind == "colmap":
-            return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels)}
+            return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels, all_objects)}
         return {}
 
 

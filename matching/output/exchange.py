@@ -217,7 +217,8 @@ def _csv(result: Matches, kept: Ints) -> bytes:
 def _database(images: list[StoredImage], result: Matches) -> bytes:
     matches = np.repeat(np.arange(len(images[0].keypoints), dtype=np.uint32)[:, None], 2, axis=1)
     pair = MAX_IMAGES * IMAGE_IDS[0] + IMAGE_IDS[1], *matches.shape, matches.tobytes()
-    config, fundamental, homography = _two_view_geometry(images, result)
+    config, *matrices = _two_view_geometry(images, result)
+    fundamental, homography = (None if matrix is None else matrix.tobytes() for matrix in matrices)
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(SCHEMA)
         for number, image in zip(IMAGE_IDS, images, strict=True):
@@ -251,7 +252,7 @@ def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) 
     database.execute("INSERT INTO keypoints VALUES (?, ?, ?, ?)", row)
 
 
-def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int, bytes | None, bytes | None]:
+def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int, Array | None, Array | None]:
     """`two_view_geometry` of a result; several objects are multiple geometries."""
     if len(result.objects) != 1:
         return (MULTIPLE if result.objects else DEGENERATE), None, None
@@ -261,7 +262,7 @@ def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int,
     return two_view_geometry(xy0, xy1, half @ turned @ np.linalg.inv(half))
 
 
-def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, bytes | None, bytes | None]:
+def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
     """Choose COLMAP's configuration for the matches of one object.
 
     An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
@@ -278,15 +279,15 @@ def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, by
     -------
     config : int
         The configuration.
-    fundamental, homography : bytes or None
-        F and H as COLMAP stores them.
+    fundamental, homography : (3, 3) float64 or None
+        F and H.
     """
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
-        return PLANAR, None, (transform / transform[2, 2]).tobytes()
+        return PLANAR, None, transform / transform[2, 2]
     fundamental, explained = opencv.fit_fundamental(xy0, xy1, MAX_ERROR)
     if fundamental is not None and explained >= MOST:
-        return UNCALIBRATED, fundamental.tobytes(), None
+        return UNCALIBRATED, fundamental, None
     return MULTIPLE, None, None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,7 @@ def group_matches(
     frames1: ArrayLike | None = None,
     sizes: ArrayLike | None = None,
     score: ArrayLike | None = None,
+    mirrored: bool | Literal["auto"] = "auto",
     config: MatchConfig = MatchConfig(),
 ) -> MatchResult:
     """Group matches that come from elsewhere into the objects that both pictures show.
@@ -78,10 +79,15 @@ def group_matches(
         takes a keypoint's own normal coordinates to the picture, so that F1 F0^-1 takes the surroundings of
         the match from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
-        Of the pictures, in the unit of the points.
+        Of the pictures, in the unit of the points; whole numbers count pixels, the centre of the first being
+        (0, 0). If most points lie outside of them, no object has a frame, or shares of the pictures.
     score : (n,) array_like, optional
         Smaller is better, as in `MatchResult`: of several matches at the same two places the best one's
         frames count.
+    mirrored : bool or "auto"
+        Which maps are tried around each match. True: those that mirror, as where y points up in one picture
+        alone; False: the others; "auto": both, for all matches together and for each. The `motion` of an
+        object says whether it is mirrored.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
         how many matches are sampled for the maps around each. Its lengths are working pixels, see
@@ -95,14 +101,17 @@ def group_matches(
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape, or holds what is no finite number.
+        A ValueError: an array has the wrong shape, or holds what is no finite number; `mirrored` is none of
+        the three.
     """
     check_config(config)
+    if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
+        raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
     start = time.perf_counter()
     x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
     if not len(x0):
         return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
-    labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config)
+    labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored)
     grouped = time.perf_counter()
     objects = _describe(x0, x1, Groups(labels, scores), config.graph.scale * unit1, both_sizes)
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
@@ -115,10 +124,14 @@ def group_matches(
 def _describe(
     xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes
 ) -> tuple[MatchedObject, ...]:
-    """The objects of groups; without the size of picture 0, where it lies and how much of it is seen are not
-    known.
+    """The objects of groups; without the sizes of the pictures, or where they lie elsewhere, how much of them
+    is seen is not known.
     """
     units = find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1])
+    if not all(
+        size is not None and _lie_within(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)
+    ):
+        sizes = None, None
     local = units[0].to_local(xy0), units[1].to_local(xy1)
     boxes = _box(local[0], units[0], sizes[0]), _box(local[1], units[1], sizes[1])
     objects = describe_objects(*local, groups, tolerance / units[1].size, boxes)
@@ -127,10 +140,24 @@ def _describe(
     return tuple(found if sizes[0] is not None else hide_shares(found) for found in objects)
 
 
+def _lie_within(xy: Floats, size: Array) -> bool:
+    """Whether most points are in a picture (h, w)."""
+    least, greatest = _corners(size)
+    return bool(((xy >= least) & (xy <= greatest)).all(axis=1).mean() > 0.5)
+
+
+def _corners(size: Array) -> Floats:
+    """(2, 2) first and last corner of a picture (h, w). Pixels are counted from the centre of the first one;
+    sizes that are no whole numbers do not count pixels.
+    """
+    half = 0.5 if (size == np.rint(size)).all() else 0.0
+    return np.array([[0.0, 0.0], size[::-1]]) - half
+
+
 def _box(xy: Floats, unit: Unit, size: Array | None) -> Floats:
     """(2, 2) least and greatest x and y of a picture (h, w), or of all points where its size is not known."""
     if size is not None:
-        return unit.to_local(np.array([[0.0, 0.0], size[::-1]]) - 0.5)
+        return unit.to_local(_corners(size))
     shown = unit.to_given(xy)
     xy = xy[unit.near(shown)] if unit.near(shown).any() else xy
     return np.array([xy.min(axis=0), xy.max(axis=0)])
@@ -144,6 +171,7 @@ def label_matches(
     score: Floats | None = None,
     config: MatchConfig = MatchConfig(),
     cluster: Callable[..., Ints] = cluster_graph,
+    mirrored: bool | Literal["auto"] = "auto",
 ) -> tuple[Ints, Floats, float]:
     """The grouping of `group_matches`, of input that is known to be good.
 
@@ -158,6 +186,8 @@ def label_matches(
     config : MatchConfig
     cluster : callable
         Another method in place of graph degree linkage, as in `matching.grouping.group`.
+    mirrored : bool or "auto"
+        As of `group_matches`.
 
     Returns
     -------
@@ -176,7 +206,7 @@ def label_matches(
     if n < VOTERS:
         return labels, np.empty(0), units[1].spread
     slope = config.graph.slope * config.graph.coarseness
-    matches, local = _local_maps(matches, slope, config.candidates.max_matches)
+    matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
     if np.count_nonzero(local.agreeing) < VOTERS:
         return labels, np.empty(0), units[1].spread
     unit = float(np.median(local.gap[local.agreeing])) / SPACING
@@ -186,12 +216,15 @@ def label_matches(
     return labels, found.scores, unit * units[1].spread
 
 
-def _local_maps(matches: _Matches, slope: float, most: int) -> tuple[_Matches, LocalMaps]:
+def _local_maps(
+    matches: _Matches, slope: float, most: int, mirrored: bool | Literal["auto"]
+) -> tuple[_Matches, LocalMaps]:
     """The maps of the matches that the nearest choose, of all or of a sample of `most`, as large as the
     program's own list: denser ones are as near as they are accurate.
 
     Where the axes of the pictures point differently, as y up in one, nearly all maps are mirrored: then the
-    matches come with those of picture 1 turned over.
+    matches come with those of picture 1 turned over. With "auto", so does the map of each match that explains
+    its neighbours better if one of the pictures is turned over.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     sample = np.random.default_rng(0).permutation(len(places))[:most]
@@ -203,10 +236,19 @@ def _local_maps(matches: _Matches, slope: float, most: int) -> tuple[_Matches, L
         xy1=matches.xy1 * over + 0.0,  # no -0.0
         maps=None if matches.maps is None else matches.maps * over[:, None],
     )
-    as_given, mirrored = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
-    if np.count_nonzero(mirrored.agreeing) > MIRRORED * np.count_nonzero(as_given.agreeing) + VOTERS:
-        return turned, mirrored
-    return matches, as_given
+    if mirrored != "auto":
+        matches = turned if mirrored else matches
+        return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
+    kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
+    if np.count_nonzero(others.agreeing) > MIRRORED * np.count_nonzero(kept.agreeing) + VOTERS:
+        matches, kept, others = turned, others, kept
+    better = others.agreeing & ~kept.agreeing
+    better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
+    return matches, LocalMaps(
+        np.where(better[:, None, None], over[:, None] * others.maps, kept.maps),
+        np.where(better, others.support, kept.support),
+        kept.gap,
+    )
 
 
 def _adapt(config: MatchConfig, n: int) -> MatchConfig:

@@ -35,8 +35,8 @@ class Unit:
 
     @property
     def size(self) -> float:
-        """About a pixel: a power of two, so that no digit is lost."""
-        return 2.0 ** round(math.log2(self.spread * LIKE_PIXELS))
+        """About a pixel: a share of the spread, so that the unit of the points does not count."""
+        return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
         """Which points are not astray.

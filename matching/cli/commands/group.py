@@ -40,7 +40,8 @@ Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an 
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
 matches.png shows the points. Of a file with many pairs, a folder for each, and the groups in the form of the
 file: groups.h5 (matches of hloc without outliers, and groups0, the group of each), groups.db (a copy of
-COLMAP's database without outliers, and tables two_view_geometries_0, _1, ... of single groups)."""
+COLMAP's database without outliers, whose two-view geometries have the static scene of each pair, and tables
+two_view_geometries_0, _1, ... of single groups)."""
 LONGEST_NAME = 100  # letters of a folder's name
 
 
@@ -89,6 +90,11 @@ def make_parser() -> LineParser:
         type=parse_path,
         metavar="DIR",
         help="the pictures of a file with many pairs, by their names",
+    )
+    add(
+        "--all-objects",
+        action="store_true",
+        help="COLMAP: two-view geometries of all objects, not of the static scene alone",
     )
     add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
@@ -160,6 +166,8 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
+    if arguments.all_objects and file.kind != "colmap":
+        raise InputError(f"--all-objects goes with COLMAP's database, not with {file.path.name}")
     config = MatchConfig()
     config = replace(config, clustering=make_clustering(arguments, config.clustering))
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
@@ -196,7 +204,7 @@ def _group_one(job: Job) -> int:
         pictures = None if paths[0] is None else _read_pictures(paths)
         key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
-        groups = job.file.groups({key: (pair, result.cluster)})
+        groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
     _write_pair(job, job.folder, shown, result, pictures, groups)
     from matching.output.words import format_table
 
@@ -224,7 +232,8 @@ def _group_many(job: Job) -> int:
         _write_pair(job, job.folder / name, shown, result, pictures, {})
         labels[key] = pair, result.cluster
         told.append(summarise_pair(name, pair, result))
-    write_pairs(job.folder, job.file.groups(labels), told, job.config, job.inputs)
+    groups = job.file.groups(labels, job.arguments.all_objects)
+    write_pairs(job.folder, groups, told, job.config, job.inputs)
     _print_pairs(told)
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND

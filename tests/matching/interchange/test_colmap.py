@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,12 +102,12 @@ def test_sift_of_pycolmap_turns_as_the_frames_say(tmp_path):
     assert abs(np.median(pair.xy1[:, 0] + pair.xy0[:, 1]) - 239) < 0.1
 
 
-def written(tmp_path, columns=2):
+def written(tmp_path, columns=2, all_objects=True):
     source = database(tmp_path / "a.db", columns)
     before = source.read_bytes()
     file = match_file(source)
     labels = {key: (pair, GROUPS) for key, pair in file.pairs()}
-    [(name, write)] = file.groups(labels).items()
+    [(name, write)] = file.groups(labels, all_objects).items()
     write(tmp_path / name)
     assert source.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.db", name]
@@ -131,6 +132,69 @@ def test_groups_are_tables_of_geometries(tmp_path):
         assert (n, config) == (60, 8)  # multiple
     [pair] = read_matches(target)
     assert np.array_equal(pair.indices, MATCHES[:60])
+
+
+def test_the_geometry_is_that_of_the_static_scene(tmp_path):
+    """Both planes are of one: they are apart by the same shift everywhere, as parallel planes are."""
+    with closing(sqlite3.connect(written(tmp_path, all_objects=False))) as file:
+        columns = "rows, cols, data, config, length(F), E, length(H)"
+        [(n, _, data, config, fundamental, essential, homography)] = file.execute(
+            f"SELECT {columns} FROM two_view_geometries"
+        ).fetchall()
+        [(n_matches,)] = file.execute("SELECT rows FROM matches").fetchall()
+    matches = np.frombuffer(data, np.uint32).reshape(-1, 2)
+    assert config in (3, 6) and (fundamental, essential, homography) == (72, None, 72)
+    kept = np.isin(MATCHES[:, 0], matches[:, 0])
+    assert kept[GROUPS >= 0].all() and kept[GROUPS < 0].mean() < 0.3
+    assert n == kept.sum()
+    assert n_matches == 60 + kept[GROUPS < 0].sum()
+
+
+def test_a_static_scene_of_few_matches_is_degenerate(tmp_path):
+    file = match_file(database(tmp_path / "a.db"))
+    [(key, pair)] = file.pairs()
+    few = replace(pair, xy0=pair.xy0[:14], xy1=pair.xy1[:14], indices=pair.indices[:14])
+    labels = {key: (few, np.repeat([0, -1], [10, 4]))}
+    file.groups(labels)["groups.db"](tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db")) as again:
+        assert again.execute("SELECT rows, config FROM two_view_geometries").fetchall() == [(0, 1)]
+
+
+def test_known_intrinsics_make_it_calibrated(tmp_path):
+    path = database(tmp_path / "a.db")
+    rng = np.random.default_rng(8)
+    points = rng.uniform((-2, -1.5, 4), (2, 1.5, 8), (90, 3))
+    turned = points @ [[0.95, 0, -0.31], [0, 1, 0], [0.31, 0, 0.95]] + (1.5, 0.2, 0.3)
+    with closing(sqlite3.connect(path)) as file:
+        for k, x in enumerate((points, turned[::-1]), 1):
+            xy = (500 * x[:, :2] / x[:, 2:] + (320, 240)).astype(np.float32)
+            file.execute("UPDATE keypoints SET data = ? WHERE image_id = ?", (xy.tobytes(), k))
+        lens = np.array([500, 320, 240, 0.0]).tobytes()
+        file.execute("UPDATE cameras SET params = ?, prior_focal_length = 1", (lens,))
+        file.commit()
+    found = match_file(path)
+    [(key, pair)] = found.pairs()
+    for k, (change, config) in enumerate((("params = params", 2), ("prior_focal_length = 0", 3))):
+        with closing(sqlite3.connect(path)) as file:
+            file.execute(f"UPDATE cameras SET {change}")
+            file.commit()
+        found.groups({key: (pair, np.zeros(90, np.int64))})["groups.db"](tmp_path / f"{k}.db")
+        with closing(sqlite3.connect(tmp_path / f"{k}.db")) as file:
+            [(told, essential)] = file.execute("SELECT config, length(E) FROM two_view_geometries")
+        assert (told, essential) == (config, 72 if config == 2 else None)
+
+
+def test_cameras_that_cannot_be_read_are_uncalibrated(tmp_path):
+    path = database(tmp_path / "a.db")
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE cameras SET params = 'text', prior_focal_length = 1 WHERE camera_id = 1")
+        file.execute("UPDATE cameras SET params = x'00', prior_focal_length = 1 WHERE camera_id = 2")
+        file.commit()
+    found = match_file(path)
+    found.groups({key: (pair, GROUPS) for key, pair in found.pairs()})["groups.db"](tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db")) as file:
+        [(config, essential)] = file.execute("SELECT config, E FROM two_view_geometries")
+        assert config in (3, 6) and essential is None
 
 
 def test_pycolmap_reads_the_copy(tmp_path):

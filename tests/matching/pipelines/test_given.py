@@ -6,6 +6,7 @@ from matching import InputError, MatchConfig, group_matches
 from matching.output.files import summarise
 from matching.pipelines import given
 from matching.pipelines.given import _sort_matches, label_matches
+from synth.surfaces import moving_surfaces
 
 
 def scene(seed=0):
@@ -49,6 +50,7 @@ def test_units_do_not_count(factor):
         assert other.motion.share == pytest.approx(one.motion.share, rel=1e-3)
         assert other.rank == pytest.approx(one.rank, rel=1e-3)
         assert other.motion.scale == pytest.approx(one.motion.scale, rel=1e-2)
+        np.testing.assert_allclose(other.frame1 / factor, one.frame1, atol=8)  # half a pixel of either
     expected = group_matches(xy0, xy1).cluster
     assert np.array_equal(group_matches(xy0 * factor, xy1 * factor).cluster, expected)
     assert np.array_equal(group_matches(xy0, xy1 * factor).cluster, expected)
@@ -124,6 +126,67 @@ def test_axes_of_one_picture_may_point_differently(axes, strangers):
         assert all(o.motion.mirrored and o.transform_error < 1.5 for o in result.objects)
     swapped = group_matches(xy1 @ axes + 900, xy0).cluster
     assert np.array_equal(swapped, group_matches(xy0, xy1 @ axes + 900).cluster)
+
+
+def mirrored_scene(seed=0):
+    """`scene` with its second object mirrored."""
+    xy0, xy1, truth = scene(seed)
+    middle = np.array([150, 300])
+    return xy0, np.where((truth == 1)[:, None], (xy1 - middle) * [-1, 1] + middle, xy1), truth
+
+
+@pytest.mark.parametrize("axes", [np.eye(2), *AXES.values()], ids=["alike", *AXES])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_mirrored_object_among_others(axes, seed):
+    xy0, xy1, truth = mirrored_scene(seed)
+    found = group_matches(xy0, xy1 @ axes)
+    assert share_right(found.cluster, truth) > 0.95
+    told = {truth[found.cluster == o.id].max(): o.motion.mirrored for o in found.objects}
+    assert told == ({0: False, 1: True} if np.linalg.det(axes) > 0 else {0: True, 1: False})
+    swapped = group_matches(xy1 @ axes, xy0)
+    assert np.array_equal(swapped.cluster, found.cluster)
+
+
+def test_mirrored_maps_are_tried_only_where_asked_for():
+    xy0, xy1, truth = mirrored_scene(1)
+    shares = {m: share_right(group_matches(xy0, xy1, mirrored=m).cluster, truth) for m in (False, True)}
+    assert shares == {False: 0.75, True: 0.625}  # one of the two objects
+    with pytest.raises(InputError, match='mirrored must be True, False or "auto", got 1'):
+        group_matches(xy0, xy1, mirrored=1)
+
+
+def test_shares_of_pictures_that_lie_elsewhere_are_not_known():
+    xy0, xy1, _ = scene()
+    near = group_matches(xy0, xy1, sizes=((500, 500), (500, 500)))
+    assert all(o.frame1 is not None and o.motion.share > 0.05 for o in near.objects)
+    far = group_matches(xy0 + 1e6, xy1 + 1e6, sizes=((500, 500), (500, 500)))
+    assert np.array_equal(far.cluster, near.cluster)
+    assert all(o.frame1 is None and o.motion.share is None for o in far.objects)
+
+
+@pytest.mark.parametrize(
+    ("unit", "origin"),
+    [
+        pytest.param(1 / 96, (0, 0), id="inches"),
+        pytest.param(0.2645833, (0, 0), id="millimetres"),
+        pytest.param(0.31, (5e5, 4e6), id="UTM"),
+        pytest.param(1e-5, (13.4, 52.5), id="degrees"),
+    ],
+)
+def test_any_unit_gives_the_same_to_a_billionth_of_the_extent(unit, origin):
+    surfaces = moving_surfaces(3)
+    for xy0, xy1 in (scene()[:2], (surfaces.xy0, surfaces.xy1)):
+        extent = np.ptp(xy1, axis=0).max()
+        near, far = group_matches(xy0, xy1), group_matches(xy0 * unit + origin, xy1 * unit + origin)
+        assert np.array_equal(far.cluster, near.cluster)
+        for one, other in zip(near.objects, far.objects, strict=True):
+            for name in ("outline0", "outline1"):
+                taken_back = (getattr(other, name) - origin) / unit
+                np.testing.assert_allclose(taken_back, getattr(one, name), rtol=0, atol=1e-9 * extent)
+            centre = (other.motion.centre - origin) / unit
+            np.testing.assert_allclose(centre, one.motion.centre, rtol=0, atol=1e-9 * extent)
+            assert abs(other.transform_error / unit - one.transform_error) < 1e-9 * extent
+            assert other.transform_kind == one.transform_kind
 
 
 def test_frames_of_turned_axes_are_turned_too():

@@ -235,6 +235,12 @@ def test_colmap(gdl_match):
         for k in range(2):
             [(n,)] = file.execute(f"SELECT rows FROM two_view_geometries_{k}").fetchall()
             assert n == (cluster == k).sum()
+        [(n, config)] = file.execute("SELECT rows, config FROM two_view_geometries").fetchall()
+        assert config in (3, 6) and n < (cluster >= 0).sum()  # one of the two moved
+    assert gdl_match("group", "colmap.db", "--all-objects", "--quiet", "--out", "o")[0] == 0
+    with closing(sqlite3.connect("o/groups.db")) as file:
+        [(n, config)] = file.execute("SELECT rows, config FROM two_view_geometries").fetchall()
+        assert (n, config) == ((cluster >= 0).sum(), 8)
 
 
 @pytest.mark.parametrize("orientation", [3, 6, 8])
@@ -254,7 +260,9 @@ def test_a_picture_is_turned_and_its_matches_with_it(gdl_match, orientation):
     assert np.allclose(xy1, points()[1], atol=1e-4)
     check_groups(cluster)
     with closing(sqlite3.connect("o/groups.db")) as file:  # still as stored
-        assert file.execute("SELECT rows FROM matches").fetchall() == [((cluster >= 0).sum(),)]
+        [(n, data)] = file.execute("SELECT rows, data FROM matches").fetchall()
+    kept = np.frombuffer(data, np.uint32).reshape(-1, 2)[:, 0]
+    assert set(np.flatnonzero(cluster >= 0)) <= set(kept) and n <= (cluster >= 0).sum() + 10
 
 
 def test_a_picture_of_another_size(gdl_match):
@@ -279,6 +287,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--html"], "--html needs the pictures"),
         (["m.csv", "--warp"], "--warp needs the pictures"),
         (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
+        (["m.csv", "--all-objects"], "--all-objects goes with COLMAP's database, not with m.csv"),
         (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
         (["m.csv", "--json"], "unrecognized arguments: --json\n"),
