@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Array, Bools, Floats, Ints
 from matching.grouping import _vote_kernels
 
 
@@ -29,13 +29,13 @@ class LocalMaps:
         The maps.
     support : (m,) float64
         Share of the neighbours that is explained, in [0, 1].
-    gap : (m,) float64
-        How far away the farthest of the neighbours is, in the image where that is more.
+    near : (m, k) int64
+        The neighbours.
     """
 
     maps: Floats
     support: Floats
-    gap: Floats
+    near: Ints
 
     @property
     def agreeing(self) -> Bools:
@@ -43,7 +43,7 @@ class LocalMaps:
         return np.greater(self.support, 0.5)
 
 
-def vote_for_maps(xy0: Array, xy1: Array, near: Array, slope: float, own: Array | None = None) -> LocalMaps:
+def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
     """Find a similarity map around each match that its neighbours agree on.
 
     Parameters
@@ -72,12 +72,12 @@ def vote_for_maps(xy0: Array, xy1: Array, near: Array, slope: float, own: Array 
     by_own = _measure_support(xy0, xy1, near, slope, own)
     better = voted.agreeing & (voted.support > by_own.support)
     maps = np.where(better[:, None, None], maps, own)
-    return LocalMaps(maps, np.where(better, voted.support, by_own.support), voted.gap)
+    return LocalMaps(maps, np.where(better, voted.support, by_own.support), near)
 
 
-def _measure_support(xy0: Array, xy1: Array, near: Array, slope: float, maps: Array) -> LocalMaps:
+def _measure_support(xy0: Array, xy1: Array, near: Ints, slope: float, maps: Array) -> LocalMaps:
     u, v = xy0[near] - xy0[:, None], xy1[near] - xy1[:, None]  # (m, k, 2)
     residual = np.linalg.norm(v - np.einsum("mab,mkb->mka", maps, u), axis=2)
     gap = np.maximum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2))
     explained = 1 / (1 + (residual / (slope * gap)) ** 2)
-    return LocalMaps(maps, explained.mean(axis=1), gap.max(axis=1))
+    return LocalMaps(maps, explained.mean(axis=1), near)

@@ -1,9 +1,9 @@
 """Matches from anywhere, grouped into objects: the same stages as the program's own candidates go through.
 
 Given points may count anything, come from pictures of any size and be few or many. So lengths are taken from
-the points. First, each picture gets a unit of its own, how far its points spread. Then the working unit is
-chosen by the matches that agree with their neighbours: so that these are as far apart as the grouping expects
-them.
+the points. First, each picture gets a unit of its own, how far its points spread. Then objects are grown from the
+matches that agree best with their neighbours, and the working unit is chosen by the most significant one: so
+that its points are as accurate as the grouping expects them. Where none is significant, there are no objects.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from matching.errors import InputError
 from matching.grouping import Groups, group
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
+from matching.grouping.significance import APART, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
@@ -34,12 +35,14 @@ from matching.result import MatchResult
 from matching.settings import MAX_MATCHES
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
-SPACING = 14.0  # working pixels from a match of an object to the farthest of its voters
+SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
+FINE = 0.002  # of the spread of points: the unit of what follows
+NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
+ACCURATE = 2.0  # times that noise is a working pixel
 REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
-INACCURACY = 2.0  # of given points, over that of the program's own
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 
@@ -111,13 +114,13 @@ def group_matches(
     x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
     if not len(x0):
         return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
-    labels, scores, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored)
+    groups, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored)
     grouped = time.perf_counter()
-    objects = _describe(x0, x1, Groups(labels, scores), config.graph.scale * unit1, both_sizes)
+    objects = _describe(x0, x1, groups, config.graph.scale * unit1, both_sizes)
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
-        x0, x1, labels, own_score, add_things(objects, things), timings, config=config, things=things
+        x0, x1, groups.labels, own_score, add_things(objects, things), timings, config=config, things=things
     )
 
 
@@ -172,7 +175,7 @@ def label_matches(
     config: MatchConfig = MatchConfig(),
     cluster: Callable[..., Ints] = cluster_graph,
     mirrored: bool | Literal["auto"] = "auto",
-) -> tuple[Ints, Floats, float]:
+) -> tuple[Groups, float]:
     """The grouping of `group_matches`, of input that is known to be good.
 
     Parameters
@@ -191,8 +194,8 @@ def label_matches(
 
     Returns
     -------
-    labels : (n,) int64
-    scores : (n_objects,) float64
+    groups : Groups
+        Of the n matches.
     unit1 : float
         How much of the unit of xy1 a working pixel is.
     """
@@ -202,18 +205,46 @@ def label_matches(
     maps = None if maps is None else maps[near] * (units[0].spread / units[1].spread)
     places = units[0].round_to_single(xy0[near]), units[1].round_to_single(xy1[near])
     matches = _sort_matches(*places, maps, np.zeros(len(places[0])) if score is None else score[near])
-    n, unit = len(matches.xy0), 1.0
+    n, nothing = len(matches.xy0), (Groups(labels, np.empty(0), np.empty(0)), units[1].spread)
     if n < VOTERS:
-        return labels, np.empty(0), units[1].spread
+        return nothing
     slope = config.graph.slope * config.graph.coarseness
     matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
     if np.count_nonzero(local.agreeing) < VOTERS:
-        return labels, np.empty(0), units[1].spread
-    unit = float(np.median(local.gap[local.agreeing])) / SPACING
+        return nothing
+    noise = _find_noise(matches, local, config.objects.max_log_nfa)
+    if noise is None:
+        return nothing
+    unit = ACCURATE * noise
     correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-    found = group(correspondences, n, _adapt(config, n), default_threads(), cluster)
+    found = group(correspondences, n, _adapt(config, n), default_threads(), cluster, own_maps=False)
     labels[near] = found.labels[matches.row]
-    return labels, found.scores, unit * units[1].spread
+    return replace(found, labels=labels), unit * units[1].spread
+
+
+def _find_noise(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> float | None:
+    """The deviation of the points of the most significant object; None where none is significant."""
+    correspondences = Correspondences(matches.xy0 / FINE, matches.xy1 / FINE, local.maps)
+    best = np.argsort(-local.support, kind="stable")[:SEEDS]
+    others = local.near[best]
+    gap0, gap1 = (
+        np.linalg.norm(xy[others] - xy[best, None], axis=2)
+        for xy in (correspondences.xy0, correspondences.xy1)
+    )
+    moved = np.einsum(
+        "sab,skb->ska", local.maps[best], correspondences.xy0[others] - correspondences.xy0[best, None]
+    )
+    error = np.linalg.norm(correspondences.xy1[others] - correspondences.xy1[best, None] - moved, axis=2)
+    error = np.where(np.minimum(gap0, gap1) >= APART, error / np.maximum(gap0, APART), np.inf)
+    partner = np.take_along_axis(others, np.argsort(error, axis=1, kind="stable")[:, :TRIED], axis=1)
+    usable = np.isfinite(np.sort(error, axis=1)[:, :TRIED])
+    seeds = np.stack([np.broadcast_to(best[:, None], partner.shape), partner], axis=2)[usable]
+    if not len(seeds):
+        return None
+    mirrored = correspondences.mirrored[seeds[:, 0]]
+    grown = grow_objects(correspondences, seeds, NOISES, mirrored, by_maps=False, n_threads=default_threads())
+    k = int(np.argmin(grown.log_nfa))
+    return float(grown.noise[k]) * FINE if grown.log_nfa[k] <= max_log_nfa else None
 
 
 def _local_maps(
@@ -247,7 +278,7 @@ def _local_maps(
     return matches, LocalMaps(
         np.where(better[:, None, None], over[:, None] * others.maps, kept.maps),
         np.where(better, others.support, kept.support),
-        kept.gap,
+        near,
     )
 
 
@@ -263,9 +294,7 @@ def _adapt(config: MatchConfig, n: int) -> MatchConfig:
         config,
         graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
-        smooth_map=replace(
-            smooth_map, reach=smooth_map.reach * REACH, accuracy=smooth_map.accuracy * INACCURACY
-        ),
+        smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
         objects=replace(
             objects,
             min_matches=min(objects.min_matches, VOTERS),
