@@ -85,7 +85,7 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
 
 def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
     """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
-    return lambda xy0, xy1: label_matches(xy0, xy1, cluster=cluster)[0]
+    return lambda xy0, xy1: label_matches(xy0, xy1, cluster=cluster)[0].labels
 
 
 METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {

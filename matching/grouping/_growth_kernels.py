@@ -16,7 +16,7 @@ from matching._common.types import Array, Scalar
 NEAREST = 12  # matches that agreed before, which predict the next one
 BEYOND = 40.0  # squared deviations at which a normal density is none
 MEMORY = 0.97  # the share of matches that agree is that of the last 30 or so
-STOP = 8.0  # logarithm of how far the ratio may fall below its largest before growing ends
+STOP = 5.0  # logarithm of how far the ratio may fall below its largest before growing ends
 SMALLEST, LARGEST = 0.05, 20.0  # |S|
 
 
@@ -46,9 +46,9 @@ def grow_from(
     at one of the noises and bends, `enough` at most; chosen (s,): at which noise; accepted (s, limit): the
     matches that agree up to there, and -1 behind; those of the seed are the first.
 
-    by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of the
-    maps of matches, for a plain and a mirrored S; those that differ from S by more than `most` (2,) do not
-    count. mirrored (s,) bool: whether S is.
+    by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of
+    the maps of matches, for a plain and a mirrored S; those that differ from S by more than `most` (2,) do
+    not count. mirrored (s,) bool: whether S is.
     """
     way = np.empty(accepted.shape[1], np.int64)
     for k in range(start, stop):
@@ -147,7 +147,7 @@ def _grow(
 
 
 @inner
-def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) -> Array:
+def _similarity(x0: Array, x1: Array, i: Scalar, j: Scalar, mirrored: Scalar) -> tuple[Scalar, Scalar]:
     """(a, b) of S = [[a, -b], [b, a]], or of [[a, b], [b, -a]], a mirrored one."""
     ux, uy = x0[j, 0] - x0[i, 0], x0[j, 1] - x0[i, 1]
     vx, vy = x1[j, 0] - x1[i, 0], x1[j, 1] - x1[i, 1]

@@ -104,8 +104,8 @@ def grow_objects(
     by_first = np.argsort(x1[:, 0], kind="stable")
     ratio, chosen, members = np.empty(s), np.empty(s, np.int64), np.empty((s, LIMIT), np.int64)
     given = (
-        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN, APART,
-        AROUND, enough,
+        x0, x1, by_first, scale, angle, most, seeds, mirrored, np.array(noises), np.array(BENDS), STRAIN,
+        APART, AROUND, enough,
     )  # fmt: skip
     run_in_ranges(lambda a, b: _kernels.grow_from(*given, a, b, ratio, chosen, members), s, n_threads, 2)
     return Growths((math.log(n_tests) - ratio) / math.log(10), np.array(noises)[chosen], members)

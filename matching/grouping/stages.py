@@ -108,8 +108,8 @@ def group(
     cluster : callable
         Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
     own_maps : bool
-        Whether the maps of the correspondences are what the features themselves predict, and so tell something
-        that their places do not.
+        Whether the maps of the correspondences are what the features themselves predict, and so tell
+        something that their places do not.
 
     Returns
     -------

@@ -1,9 +1,10 @@
 """Matches from anywhere, grouped into objects: the same stages as the program's own candidates go through.
 
 Given points may count anything, come from pictures of any size and be few or many. So lengths are taken from
-the points. First, each picture gets a unit of its own, how far its points spread. Then objects are grown from the
-matches that agree best with their neighbours, and the working unit is chosen by the most significant one: so
-that its points are as accurate as the grouping expects them. Where none is significant, there are no objects.
+the points. First, each picture gets a unit of its own, how far its points spread. Then objects are grown from
+the matches that agree best with their neighbours. How accurate the points of those are that are significant
+gives the working unit, and how dense they are, how far the grouping reaches. Where none is significant, there
+are no objects.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ VOTERS = 8  # neighbours that choose the map around a match; the least matches o
 SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
 FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
-ACCURATE = 2.0  # times that noise is a working pixel
-REACH = 0.5  # of the distances that `smooth_map` and merging reach, which are for sparser matches
+ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
+SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
@@ -210,41 +211,53 @@ def label_matches(
         return nothing
     slope = config.graph.slope * config.graph.coarseness
     matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
-    if np.count_nonzero(local.agreeing) < VOTERS:
+    measured = _measure_points(matches, local, config.objects.max_log_nfa)
+    if measured is None:
         return nothing
-    noise = _find_noise(matches, local, config.objects.max_log_nfa)
-    if noise is None:
-        return nothing
-    unit = ACCURATE * noise
+    unit, spacing = measured
     correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-    found = group(correspondences, n, _adapt(config, n), default_threads(), cluster, own_maps=False)
+    found = group(
+        correspondences, n, _adapt(config, n, spacing / unit), default_threads(), cluster, own_maps=False
+    )
     labels[near] = found.labels[matches.row]
     return replace(found, labels=labels), unit * units[1].spread
 
 
-def _find_noise(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> float | None:
-    """The deviation of the points of the most significant object; None where none is significant."""
-    correspondences = Correspondences(matches.xy0 / FINE, matches.xy1 / FINE, local.maps)
-    best = np.argsort(-local.support, kind="stable")[:SEEDS]
-    others = local.near[best]
-    gap0, gap1 = (
-        np.linalg.norm(xy[others] - xy[best, None], axis=2)
-        for xy in (correspondences.xy0, correspondences.xy1)
-    )
-    moved = np.einsum(
-        "sab,skb->ska", local.maps[best], correspondences.xy0[others] - correspondences.xy0[best, None]
-    )
-    error = np.linalg.norm(correspondences.xy1[others] - correspondences.xy1[best, None] - moved, axis=2)
-    error = np.where(np.minimum(gap0, gap1) >= APART, error / np.maximum(gap0, APART), np.inf)
-    partner = np.take_along_axis(others, np.argsort(error, axis=1, kind="stable")[:, :TRIED], axis=1)
-    usable = np.isfinite(np.sort(error, axis=1)[:, :TRIED])
-    seeds = np.stack([np.broadcast_to(best[:, None], partner.shape), partner], axis=2)[usable]
+def _measure_points(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> tuple[float, float] | None:
+    """How accurate the points of significant objects are, and how far those of the most significant one are
+    from their neighbours; None where no object is significant.
+    """
+    scaled = Correspondences(matches.xy0 / FINE, matches.xy1 / FINE, local.maps)
+    seeds = _choose_seeds(scaled, local)
     if not len(seeds):
         return None
-    mirrored = correspondences.mirrored[seeds[:, 0]]
-    grown = grow_objects(correspondences, seeds, NOISES, mirrored, by_maps=False, n_threads=default_threads())
-    k = int(np.argmin(grown.log_nfa))
-    return float(grown.noise[k]) * FINE if grown.log_nfa[k] <= max_log_nfa else None
+    mirrored = scaled.mirrored[seeds[:, 0]]
+    grown = grow_objects(scaled, seeds, NOISES, mirrored, by_maps=False, n_threads=default_threads())
+    best, significant = int(np.argmin(grown.log_nfa)), grown.log_nfa <= max_log_nfa
+    if not significant.any():
+        return None
+    members = grown.members[best][grown.members[best] >= 0]
+    gap = _longer(*(xy[members, None] - xy[members] for xy in (matches.xy0, matches.xy1)))
+    spacing = np.median(np.sort(gap, axis=1)[:, min(VOTERS, len(members) - 1)])
+    return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
+
+
+def _choose_seeds(scaled: Correspondences, local: LocalMaps) -> Ints:
+    """(s, 2) the matches whose neighbours agree best, each with the neighbours that its map explains best."""
+    best = np.argsort(-local.support, kind="stable")[:SEEDS]
+    others = local.near[best]
+    u, v = (xy[others] - xy[best, None] for xy in (scaled.xy0, scaled.xy1))
+    error = np.linalg.norm(v - np.einsum("sab,skb->ska", local.maps[best], u), axis=2) / _longer(u, v)
+    error[np.minimum(np.linalg.norm(u, axis=2), np.linalg.norm(v, axis=2)) < APART] = np.inf
+    chosen = np.argsort(error, axis=1, kind="stable")[:, :TRIED]
+    pairs = np.stack(np.broadcast_arrays(best[:, None], np.take_along_axis(others, chosen, axis=1)), axis=2)
+    seeds: Ints = pairs[np.isfinite(np.take_along_axis(error, chosen, axis=1))]
+    return seeds
+
+
+def _longer(u: Floats, v: Floats) -> Floats:
+    """Lengths of displacements in the picture where these are longer."""
+    return np.asarray(np.maximum(np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)))
 
 
 def _local_maps(
@@ -282,23 +295,25 @@ def _local_maps(
     )
 
 
-def _adapt(config: MatchConfig, n: int) -> MatchConfig:
+def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     """The settings for n given matches, where those for the program's own list depend on its length.
+
+    spacing : working pixels from a match to its neighbours in an object
 
     Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
     Chance agreements of a given size are rarer among few matches.
     """
-    rise = (LISTED / n) ** 1.5
+    rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
         graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
-        smooth_map=replace(smooth_map, reach=smooth_map.reach * REACH),
+        smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
         objects=replace(
             objects,
             min_matches=min(objects.min_matches, VOTERS),
-            gap=objects.gap * REACH,
+            gap=objects.gap * reach,
             evidence=0.0,  # the test is made for the program's own list
         ),
     )

@@ -1,9 +1,9 @@
 """How often unrelated pictures give an object: evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the most
-support (score times matches) that an object of a pair has, where none is asked for. With --view-synthesis,
-features of simulated views are matched as well, and the least support is that of the program.
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the fewest false
+alarms (`matching.grouping.significance`, decimal logarithms) that an object of a pair has, whatever that is. With
+--view-synthesis, features of simulated views are matched as well, and objects must be significant there.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -28,14 +28,14 @@ from matching.pictures.images import read_picture
 from matching.pipelines.pair import describe_picture, match_described, prepare_views
 
 VIEWS = MatchConfig(view_synthesis=True)
-FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_support=0.0))
+FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))
 
 
 def find_best_object(described, views, config):
-    """Support, matches and confidence of the best object of two DescribedPictures; None without any."""
+    """Significance, matches and confidence of the best object of two DescribedPictures; None without any."""
     objects = match_described(*described, config, views=views).objects
-    best = max(objects, key=lambda found: found.score * found.n_matches, default=None)
-    return None if best is None else (best.score * best.n_matches, best.n_matches, best.confidence)
+    best = min(objects, key=lambda found: found.log_nfa, default=None)
+    return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
 
 
 def main(argv=None):
@@ -75,18 +75,17 @@ def measure(options):
         )
         for pair in tqdm(pairs, desc="pairs")
     ]
-    supports = np.array([0.0 if found is None else found[0] for found in best])
-    least = MatchConfig().clustering.min_support
+    log_nfa = np.array([np.inf if found is None else found[0] for found in best])
     words = []
-    for k in np.flatnonzero(supports >= least):
-        support, n_matches, word = best[k]
+    for k in np.flatnonzero(log_nfa <= MatchConfig().objects.max_log_nfa):
+        measured, n_matches, word = best[k]
         words.append(word)
-        score = support / n_matches
-        print(f"{pairs[k][0].name} and {pairs[k][1].name}: score {score:.2f}, {n_matches} matches, {word}")
-    quantiles = np.quantile(supports, [0.5, 0.95, 0.99, 1.0])
+        print(f"{pairs[k][0].name} and {pairs[k][1].name}: 10^{measured:.1f}, {n_matches} matches, {word}")
+    with_group = np.isfinite(log_nfa)
     print(f"{len(pairs)} unrelated pairs, {len(words)} with an object")
     print("of these " + ", ".join(f"{words.count(word)} {word}" for word in WORDS))
-    print("most support: median {:.1f}, 95 % {:.1f}, 99 % {:.1f}, largest {:.1f}".format(*quantiles))
+    least = f", fewest false alarms 10^{log_nfa.min():.1f}" if with_group.any() else ""
+    print(f"a group of matches, significant or not, in {np.count_nonzero(with_group)}{least}")
 
 
 if __name__ == "__main__":

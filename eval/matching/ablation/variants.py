@@ -49,7 +49,7 @@ def settings() -> dict[str, MatchConfig]:
         "K0 = 1": changed("clustering", n_initial_neighbors=1),
         "50 clusters, no least affinity": changed("clustering", n_clusters=50, min_affinity=0.0),
         "no outliers by degree": changed("clustering", min_degree=0.0),
-        "no least support": changed("clustering", min_support=0.0),
+        "no significance": changed("objects", max_log_nfa=1000.0),
         "no local maps": changed("graph", rounds=0),
         "three times as alike at a distance": changed("graph", slope=0.05),
         "first graph as fine as the second": changed("graph", coarseness=1.0),

@@ -149,7 +149,6 @@ def test_outliers_lie_below_the_largest_gap(scores, kept):
         ("n_neighbor_clusters", 0),
         ("min_affinity", -1),
         ("min_degree", -0.1),
-        ("min_support", -1),
     ],
 )
 def test_settings_out_of_range(name, value):

@@ -12,9 +12,9 @@ from matching.objects import transforms
 from matching.objects.confidence import (
     DOUBTFUL,
     LIKELY,
-    LIKELY_SCORE,
+    LIKELY_LOG_NFA,
     SURE,
-    SURE_SCORE,
+    SURE_LOG_NFA,
     confidence,
 )
 from matching.objects.description import (
@@ -268,9 +268,9 @@ def test_objects_get_the_numbers_of_their_things():
 
 
 def test_an_object_in_one_line():
-    plain = MatchedObject(3, 12, 0.5, SQUARE, SQUARE, np.eye(3), "affine", 0.0)
+    plain = MatchedObject(3, 12, 0.5, SQUARE, SQUARE, np.eye(3), "affine", 0.0, log_nfa=-12.0)
     assert repr(plain) == "<MatchedObject 3: sure, 12 matches, score 0.50>"
-    assert repr(replace(plain, is_rated=False)) == "<MatchedObject 3: 12 matches, score 0.50>"
+    assert repr(replace(plain, log_nfa=None)) == "<MatchedObject 3: 12 matches, score 0.50>"
     motion = Motion(np.zeros(2), 0.0, 2.0, False, 1.0)
     assert repr(replace(plain, motion=motion)).endswith("score 0.50, 2.00 times as large>")
 
@@ -285,9 +285,9 @@ def test_small_triangles_belong_to_an_outline():
 
 
 def test_confidence_begins_at_its_bounds():
-    assert confidence(SURE_SCORE) == SURE
-    assert confidence(SURE_SCORE - 0.01) == confidence(LIKELY_SCORE) == LIKELY
-    assert confidence(LIKELY_SCORE - 0.01) == DOUBTFUL
+    assert confidence(SURE_LOG_NFA) == SURE
+    assert confidence(SURE_LOG_NFA + 0.01) == confidence(LIKELY_LOG_NFA) == LIKELY
+    assert confidence(LIKELY_LOG_NFA + 0.01) == DOUBTFUL
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-3, 500.0])

@@ -59,7 +59,7 @@ def test_npz_holds_every_candidate(result, tmp_path):
 
 
 def test_objects_that_are_not_rated_have_no_word(pictures, result):
-    objects = tuple(replace(found, is_rated=False) for found in result.objects)
+    objects = tuple(replace(found, log_nfa=None) for found in result.objects)
     unrated = replace(result, objects=objects)
     assert [item["confidence"] for item in summarise(pictures, unrated, None)["objects"]] == [None] * 3
     assert [format_object(found)[3] for found in objects] == ["-"] * 3

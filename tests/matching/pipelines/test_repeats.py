@@ -282,13 +282,3 @@ def test_parts_of_a_group_have_scores_of_their_own():
     )
     assert repeats.groups.scores.tolist() == [0.6, 0.4]
     assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60
-
-
-@pytest.mark.parametrize(("min_support", "n_objects"), [(32.0, 1), (32.1, 0)])
-def test_where_no_object_has_support_there_is_none(min_support, n_objects):
-    """40 matches of a score of 0.8: those of the other direction are the same again."""
-    xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
-    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), min_support=min_support)
-    assert len(repeats.groups.scores) == n_objects
-    assert (repeats.groups.labels.max() >= 0) == bool(n_objects)

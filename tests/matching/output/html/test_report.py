@@ -97,7 +97,7 @@ def test_equal_results_give_equal_pages(pair):
 
 def test_pages_do_not_say_how_sure_an_object_is_where_its_score_does_not(pair):
     pictures, result = pair
-    unrated = replace(result, objects=tuple(replace(found, is_rated=False) for found in result.objects))
+    unrated = replace(result, objects=tuple(replace(found, log_nfa=None) for found in result.objects))
     for shown, has_word in ((result, True), (unrated, False)):
         page = pair_report(pictures, shown)
         words = {found.confidence for found in result.objects}
