@@ -324,3 +324,81 @@ def turn_about(axis: int, angle: float) -> Floats:
     (3, 3) float64
     """
     return np.asarray(cv2.Rodrigues(angle * np.eye(3)[axis])[0])
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneMatches:
+    """Matches on planes, and outliers among them.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64
+        The points of each match in either picture.
+    label : (n,) int64
+        The plane of each, 0, 1, ...; -1 for outliers.
+    """
+
+    xy0: Floats
+    xy1: Floats
+    label: Ints
+
+
+def match_planes(
+    seed: int,
+    *,
+    outliers: float = 0.3,
+    noise: float = 0.7,
+    density: tuple[int, int] = (20, 120),
+    least: int = 12,
+) -> PlaneMatches:
+    """Make matches between two pictures of a room in which nothing moves but the camera.
+
+    Parameters
+    ----------
+    seed : int
+        Same arguments, same matches.
+    outliers : float
+        Share of all matches, anywhere in both pictures.
+    noise : float
+        Standard deviation of a coordinate, pixels.
+    density : pair of int
+        The least and the most matches that are tried on a plane; those count that both pictures show.
+    least : int
+        Planes with fewer matches have none.
+
+    Returns
+    -------
+    PlaneMatches
+        The matches, in a random order.
+    """
+    rng = np.random.default_rng(seed)
+    blank = np.zeros((2, 2, 3), np.uint8)
+    planes = make_room([blank] * 5)
+    for body in range(1, int(rng.integers(1, 4)) + 1):
+        size, middle = rng.uniform(0.8, 2.0, 3), (rng.uniform(-2, 2), 0, rng.uniform(3, 5.5))
+        planes += make_box(
+            [blank] * 4, size, (middle[0], 2 - size[1] / 2, middle[2]), rng.uniform(-0.8, 0.8), body
+        )
+    cameras = [
+        RoomCamera(
+            520.0,
+            (480, 640),
+            turn_about(1, rng.uniform(-0.25, 0.25)) @ turn_about(0, rng.uniform(-0.1, 0.1)),
+            rng.uniform((-1.0, -0.6, -0.5), (1.0, 0.6, 0.5)),
+        )
+        for _ in range(2)
+    ]
+    parts = []
+    for k in range(len(planes)):
+        place = rng.uniform(0, 1, (int(rng.integers(density[0], density[1] + 1)), 2))
+        shown = np.full(len(place), k)
+        seen = [find_places(planes, camera, shown, place) for camera in cameras]
+        both = seen[0][1] & seen[1][1]
+        if both.sum() >= least:
+            parts.append([xy[both] + rng.normal(0, noise, (both.sum(), 2)) for xy, _ in seen])
+    n_true = sum(len(part[0]) for part in parts)
+    false = rng.uniform((0, 0), (640, 480), (2, round(n_true * outliers / (1 - outliers)), 2))
+    xy0, xy1 = (np.vstack([*(part[k] for part in parts), false[k]]) for k in range(2))
+    label = np.repeat([*range(len(parts)), -1], [*(len(part[0]) for part in parts), len(false[0])])
+    order = rng.permutation(len(label))
+    return PlaneMatches(xy0[order], xy1[order], label[order])

@@ -329,7 +329,10 @@ def fit_fundamental(
     """
     if len(xy0) < 8:
         return None, 0.0
-    matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
+    try:
+        matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
+    except cv2.error:  # where no sample gives a matrix
+        return None, 0.0
     if matrix is None or matrix.shape != (3, 3):
         return None, 0.0
     return matrix, float(inlier.mean())
@@ -354,7 +357,10 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
     """
     if len(xy0) < 6:
         return None
-    matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
+    try:
+        matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
+    except cv2.error:
+        return None
     return None if matrix is None or matrix.shape != (3, 3) else matrix
 
 

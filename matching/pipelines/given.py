@@ -28,6 +28,7 @@ from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
+from matching.pipelines.given_planes import split_into_planes
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
@@ -65,6 +66,7 @@ def group_matches(
     sizes: ArrayLike | None = None,
     score: ArrayLike | None = None,
     mirrored: bool | Literal["auto"] = "auto",
+    planes: bool = False,
     config: MatchConfig = MatchConfig(),
 ) -> MatchResult:
     """Group matches that come from elsewhere into the objects that both pictures show.
@@ -88,6 +90,9 @@ def group_matches(
         Which maps are tried around each match. True: those that mirror, as where y points up in one picture
         alone; False: the others; "auto": both, for all matches together and for each. The `motion` of an
         object says whether it is mirrored.
+    planes : bool
+        Whether to split each object into the planes that it consists of; a match that is on none of them is
+        an outlier then.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
         how many matches are sampled for the maps around each. Its lengths are working pixels, see
@@ -115,12 +120,15 @@ def group_matches(
     labels, scores, unit1 = label_matches(
         x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored, units=units
     )
+    groups = Groups(labels, scores)
+    if planes:
+        groups = split_into_planes(units[0].to_local(x0), units[1].to_local(x1), groups)
     grouped = time.perf_counter()
-    objects = _describe(x0, x1, Groups(labels, scores), config.graph.scale * unit1, both_sizes, units)
+    objects = _describe(x0, x1, groups, config.graph.scale * unit1, both_sizes, units)
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
-        x0, x1, labels, own_score, add_things(objects, things), timings, config=config, things=things
+        x0, x1, groups.labels, own_score, add_things(objects, things), timings, config=config, things=things
     )
 
 

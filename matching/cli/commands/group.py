@@ -91,6 +91,7 @@ def make_parser() -> LineParser:
         metavar="DIR",
         help="the pictures of a file with many pairs, by their names",
     )
+    add("--planes", action="store_true", help="split each object into the planes that it consists of")
     add(
         "--all-objects",
         action="store_true",
@@ -249,7 +250,7 @@ def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple
         source += f"{' and '.join(pair.names)}: "
     try:
         with print_short_warnings():
-            result = shown.group(job.config)
+            result = shown.group(job.config, planes=job.arguments.planes)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     for k, picture in enumerate(pictures or ()):
