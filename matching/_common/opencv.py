@@ -111,6 +111,29 @@ def read_deep(file: Path | bytes) -> Array | None:
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
 
 
+def read_storage(path: Path) -> dict[str, Array] | None:
+    """Read the matrices of a file of FileStorage.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict of str to array, or None
+        Those with one or two channels of numbers, by name; None where it can't be read.
+    """
+    try:
+        storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_READ)
+        root = storage.root() if storage.isOpened() else None
+        names = [] if root is None else root.keys()
+        found = {name: root.getNode(name).mat() for name in names if root.getNode(name).isMap()}
+        return None if root is None else {name: m for name, m in found.items() if m is not None}
+    except (cv2.error, SystemError):  # each kind of damage has its own
+        return None
+
+
 def luma(rgb: Array) -> Array:
     """The luma of a colour picture (ITU-R BT.601).
 

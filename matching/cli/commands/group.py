@@ -32,6 +32,7 @@ Group the matches that another program found between two pictures into the objec
 
 FILE  .npz  arrays as LightGlue, LoFTR or vismatch name them, or xy0, xy1
       .csv, .txt  x0 y0 x1 y1 [score] a line, the smaller score is the better one
+      .yml, .xml, .json  matrices of OpenCV's FileStorage of such names
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
 EPILOG = """\
@@ -39,9 +40,9 @@ Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an 
 130 interrupted.
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
 matches.png shows the points. Of a file with many pairs, a folder for each, and the groups in the form of the
-file: groups.h5 (matches of hloc without outliers, and groups0, the group of each), groups.db (a copy of
-COLMAP's database without outliers, whose two-view geometries have the static scene of each pair, and tables
-two_view_geometries_0, _1, ... of single groups)."""
+file: groups.h5 (matches of hloc without outliers, and groups0, the group of each) and pairs.txt (pairs with
+objects), groups.db (a copy of COLMAP's database without outliers, whose two-view geometries have the static
+scene of each pair, and tables two_view_geometries_0, _1, ... of single groups)."""
 LONGEST_NAME = 100  # letters of a folder's name
 
 
