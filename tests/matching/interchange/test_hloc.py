@@ -109,7 +109,7 @@ def test_groups_are_matches_without_outliers(tmp_path):
     [(key, pair)] = file.pairs()
     (name, content), pairs = file.groups({key: (pair, np.array([1, -1, 0]))}).items()
     assert name == "groups.h5"
-    assert pairs == ("pairs.txt", b"db/left-1.png query-2.png\n")
+    assert pairs == ("pairs.txt", b"db/left/1.png query/2.png\n")
     assert file.groups({key: (pair, np.full(3, -1))})["pairs.txt"] == b""
     again = tmp_path / name
     again.write_bytes(content)
