@@ -98,6 +98,12 @@ def make_parser() -> LineParser:
         action="store_true",
         help="COLMAP: two-view geometries of all objects, not of the static scene alone",
     )
+    add(
+        "--masks",
+        type=parse_path,
+        metavar="DIR",
+        help="COLMAP: also write masks of what moved into this folder, which is new or empty",
+    )
     add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
     add("--warp", action="store_true", help="draw each object warped onto the other picture; needs them, too")
@@ -162,14 +168,19 @@ def _run(argv: Sequence[str] | None) -> int:
 def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
+    from matching.interchange.masks import check_masks_folder
     from matching.output.folders import check_folder, check_replaceable, choose_folder, find_own_files
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
-    if arguments.all_objects and file.kind != "colmap":
-        raise InputError(f"--all-objects goes with COLMAP's database, not with {file.path.name}")
+    for name in ("all_objects", "masks"):
+        if getattr(arguments, name) and file.kind != "colmap":
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} goes with COLMAP's database, not with {file.path.name}")
+    if arguments.masks is not None:
+        check_masks_folder(arguments.masks)
     config = MatchConfig()
     config = replace(config, clustering=make_clustering(arguments, config.clustering))
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
@@ -193,6 +204,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         raise InputError("--image0 and --image1 go together")
     if arguments.image0 is not None and arguments.images is not None:
         raise InputError("give --image0 and --image1, or --images")
+    if arguments.masks is not None and arguments.image0 is not None:
+        raise InputError("--masks are of all pairs, --image0 and --image1 of one")
     if all(option is None for option in _image_options(arguments)):
         for name in ("html", "warp"):
             if getattr(arguments, name):
@@ -219,6 +232,7 @@ def _group_many(job: Job) -> int:
     """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
+    from matching.interchange.masks import write_masks
     from matching.interchange.results import summarise_pair, write_pairs
 
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
@@ -236,6 +250,8 @@ def _group_many(job: Job) -> int:
         told.append(summarise_pair(name, pair, result))
     groups = job.file.groups(labels, job.arguments.all_objects)
     write_pairs(job.folder, groups, told, job.config, job.inputs)
+    if job.arguments.masks is not None:
+        write_masks(job.arguments.masks, labels.values())
     _print_pairs(told)
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND

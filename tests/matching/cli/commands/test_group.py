@@ -287,6 +287,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--html"], "--html needs the pictures"),
         (["m.csv", "--warp"], "--warp needs the pictures"),
         (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
+        (["m.csv", "--masks", "new"], "--masks goes with COLMAP's database, not with m.csv"),
         (["m.csv", "--all-objects"], "--all-objects goes with COLMAP's database, not with m.csv"),
         (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
