@@ -121,7 +121,7 @@ def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
     for offset in np.ndindex(SAMPLES, SAMPLES):
         shown, place = cast_rays(planes, camera, grid + (np.array(offset) + 0.5) / SAMPLES - 0.5)
         total += _shade(planes, shown.reshape(height, width), place.reshape(height, width, 2))
-    shown, _ = cast_rays(planes, camera, grid)
+    shown, _ = cast_rays(planes, camera, grid.astype(np.float64))
     return RoomView(np.rint(total / SAMPLES**2).astype(np.uint8), shown.reshape(height, width))
 
 
@@ -167,7 +167,9 @@ def _shade(planes: Sequence[Plane], shown: Ints, place: Floats) -> Floats:
         if own.any():
             size = np.array(plane.texture.shape[1::-1])
             at = (place * size - 0.5).astype(np.float32)
-            lit = cv2.remap(plane.texture, at, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+            lit = cv2.remap(
+                plane.texture, at[..., 0], at[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+            )
             colour[own] = lit[own]
     return colour
 
@@ -234,23 +236,21 @@ def make_room(
         ((-x, -y, 0), (width, 0, 0), (0, 0, depth)),
     ]
     return [
-        Plane(*(np.array(side, float) for side in edges), texture)
-        for edges, texture in zip(sides, textures, strict=True)
+        Plane(np.array(corner, float), np.array(right, float), np.array(down, float), texture)
+        for (corner, right, down), texture in zip(sides, textures, strict=True)
     ]
 
 
-def make_box(
-    textures: Sequence[Picture], size: Sequence[float], middle: Sequence[float], turn: float, body: int
-) -> list[Plane]:
+def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: float, body: int) -> list[Plane]:
     """Make a box: its front, left, right and top.
 
     Parameters
     ----------
     textures : sequence of (h, w, 3) uint8
         Of these four.
-    size : (3,) sequence of float
+    size : (3,) array
         Its width, height and depth.
-    middle : (3,) sequence of float
+    middle : (3,) array
         Where its middle is.
     turn : float
         Radians about the vertical.
@@ -275,7 +275,7 @@ def make_box(
     ]
 
 
-def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Sequence[float]) -> list[Plane]:
+def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array) -> list[Plane]:
     """Move one body about the middle of its corners.
 
     Parameters
@@ -286,7 +286,7 @@ def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Seque
         The body that moves.
     rotation : (3, 3) float64
         Of it.
-    shift : (3,) sequence of float
+    shift : (3,) array
         Of its middle.
 
     Returns
@@ -375,10 +375,9 @@ def match_planes(
     blank = np.zeros((2, 2, 3), np.uint8)
     planes = make_room([blank] * 5)
     for body in range(1, int(rng.integers(1, 4)) + 1):
-        size, middle = rng.uniform(0.8, 2.0, 3), (rng.uniform(-2, 2), 0, rng.uniform(3, 5.5))
-        planes += make_box(
-            [blank] * 4, size, (middle[0], 2 - size[1] / 2, middle[2]), rng.uniform(-0.8, 0.8), body
-        )
+        size = rng.uniform(0.8, 2.0, 3)
+        middle = np.array([rng.uniform(-2, 2), 2 - size[1] / 2, rng.uniform(3, 5.5)])
+        planes += make_box([blank] * 4, size, middle, rng.uniform(-0.8, 0.8), body)
     cameras = [
         RoomCamera(
             520.0,

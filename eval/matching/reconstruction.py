@@ -50,7 +50,7 @@ def draw_scene(photographs: Photographs, seed: int, n_boxes: int = 2, n_views: i
     for body in range(1, n_boxes + 1):
         across = (body - (n_boxes + 1) / 2) * 2.2
         own = [models[(4 * body + k) % len(models)] for k in range(4)]
-        planes += make_box(own, (1.3, 1.3, 1.0), (across, 0.9, 4.0), 0.3, body)
+        planes += make_box(own, np.array([1.3, 1.3, 1.0]), np.array([across, 0.9, 4.0]), 0.3, body)
     cameras, views = [], []
     for x in np.linspace(-PATH / 2, PATH / 2, n_views):
         turn = turn_about(1, np.arctan2(x, 6.0)) @ turn_about(0, rng.uniform(-0.05, 0.05))

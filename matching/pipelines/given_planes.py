@@ -107,7 +107,7 @@ def transfer_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
     with np.errstate(all="ignore"):
         there = np.linalg.norm(apply_transform(homography, xy0) - xy1, axis=1)
         back = np.linalg.norm(apply_transform(np.linalg.inv(homography), xy1) - xy0, axis=1)
-    return np.nan_to_num(np.maximum(there, back), nan=np.inf, posinf=np.inf)
+    return np.asarray(np.nan_to_num(np.maximum(there, back), nan=np.inf, posinf=np.inf))
 
 
 def _propose(xy0: Floats, xy1: Floats, near: Ints) -> tuple[list[Floats], float]:
@@ -187,7 +187,8 @@ def _refit(
     xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints, tolerance: float
 ) -> tuple[list[Floats], Ints]:
     """The planes fitted to those that chose them; planes of few matches are dropped."""
-    fitted, renumbered = [], np.full(len(labels), -1, np.int64)
+    fitted: list[Floats] = []
+    renumbered = np.full(len(labels), -1, np.int64)
     for p, plane in enumerate(planes):
         own = labels == p
         if own.sum() < LEAST:

@@ -17,7 +17,7 @@ from synth.rooms import (
 def room():
     """A room and a box in it, each plane of one shade."""
     shades = [np.full((8, 8, 3), 20 * k, np.uint8) for k in range(1, 10)]
-    return [*make_room(shades[:5]), *make_box(shades[5:], (1, 1, 1), (0.5, 1.5, 4), 0.4, 1)]
+    return [*make_room(shades[:5]), *make_box(shades[5:], np.ones(3), np.array([0.5, 1.5, 4]), 0.4, 1)]
 
 
 def camera(x=0.0, turn=0.0):
@@ -57,7 +57,7 @@ def test_a_picture_has_the_shades_of_its_planes():
 def test_places_are_found_in_another_picture_after_the_box_has_moved():
     planes = room()
     drawn, other = render_room(planes, camera()), camera(0.4, -0.1)
-    moved = move_body(planes, 1, turn_about(2, 0.2), (0.1, -0.3, 0.2))
+    moved = move_body(planes, 1, turn_about(2, 0.2), np.array([0.1, -0.3, 0.2]))
     y, x = np.nonzero(drawn.plane == 5)  # the front of the box
     shown, place = cast_rays(planes, camera(), np.column_stack([x, y]).astype(float))
     xy, is_seen = find_places(moved, other, shown, place)
