@@ -127,9 +127,11 @@ def read_storage(path: Path) -> dict[str, Array] | None:
     try:
         storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_READ)
         root = storage.root() if storage.isOpened() else None
-        names = [] if root is None else root.keys()
-        found = {name: root.getNode(name).mat() for name in names if root.getNode(name).isMap()}
-        return None if root is None else {name: m for name, m in found.items() if m is not None}
+        if root is None:
+            return None
+        nodes = [(name, root.getNode(name)) for name in root.keys()]  # noqa: SIM118 - it is no dictionary
+        matrices = [(name, node.mat()) for name, node in nodes if node.isMap()]
+        return {name: np.asarray(matrix) for name, matrix in matrices if matrix is not None}
     except (cv2.error, SystemError):  # each kind of damage has its own
         return None
 
@@ -384,7 +386,7 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
         matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
     except cv2.error:
         return None
-    return None if matrix is None or matrix.shape != (3, 3) else matrix
+    return None if matrix is None or matrix.shape != (3, 3) else np.asarray(matrix, np.float64)
 
 
 def undistort(
