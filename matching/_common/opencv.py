@@ -414,7 +414,7 @@ def undistort(
     coefficients = np.zeros(4 if len(distortion) <= 4 else 8)
     coefficients[: len(distortion)] = distortion
     undo = cv2.fisheye.undistortPoints if fisheye else cv2.undistortPoints
-    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients)).reshape(-1, 2)
+    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients), np.float64).reshape(-1, 2)
 
 
 def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:
