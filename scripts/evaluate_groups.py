@@ -2,7 +2,8 @@
 
 Writes groups_scenes.csv (AdelaideRMF: misclassification error in per cent, five random orders a scene),
 groups_features.csv (matches of OpenCV's SIFT, AKAZE and ORB on composites and copies), with --growth
-groups_growth.csv (time and memory on synthetic surfaces), and groups.md with all tables. DATA holds a folder
+groups_growth.csv (time and memory on synthetic surfaces), with --planes groups_planes.csv (rooms of planes,
+with exact labels), and groups.md with all tables. DATA holds a folder
 for each scene: two images and gt.npz with x1, x2 (n, 2) and label (n,), 0 for an outlier.
 """
 
@@ -27,19 +28,23 @@ from eval.common.options import (
 from eval.common.tables import format_markdown, write_csv, write_text
 from eval.matching import given
 from eval.matching.photographs.pairs import find_pairs, read_pair
+from matching import InputError
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--data", type=Path, required=True, help="folder of the scenes")
+    parser.add_argument("--data", type=Path, help="folder of the scenes; not needed for --planes alone")
     add_photograph_options(parser)
     parser.add_argument(
         "--pairs",
         type=int,
         default=8,
         help="composite pairs, with one copy and with two (default: 8; 0: none)",
+    )
+    parser.add_argument(
+        "--planes", type=int, default=0, metavar="N", help="also split the matches of N rooms into planes"
     )
     parser.add_argument(
         "--growth", type=int, nargs="+", default=[], metavar="N", help="also time so many matches"
@@ -51,8 +56,31 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def evaluate(args: argparse.Namespace) -> None:
-    check_least(args, pairs=0)
+    check_least(args, pairs=0, planes=0)
+    if args.data is None and not args.planes:
+        raise InputError("give --data DIR, --planes N, or both")
     check_folder(args.out)
+    tables = []
+    if args.planes:
+        steps = tqdm(range(args.planes), desc="rooms", disable=args.quiet)
+        rows = [row for seed in steps for row in given.measure_room(seed)]
+        write_csv(args.out / "groups_planes.csv", given.ROOM_COLUMNS, rows)
+        tables.append(format_markdown(*given.format_rooms(rows)))
+    if args.data is not None:
+        tables += _evaluate_scenes(args)
+    if args.growth:
+        spawn = multiprocessing.get_context("spawn")  # a process each, for the peak of its memory
+        with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
+            rows = list(pool.map(given.measure_growth, args.growth))
+        write_csv(args.out / "groups_growth.csv", given.GROWTH_COLUMNS, rows)
+        tables.append(format_markdown(*given.format_growth(rows)))
+    text = "\n\n".join(tables) + "\n"
+    write_text(args.out / "groups.md", text)
+    print(text, end="")
+
+
+def _evaluate_scenes(args: argparse.Namespace) -> list[str]:
+    """The tables of the scenes, and of composites where they are asked for."""
     photographs = choose_photographs(args) if args.pairs else None
     scenes = [read_pair(folder) for folder in find_pairs(args.data)]
     steps = tqdm(scenes, desc="scenes", disable=args.quiet)
@@ -65,15 +93,7 @@ def evaluate(args: argparse.Namespace) -> None:
         rows = [row for case in steps for row in given.measure_features(photographs, *case)]
         write_csv(args.out / "groups_features.csv", given.FEATURE_COLUMNS, rows)
         tables.append(format_markdown(*given.format_features(rows)))
-    if args.growth:
-        spawn = multiprocessing.get_context("spawn")  # a process each, for the peak of its memory
-        with ProcessPoolExecutor(1, spawn, max_tasks_per_child=1) as pool:
-            rows = list(pool.map(given.measure_growth, args.growth))
-        write_csv(args.out / "groups_growth.csv", given.GROWTH_COLUMNS, rows)
-        tables.append(format_markdown(*given.format_growth(rows)))
-    text = "\n\n".join(tables) + "\n"
-    write_text(args.out / "groups.md", text)
-    print(text, end="")
+    return tables
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from matching import group_matches
 from matching.pipelines.given import label_matches
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
+from synth.rooms import match_planes
 from synth.surfaces import moving_surfaces
 
 Labels = NDArray[np.int64]
@@ -37,6 +38,7 @@ RATIO = 0.8
 SETTINGS = ((1, 5.0), (3, 5.0), (2, 10.0), (3, 0.0))  # M, sigma_n of the composites, in turn
 FIRST_SEED = 720_000
 SCENE_COLUMNS = ("scene", "method", "order", "matches", "objects", "groups", "error", "seconds")
+ROOM_COLUMNS = ("seed", "method", "matches", "planes", "groups", "error", "seconds")
 GROWTH_COLUMNS = ("matches", "objects", "groups", "error", "cpu_seconds", "megabytes")
 FEATURE_COLUMNS = (
     *("features", "ratio_test", "copies", "method", "seed", "matches", "true", "f"),
@@ -229,6 +231,51 @@ def format_features(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
         )
     head = ["copies", "features", "ratio test", "method", "true matches", "mean F", "found", "clusters each"]
     return [*head, "mixed", "s"], lines
+
+
+ROOM_METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {
+    "group_matches": label_by_groups,
+    "group_matches, planes=True": lambda xy0, xy1: group_matches(xy0, xy1, planes=True).cluster,
+    "sequential-homographies": METHODS["sequential-homographies"],
+    "sequential-homographies-wide": METHODS["sequential-homographies-wide"],
+}
+
+
+def measure_room(seed: int) -> Iterator[dict]:
+    """A row (ROOM_COLUMNS) for each method on matches between two pictures of a room."""
+    given = match_planes(seed)
+    for name, method in ROOM_METHODS.items():
+        start = time.perf_counter()
+        found = method(given.xy0, given.xy1)
+        yield {
+            "seed": seed,
+            "method": name,
+            "matches": len(given.label),
+            "planes": int(given.label.max()) + 1,
+            "groups": int(found.max(initial=-1)) + 1,
+            "error": 100 * misclassified_share(given.label, found),
+            "seconds": time.perf_counter() - start,
+        }
+
+
+def format_rooms(rows: list[dict]) -> tuple[list[str], list[list[str]]]:
+    """Head and lines: a line a method."""
+    lines = []
+    for name in dict.fromkeys(row["method"] for row in rows):
+        own = [row for row in rows if row["method"] == name]
+        errors = [row["error"] for row in own]
+        groups, planes = (sum(row[c] for row in own) for c in ("groups", "planes"))
+        seconds = np.mean([row["seconds"] for row in own])
+        lines.append(
+            [
+                name,
+                f"{groups} of {planes}",
+                f"{np.mean(errors):.1f}",
+                f"{np.median(errors):.1f}",
+                f"{seconds:.2f}",
+            ]
+        )
+    return ["method", "groups", "mean error, %", "median", "s"], lines
 
 
 def measure_growth(n: int) -> dict:

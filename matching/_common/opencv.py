@@ -111,6 +111,31 @@ def read_deep(file: Path | bytes) -> Array | None:
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
 
 
+def read_storage(path: Path) -> dict[str, Array] | None:
+    """Read the matrices of a file of FileStorage.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict of str to array, or None
+        Those with one or two channels of numbers, by name; None where it can't be read.
+    """
+    try:
+        storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_READ)
+        root = storage.root() if storage.isOpened() else None
+        if root is None:
+            return None
+        nodes = [(name, root.getNode(name)) for name in root.keys()]  # noqa: SIM118 - it is no dictionary
+        matrices = [(name, node.mat()) for name, node in nodes if node.isMap()]
+        return {name: np.asarray(matrix) for name, matrix in matrices if matrix is not None}
+    except (cv2.error, SystemError):  # each kind of damage has its own
+        return None
+
+
 def luma(rgb: Array) -> Array:
     """The luma of a colour picture (ITU-R BT.601).
 
@@ -329,7 +354,10 @@ def fit_fundamental(
     """
     if len(xy0) < 8:
         return None, 0.0
-    matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
+    try:
+        matrix, inlier = cv2.findFundamentalMat(xy0, xy1, cv2.USAC_MAGSAC, tolerance, 0.999, trials)
+    except cv2.error:  # where no sample gives a matrix
+        return None, 0.0
     if matrix is None or matrix.shape != (3, 3):
         return None, 0.0
     return matrix, float(inlier.mean())
@@ -354,8 +382,11 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
     """
     if len(xy0) < 6:
         return None
-    matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
-    return None if matrix is None or matrix.shape != (3, 3) else matrix
+    try:
+        matrix, _ = cv2.findEssentialMat(xy0, xy1, np.eye(3), cv2.USAC_MAGSAC, 0.999, tolerance, trials)
+    except cv2.error:
+        return None
+    return None if matrix is None or matrix.shape != (3, 3) else np.asarray(matrix, np.float64)
 
 
 def undistort(
@@ -383,7 +414,7 @@ def undistort(
     coefficients = np.zeros(4 if len(distortion) <= 4 else 8)
     coefficients[: len(distortion)] = distortion
     undo = cv2.fisheye.undistortPoints if fisheye else cv2.undistortPoints
-    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients)).reshape(-1, 2)
+    return np.asarray(undo(xy.reshape(-1, 1, 2), matrix, coefficients), np.float64).reshape(-1, 2)
 
 
 def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:

@@ -154,7 +154,10 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
         The neighbours, the nearest first.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
-    return find_nearest_others(places, min(k, len(places) - 1), n_threads=n_threads)
+    order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
+    near = np.empty((len(places), min(k, len(places) - 1)), np.int64)
+    near[order] = order[find_nearest_others(places[order], near.shape[1], n_threads=n_threads)]
+    return near
 
 
 def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:

@@ -44,6 +44,10 @@ CONFIDENCES = (  # larger is better
     "matched_confidences",
     "certainty",
 )
+WANTED = (
+    "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
+    " of DMatch"
+)
 BATCHES = ("batch_indexes", "m_bids", "b_ids")  # the pair of each match, where several are matched at a time
 
 
@@ -89,11 +93,23 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
         return _read_mapping(matches, keypoints0, keypoints1)
     if isinstance(matches, Sequence) and _is_opencv(matches):
         return _read_opencv(matches, keypoint_sets(keypoints0, keypoints1, "matches"))
-    array = one_pair(to_array(matches, "matches"), "matches", 2)
+    array = _to_rows(matches)
     if keypoints0 is None and keypoints1 is None:
         return read_table(array, "matches")
     indices, _ = _indices(array, "matches")
     return join_keypoints(keypoint_sets(keypoints0, keypoints1, "matches"), indices, None, "matches")
+
+
+def _to_rows(matches: Any) -> Array:
+    """The array of what is no mapping and no list of OpenCV's, with one or two dimensions."""
+    try:
+        array = to_array(matches, "matches")
+    except InputError:
+        raise InputError(f"matches: must be {WANTED}; got {type(matches).__name__}") from None
+    if array.ndim not in (1, 2) and not (array.ndim == 3 and len(array) == 1):
+        more = "; matched points of two images go to group_matches(xy0, xy1)" if array.ndim == 3 else ""
+        raise InputError(f"matches: must be {WANTED}; got an array of shape {array.shape}{more}")
+    return one_pair(array, "matches", 2)
 
 
 def read_table(table: Array, source: str) -> PairMatches:
@@ -122,6 +138,11 @@ def read_table(table: Array, source: str) -> PairMatches:
             got = f"{len(table)} row{'' if len(table) == 1 else 's'} of {table.shape[1]}"
         raise InputError(f"{source}: must have 4 or 5 columns, x0 y0 x1 y1 [score], got {got}")
     table = table.astype(np.float64)
+    if table.shape[1] == 5 and len(table) > 2 and (np.diff(table[:, 0]) == 1).all() and table[0, 0] in (0, 1):
+        raise InputError(
+            f"{source}: must have the columns x0 y0 x1 y1 [score], but the first of 5 counts the rows; leave"
+            " it out, or name the columns in the first line"
+        )
     return PairMatches(table[:, :2], table[:, 2:4], score=table[:, 4] if table.shape[1] == 5 else None)
 
 
@@ -195,7 +216,7 @@ def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
         if found.get(name) is None:
             continue
         values = to_array(found[name], name)
-        values = values[0] if values.ndim == 2 and len(values) == 1 else values
+        values = values.ravel() if values.ndim == 2 and 1 in values.shape else values
         if values.shape == (n,):
             values = values[rows].astype(np.float64)
             return score_from_confidence(values) if is_confidence else values

@@ -131,9 +131,12 @@ def write_groups(
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
+            verified = _find_verified(copy, pair_id, _indices(pair))
             copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
-            rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster)
+            rows = cluster >= 0
+            if not all_objects:
+                rows = find_static(pair.xy0, pair.xy1, cluster, verified)
             kept = _indices(pair)[(cluster >= 0) | rows].astype("<u4")
             copy.execute(
                 "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
@@ -147,6 +150,14 @@ def write_groups(
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()
+
+
+def _find_verified(database: sqlite3.Connection, pair_id: int, indices: Array) -> Array:
+    """Which matches (n, 2) COLMAP's own verification kept, (n,) bool."""
+    query = f"SELECT rows, cols, data FROM {GEOMETRIES} WHERE pair_id = ? AND rows > 0"
+    row = database.execute(query, (pair_id,)).fetchone()
+    kept = np.empty((0, 2)) if row is None else _blob(f"pair {pair_id}", row, np.uint32, (2,))
+    return np.isin(indices.astype(np.int64) @ (2**32, 1), kept.astype(np.int64) @ (2**32, 1))
 
 
 def _read_cameras(database: sqlite3.Connection) -> dict[int, Camera | None]:

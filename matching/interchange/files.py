@@ -11,7 +11,7 @@ from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
-from matching.interchange.tables import read_npz, read_text
+from matching.interchange.tables import read_npz, read_storage, read_text
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
 
@@ -21,6 +21,10 @@ KINDS = {
     ".csv": "text",
     ".txt": "text",
     ".tsv": "text",
+    ".xml": "storage",
+    ".yml": "storage",
+    ".yaml": "storage",
+    ".json": "storage",
     ".h5": "hloc",
     ".hdf5": "hloc",
     ".db": "colmap",
@@ -39,7 +43,7 @@ class MatchFile:
     path : Path
         The file.
     kind : str
-        "npz", "text", "hloc" or "colmap".
+        "npz", "text", "storage", "hloc" or "colmap".
     features : Path, optional
         hloc's file of features.
     """
@@ -66,7 +70,8 @@ class MatchFile:
         elif self.kind == "colmap":
             yield from colmap.read_colmap(self.path)
         else:
-            yield None, {"npz": read_npz, "text": read_text}[self.kind](self.path)
+            read = {"npz": read_npz, "text": read_text, "storage": read_storage}[self.kind]
+            yield None, read(self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
         """Read the matches of the pair of two images; of a file with one pair, this one.
@@ -103,7 +108,7 @@ class MatchFile:
     @property
     def group_files(self) -> tuple[str, ...]:
         """The names of the files that `groups` gives."""
-        return {"hloc": ("groups.h5",), "colmap": ("groups.db",)}.get(self.kind, ())
+        return {"hloc": ("groups.h5", "pairs.txt"), "colmap": ("groups.db",)}.get(self.kind, ())
 
     def groups(
         self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
@@ -123,7 +128,7 @@ class MatchFile:
             The content of each file, by its name.
         """
         if self.kind == "hloc":
-            return {"groups.h5": hloc.groups_file(self.path, labels)}
+            return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
         if self.kind == "colmap":
             return {"groups.db": lambda target: colmap.write_groups(self.path, target, labels, all_objects)}
         return {}
@@ -182,8 +187,8 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Parameters
     ----------
     path : str or Path
-        An .npz with arrays named as `matches_from` knows them; .csv or .txt with x0 y0 x1 y1 [score] a line;
-        hloc's matches (.h5); COLMAP's database (.db).
+        An .npz with arrays named as `matches_from` knows them, or OpenCV's .yml, .xml or .json with such
+        matrices; .csv or .txt with x0 y0 x1 y1 [score] a line; hloc's matches (.h5); COLMAP's database (.db).
     features : str or Path, optional
         hloc's features (.h5), which matches other than those of dense matchers need.
 

@@ -139,6 +139,23 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
     return buffer.getvalue()
 
 
+def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
+    """Make the content of a list of the pairs that have an object, as hloc reads it: two names a line.
+
+    Parameters
+    ----------
+    labels : mapping of str to (PairMatches, (n,) array of int)
+        As of `groups_file`.
+
+    Returns
+    -------
+    bytes
+        Content of the file.
+    """
+    names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
+    return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()
+
+
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
     """The pairs of a matches file.
 

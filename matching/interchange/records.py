@@ -103,13 +103,15 @@ class PairMatches:
             indices=None if self.indices is None else self.indices[:, ::-1],
         )
 
-    def group(self, config: MatchConfig | None = None) -> MatchResult:
+    def group(self, config: MatchConfig | None = None, *, planes: bool = False) -> MatchResult:
         """Group these matches into objects: `matching.group_matches` of them.
 
         Parameters
         ----------
         config : MatchConfig, optional
             Settings of the grouping.
+        planes : bool
+            Whether to split each object into the planes that it consists of.
 
         Returns
         -------
@@ -126,6 +128,7 @@ class PairMatches:
             frames1=self.frames1,
             sizes=self.sizes,
             score=self.score,
+            planes=planes,
             config=MatchConfig() if config is None else config,
         )
 

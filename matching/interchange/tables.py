@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from matching._common import opencv
 from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.arrays import CONFIDENCES, DISTANCES, matches_from, read_table
@@ -56,11 +57,39 @@ def read_npz(path: Path) -> PairMatches:
         raise InputError(f"{path}: {error}") from None
 
 
+def read_storage(path: Path) -> PairMatches:
+    """Read the matches of a file of OpenCV's FileStorage.
+
+    Parameters
+    ----------
+    path : Path
+        An .xml, .yml, .yaml or .json file, whose matrices are named as `matches_from` knows them.
+
+    Returns
+    -------
+    PairMatches
+        The matches.
+
+    Raises
+    ------
+    InputError
+        Where the file can't be read or holds something else.
+    """
+    matrices = opencv.read_storage(path)
+    if matrices is None:
+        raise InputError(f"{path}: can't be read as a file of OpenCV's FileStorage")
+    try:
+        return matches_from(matrices)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
 def read_text(path: Path) -> PairMatches:
     """Read the matches of a text file, one a line: x0 y0 x1 y1 [score], smaller is better.
 
     Commas, semicolons or white space separate fields, which may stand in quotes; # starts a comment. With a
-    line of names before the numbers, columns may stand in any order and others are ignored.
+    line of names before the numbers, columns may stand in any order and others are ignored; it may be a
+    comment, as `np.savetxt` writes it.
 
     Parameters
     ----------
@@ -83,7 +112,7 @@ def read_text(path: Path) -> PairMatches:
         raise InputError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: must be text in UTF-8") from None
-    lines = [(number, line.split("#")[0].strip()) for number, line in enumerate(text.split("\n"), 1)]
+    lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text).split("\n"), 1)]
     lines = [(number, line) for number, line in lines if line]
     delimiter = None
     if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write it
@@ -102,6 +131,13 @@ def read_text(path: Path) -> PairMatches:
     return matches_from(
         {"xy0": table[:, :2], "xy1": table[:, 2:4]} | dict(zip(used[4:], table.T[4:], strict=True))
     )
+
+
+def _show_names(text: str) -> str:
+    """The text, without the # of a first line that names all columns."""
+    first = text.lstrip().split("\n", 1)[0]
+    names = re.split(r"[\s,;]+", first.lstrip("# \t").strip().lower())
+    return text.replace("#", " ", 1) if first.startswith("#") and {*COLUMNS} <= {*names} else text
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:

@@ -12,10 +12,11 @@ homography explains more than 80 % as many.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
+import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
@@ -28,9 +29,13 @@ ESSENTIAL_SHARE = 0.95  # of the inliers of F, that an essential matrix needs
 PLANAR_SHARE = 0.8  # of the inliers of F or E, above which a homography is the geometry
 TRIALS = 10_000  # most of a robust fit
 
-BELONGS = 0.5  # share of an object's matches that F explains if the object belongs to its scene
-STEPS = 4  # times that F is fitted again to what it explains
-CELLS = 16  # along the longer side of an image, in which places are counted
+SMALLEST = 8  # matches of an object that may belong to a scene
+CORES = 5  # objects, the largest ones, with which a scene may begin
+LEAST_SHARE = 0.5  # of an object's matches, that the matrix of its scene explains
+LEAST_ERROR, ALIKE = 0.1, 2.5  # px; times its own error that an object may be off by the matrix of its scene
+SAME = 0.95  # as many matches of a scene that another matrix of it explains
+WHOLE = 0.8  # share of explained matches from which an object, or a scene, counts as a whole
+NEAR = 9  # matches of an object that tell whether a part of it belongs to a scene
 
 
 @dataclass(frozen=True)
@@ -182,12 +187,15 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
     return error
 
 
-def find_static(xy0: Floats, xy1: Floats, cluster: Array) -> Bools:
+def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
     """Find the matches of the static scene: of the largest set of objects that one matrix explains.
 
-    An object belongs to it with all its matches if a fundamental matrix explains at least half of them.
-    Matches of no object belong to it where the matrix explains them. The largest set is the one whose matches
-    lie in most cells of both images: what is near or finely textured has more matches, and may have moved.
+    A set begins with one object, and takes in one after another, the one with most matches first. It takes in
+    an object if the fundamental matrix of all is nearly as accurate for each as that object's own: two small
+    objects that moved by themselves nearly share a matrix, but it is off by a pixel. The largest set is the
+    one whose objects cover most of both images: what is near or finely textured has more matches, and may
+    have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
+    a part of one, with those around which it explains most; matches of no object where it explains them.
 
     Parameters
     ----------
@@ -195,63 +203,92 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array) -> Bools:
         Pixels.
     cluster : (n,) array of int
         The object of each match, -1 for none.
+    verified : (n,) bool, optional
+        What another verification kept. Where that is most of the static scene, its matches of no object
+        belong to it, too.
 
     Returns
     -------
     (n,) bool
         Which matches belong to it; none where there is no object.
     """
-    best, most = np.zeros(len(cluster), bool), (0, 0)
-    if not len(cluster):
-        return best
-    cells = _cells(xy0), _cells(xy1)
-    for rows in _scenes(xy0, xy1, cluster):
-        covered = sum(len(np.unique(cell[rows])) for cell in cells)
-        if (covered, rows.sum()) > most:
-            best, most = rows, (covered, int(rows.sum()))
-    return best
+    objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
+    objects = sorted((rows for rows in objects if len(rows) >= SMALLEST), key=lambda own: (-len(own), own[0]))
+    scene = _largest_scene(xy0, xy1, objects)
+    static = np.zeros(len(cluster), bool)
+    if not scene:
+        return static
+    free = cluster < 0
+    explained = _explain(xy0, xy1, np.concatenate(scene), np.flatnonzero(free))
+    places = np.hstack([xy0, xy1])
+    for rows in scene:
+        static[rows] = _agree(explained, rows, places)
+    static |= explained & free
+    if verified is not None and static.any() and verified[static].mean() >= WHOLE:
+        static |= verified & free
+    return static
 
 
-def _scenes(xy0: Floats, xy1: Floats, cluster: Array) -> Iterator[Bools]:
-    """Rows (n,) bool of each rigid scene: the objects that the best matrix explains, then those that the best
-    matrix of the other objects explains, and so on.
+def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:
+    """The objects, rows (m,) each, of the set that covers most of both images."""
+    own = [_measure_error(xy0, xy1, rows, rows) for rows in objects]
+    areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in objects]
+    best: list[int] = []
+    for first in np.argsort(areas, kind="stable")[::-1][:CORES]:
+        scene = _gather(xy0, xy1, objects, own, int(first))
+        if sum(areas[k] for k in scene) > sum(areas[k] for k in best):
+            best = scene
+    return [objects[k] for k in best]
+
+
+def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
+    """Which matches (n,) the matrix of a scene explains: that of its own rows, or that of these and the free
+    ones, which may be more, if it explains about as much of the scene.
     """
-    left = np.ones(len(cluster), bool)  # without the objects of the scenes that were found
-    while (cluster[left] >= 0).any():
-        rows, objects = _scene(xy0, xy1, cluster, left)
-        if not len(objects):
-            largest = np.bincount(cluster[left & (cluster >= 0)]).argmax()
-            left &= cluster != largest  # no matrix explains it with others
-            continue
-        yield rows
-        left &= ~np.isin(cluster, objects)
-
-
-def _scene(xy0: Floats, xy1: Floats, cluster: Array, left: Bools) -> tuple[Bools, Array]:
-    """Rows (n,) bool of the scene that explains most of the matches left, and its objects (k,) int."""
-    best, objects, most = np.zeros(len(cluster), bool), np.empty(0, np.int64), 0
-    rows = left
-    for _ in range(STEPS):
+    explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
+    for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
-        if fundamental is None:
-            break
-        explained = left & (epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR)
-        own, member = np.unique(cluster[left & (cluster >= 0)]), cluster >= 0
-        share = [explained[cluster == k].mean() for k in own]
-        belonging = own[np.array(share) >= BELONGS]
-        inside = np.isin(cluster, belonging)
-        agreeing = explained & (inside | ~member)
-        if agreeing.sum() > most and len(belonging):
-            best, objects, most = inside | (explained & ~member), belonging, int(agreeing.sum())
-        if np.array_equal(agreeing, rows):
-            break
-        rows = agreeing
-    return best, objects
+        if fundamental is not None:
+            found = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
+            is_same = found[scene].sum() >= SAME * explained[scene].sum()
+            if is_same and found[both].sum() > explained[both].sum():
+                explained = found
+    return explained
 
 
-def _cells(xy: Floats) -> Array:
-    """(n,) the cell of each point, of which the longer side of all points has CELLS."""
-    side = max(float(np.ptp(xy, axis=0).max()) / CELLS, np.finfo(float).tiny)
-    column, row = np.minimum((xy - xy.min(axis=0)) // side, CELLS - 1).T
-    cell: Array = (column * CELLS + row).astype(np.int64)
-    return cell
+def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], first: int) -> list[int]:
+    """The objects of the scene that begins with one of them."""
+    if not np.isfinite(own[first]):
+        return []
+    scene = [first]
+    for k, rows in enumerate(objects):
+        if k == first:
+            continue
+        together = np.concatenate([rows, *(objects[n] for n in scene)])
+        bound = ALIKE * max(LEAST_ERROR, own[k], *(own[n] for n in scene))
+        if all(_measure_error(xy0, xy1, together, objects[n]) <= bound for n in (k, *scene)):
+            scene.append(k)
+    return scene
+
+
+def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
+    """The median error of rows by the matrix of those fitted; inf where it leaves out too many."""
+    fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
+    if fundamental is None:
+        return np.inf
+    error = epipolar_error(fundamental, xy0[rows], xy1[rows])
+    return float(np.median(error)) if (error <= MAX_ERROR).mean() >= LEAST_SHARE else np.inf
+
+
+def _area(xy: Floats) -> float:
+    return float(shapely.MultiPoint(xy).convex_hull.area)
+
+
+def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
+    """Which matches of an object, `rows` (m,), have more explained ones than others among the NEAR nearest by
+    places (n, 4) in both images; all, where nearly all are explained.
+    """
+    if explained[rows].mean() >= WHOLE:
+        return np.ones(len(rows), bool)
+    _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEAR, len(rows)))
+    return np.asarray(explained[rows][near.reshape(len(rows), -1)].mean(axis=1) > 0.5)

@@ -30,6 +30,7 @@ from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.significance import APART, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
+from matching.pipelines.given_planes import split_into_planes
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
@@ -43,7 +44,7 @@ ACCURATE = 4.0  # deviations of the points are a working pixel: most points are 
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
-LISTED = MAX_MATCHES.default  # matches of the list that `min_affinity` was chosen for
+LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
 
 Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 
@@ -69,6 +70,7 @@ def group_matches(
     sizes: ArrayLike | None = None,
     score: ArrayLike | None = None,
     mirrored: bool | Literal["auto"] = "auto",
+    planes: bool = False,
     config: MatchConfig = MatchConfig(),
 ) -> MatchResult:
     """Group matches that come from elsewhere into the objects that both pictures show.
@@ -92,6 +94,9 @@ def group_matches(
         Which maps are tried around each match. True: those that mirror, as where y points up in one picture
         alone; False: the others; "auto": both, for all matches together and for each. The `motion` of an
         object says whether it is mirrored.
+    planes : bool
+        Whether to split each object into the planes that it consists of; a match that is on none of them is
+        an outlier then.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
         how many matches are sampled for the maps around each. Its lengths are working pixels, see
@@ -115,9 +120,14 @@ def group_matches(
     x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
     if not len(x0):
         return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
-    groups, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored)
+    units = find_unit(x0, both_sizes[0]), find_unit(x1, both_sizes[1])
+    groups, unit1 = label_matches(
+        x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored, units=units
+    )
+    if planes:
+        groups = split_into_planes(units[0].to_local(x0), units[1].to_local(x1), groups)
     grouped = time.perf_counter()
-    objects = _describe(x0, x1, groups, config.graph.scale * unit1, both_sizes)
+    objects = _describe(x0, x1, groups, config.graph.scale * unit1, both_sizes, units)
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
@@ -126,22 +136,39 @@ def group_matches(
 
 
 def _describe(
-    xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes
+    xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes, units: tuple[Unit, Unit]
 ) -> tuple[MatchedObject, ...]:
     """The objects of groups; without the sizes of the pictures, or where they lie elsewhere, how much of them
     is seen is not known.
     """
-    units = find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1])
     if not all(
         size is not None and _lie_within(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)
     ):
         sizes = None, None
     local = units[0].to_local(xy0), units[1].to_local(xy1)
     boxes = _box(local[0], units[0], sizes[0]), _box(local[1], units[1], sizes[1])
-    objects = describe_objects(*local, groups, tolerance / units[1].size, boxes)
-    points = [(xy0[groups.labels == k], xy1[groups.labels == k]) for k in range(len(objects))]
-    objects = [take_back(found, units, own) for found, own in zip(objects, points, strict=True)]
-    return tuple(found if sizes[0] is not None else hide_shares(found) for found in objects)
+    shown = _sample(*local, groups)
+    objects = describe_objects(*local, shown, tolerance / units[1].size, boxes)
+    described = []
+    for k, found in enumerate(objects):
+        own = groups.labels == k
+        found = replace(found, n_matches=int(own.sum()))
+        described.append(take_back(found, units, (xy0[own], xy1[own])))
+    return tuple(found if sizes[0] is not None else hide_shares(found) for found in described)
+
+
+def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
+    """The groups with no more than LISTED matches each, the same ones for any order of the rows: more tell
+    nothing new of where an object is.
+    """
+    labels = groups.labels.copy()
+    for k in range(len(groups.scores)):
+        own = np.flatnonzero(labels == k)
+        if len(own) > LISTED:
+            own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]
+            labels[own] = -1
+            labels[np.random.default_rng(0).permutation(own)[:LISTED]] = k
+    return Groups(labels, groups.scores)
 
 
 def _lie_within(xy: Floats, size: Array) -> bool:
@@ -176,6 +203,7 @@ def label_matches(
     config: MatchConfig = MatchConfig(),
     cluster: Callable[..., Ints] = cluster_graph,
     mirrored: bool | Literal["auto"] = "auto",
+    units: tuple[Unit, Unit] | None = None,
 ) -> tuple[Groups, float]:
     """The grouping of `group_matches`, of input that is known to be good.
 
@@ -192,6 +220,8 @@ def label_matches(
         Another method in place of graph degree linkage, as in `matching.grouping.group`.
     mirrored : bool or "auto"
         As of `group_matches`.
+    units : tuple of Unit, optional
+        Those of xy0 and xy1, if they are known.
 
     Returns
     -------
@@ -200,7 +230,7 @@ def label_matches(
     unit1 : float
         How much of the unit of xy1 a working pixel is.
     """
-    units = find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1])
+    units = units or (find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1]))
     near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture
     labels = np.full(len(near), -1, np.int64)
     maps = None if maps is None else maps[near] * (units[0].spread / units[1].spread)

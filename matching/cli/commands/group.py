@@ -32,6 +32,7 @@ Group the matches that another program found between two pictures into the objec
 
 FILE  .npz  arrays as LightGlue, LoFTR or vismatch name them, or xy0, xy1
       .csv, .txt  x0 y0 x1 y1 [score] a line, the smaller score is the better one
+      .yml, .xml, .json  matrices of OpenCV's FileStorage of such names
       .h5   matches of hloc, with --features; all pairs of the file
       .db   database of COLMAP; all pairs of the file"""
 EPILOG = """\
@@ -39,9 +40,9 @@ Exit status: 0 objects found (in some pair), 1 none, 2 bad input or usage, 3 an 
 130 interrupted.
 Files in the output folder: matches.npz, matches.json, matches.png as gdl-match writes them; without pictures,
 matches.png shows the points. Of a file with many pairs, a folder for each, and the groups in the form of the
-file: groups.h5 (matches of hloc without outliers, and groups0, the group of each), groups.db (a copy of
-COLMAP's database without outliers, whose two-view geometries have the static scene of each pair, and tables
-two_view_geometries_0, _1, ... of single groups)."""
+file: groups.h5 (matches of hloc without outliers, and groups0, the group of each) and pairs.txt (pairs with
+objects), groups.db (a copy of COLMAP's database without outliers, whose two-view geometries have the static
+scene of each pair, and tables two_view_geometries_0, _1, ... of single groups)."""
 LONGEST_NAME = 100  # letters of a folder's name
 
 
@@ -91,10 +92,17 @@ def make_parser() -> LineParser:
         metavar="DIR",
         help="the pictures of a file with many pairs, by their names",
     )
+    add("--planes", action="store_true", help="split each object into the planes that it consists of")
     add(
         "--all-objects",
         action="store_true",
         help="COLMAP: two-view geometries of all objects, not of the static scene alone",
+    )
+    add(
+        "--masks",
+        type=parse_path,
+        metavar="DIR",
+        help="COLMAP: also write masks of what moved into this folder, which is new or empty",
     )
     add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
@@ -160,14 +168,19 @@ def _run(argv: Sequence[str] | None) -> int:
 def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
+    from matching.interchange.masks import check_masks_folder
     from matching.output.folders import check_folder, check_replaceable, choose_folder, find_own_files
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
     if arguments.images is not None and not file.holds_many:
         raise InputError(f"{file.path}: holds one pair; give its pictures with --image0 and --image1")
-    if arguments.all_objects and file.kind != "colmap":
-        raise InputError(f"--all-objects goes with COLMAP's database, not with {file.path.name}")
+    for name in ("all_objects", "masks"):
+        if getattr(arguments, name) and file.kind != "colmap":
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} goes with COLMAP's database, not with {file.path.name}")
+    if arguments.masks is not None:
+        check_masks_folder(arguments.masks)
     config = MatchConfig()
     config = replace(config, clustering=make_clustering(arguments, config.clustering))
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
@@ -191,6 +204,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
         raise InputError("--image0 and --image1 go together")
     if arguments.image0 is not None and arguments.images is not None:
         raise InputError("give --image0 and --image1, or --images")
+    if arguments.masks is not None and arguments.image0 is not None:
+        raise InputError("--masks are of all pairs, --image0 and --image1 of one")
     if all(option is None for option in _image_options(arguments)):
         for name in ("html", "warp"):
             if getattr(arguments, name):
@@ -217,6 +232,7 @@ def _group_many(job: Job) -> int:
     """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
+    from matching.interchange.masks import write_masks
     from matching.interchange.results import summarise_pair, write_pairs
 
     labels: dict[Any, tuple[PairMatches, Ints]] = {}
@@ -234,6 +250,8 @@ def _group_many(job: Job) -> int:
         told.append(summarise_pair(name, pair, result))
     groups = job.file.groups(labels, job.arguments.all_objects)
     write_pairs(job.folder, groups, told, job.config, job.inputs)
+    if job.arguments.masks is not None:
+        write_masks(job.arguments.masks, labels.values())
     _print_pairs(told)
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
@@ -249,7 +267,7 @@ def _group(job: Job, pair: PairMatches, pictures: list[Picture] | None) -> tuple
         source += f"{' and '.join(pair.names)}: "
     try:
         with print_short_warnings():
-            result = shown.group(job.config)
+            result = shown.group(job.config, planes=job.arguments.planes)
     except InputError as error:
         raise InputError(f"{source}{error}") from None
     for k, picture in enumerate(pictures or ()):

@@ -107,8 +107,10 @@ def test_a_dense_pair_that_hloc_has_aggregated(tmp_path):
 def test_groups_are_matches_without_outliers(tmp_path):
     file = match_file(matches(tmp_path), features(tmp_path))
     [(key, pair)] = file.pairs()
-    [(name, content)] = file.groups({key: (pair, np.array([1, -1, 0]))}).items()
+    (name, content), pairs = file.groups({key: (pair, np.array([1, -1, 0]))}).items()
     assert name == "groups.h5"
+    assert pairs == ("pairs.txt", b"db/left/1.png query/2.png\n")
+    assert file.groups({key: (pair, np.full(3, -1))})["pairs.txt"] == b""
     again = tmp_path / name
     again.write_bytes(content)
     with h5py.File(again) as written:
@@ -120,6 +122,34 @@ def test_groups_are_matches_without_outliers(tmp_path):
         assert group["matching_scores0"][[3, 9, 30]].tolist() == [0.75, 0, 0.75]
     [read] = read_matches(again, features=tmp_path / "features.h5")
     assert np.array_equal(read.indices, [[3, 7], [30, 39]])
+
+
+def read_as_hloc_does(path, name0, name1):
+    """`hloc.utils.io.get_matches`: the name of a pair, its order, and which partners count."""
+    with h5py.File(path, "r") as file:
+        for names, is_reversed in (((name0, name1), False), ((name1, name0), True)):
+            for separator in "/_":
+                pair = separator.join(name.replace("/", "-") for name in names)
+                if pair in file:
+                    partner = file[pair]["matches0"].__array__()
+                    scores = file[pair]["matching_scores0"].__array__()
+                    rows = np.where(partner != -1)[0]
+                    found = np.stack([rows, partner[rows]], -1)
+                    return np.flip(found, -1) if is_reversed else found, scores[rows]
+    raise ValueError(f"Could not find pair {(name0, name1)}")
+
+
+@pytest.mark.parametrize("group", ["db-left-1.png/query-2.png", "db-left-1.png_query-2.png"])
+def test_hloc_reads_what_is_written(tmp_path, group):
+    file = match_file(matches(tmp_path, group), features(tmp_path))
+    [(key, pair)] = file.pairs()
+    written = file.groups({key: (pair, np.array([0, -1, 0]))})
+    (tmp_path / "groups.h5").write_bytes(written["groups.h5"])
+    [names] = [line.split() for line in written["pairs.txt"].decode().splitlines()]
+    found, scores = read_as_hloc_does(tmp_path / "groups.h5", *names)
+    assert found.tolist() == [[3, 7], [30, 39]] and scores.tolist() == [0.75, 0.75]
+    found, _ = read_as_hloc_does(tmp_path / "groups.h5", *names[::-1])
+    assert found.tolist() == [[7, 3], [39, 30]]
 
 
 def test_groups_of_a_dense_pair(tmp_path):

@@ -4,7 +4,7 @@ import re
 import shlex
 import sqlite3
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from types import ModuleType
 
@@ -118,15 +118,49 @@ def test_lightglue(monkeypatch):
     xy0, xy1 = two_objects()
     for name, module in lightglue(xy0, xy1).items():
         monkeypatch.setitem(sys.modules, name, module)
-    sparse, dense = examples("LightGlue")
+    [code] = examples("LightGlue")
     values = {}
-    exec(sparse, values)
+    exec(code, values)
     result = values["result"]
     assert np.array_equal(result.xy0, xy0)
     assert len(result.objects) == 2
-    values |= {"points0": Tensor(xy0), "points1": Tensor(xy1), "confidence": Tensor(np.ones(len(xy0)))}
-    exec(dense, values)
-    assert np.array_equal(values["result"].cluster, result.cluster)
+
+
+def loftr(xy0, xy1):
+    """Modules with the interfaces of PyTorch's and Kornia's that the example uses, and LoFTR's output."""
+    torch, kornia = ModuleType("torch"), ModuleType("kornia")
+    torch.inference_mode = nullcontext
+    feature, io = ModuleType("kornia.feature"), ModuleType("kornia.io")
+
+    class LoFTR:
+        def __init__(self, pretrained):
+            assert pretrained in ("outdoor", "indoor_new", "indoor")
+
+        def eval(self):
+            return self
+
+        def __call__(self, data):
+            assert set(data) == {"image0", "image1"}
+            n = len(xy0)
+            found = {"keypoints0": xy0, "keypoints1": xy1, "confidence": np.ones(n, np.float32)}
+            return {name: Tensor(array) for name, array in found.items()} | {
+                "batch_indexes": Tensor(np.zeros(n, np.int64))
+            }
+
+    feature.LoFTR, io.ImageLoadType = LoFTR, type("ImageLoadType", (), {"GRAY32": 2})
+    io.load_image = lambda name, kind: np.zeros((1, 300, 500), np.float32)
+    return {"torch": torch, "kornia": kornia, "kornia.feature": feature, "kornia.io": io}
+
+
+def test_loftr(monkeypatch):
+    xy0, xy1 = two_objects()
+    for name, module in loftr(xy0, xy1).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    values = {}
+    [code] = examples("LoFTR and other dense matchers")
+    exec(code, values)
+    assert np.array_equal(values["result"].xy0, xy0)
+    assert len(values["result"].objects) == 2
 
 
 def test_hloc(folder):

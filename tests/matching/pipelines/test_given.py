@@ -130,6 +130,21 @@ def test_axes_of_one_picture_may_point_differently(axes, strangers):
     assert np.array_equal(swapped, group_matches(xy0, xy1 @ axes + 900).cluster)
 
 
+def test_objects_of_very_many_matches_are_described_by_some_of_them():
+    rng = np.random.default_rng(2)
+    xy0 = rng.uniform(0, 400, (8000, 2))
+    xy1 = xy0 @ [[0.9, 0.1], [-0.1, 0.9]] + 50 + rng.normal(0, 0.5, xy0.shape)
+    result = group_matches(xy0, xy1)
+    [found] = result.objects
+    assert found.n_matches == len(found.points0) == (result.cluster == 0).sum() > 7900
+    least, greatest = found.outline0.min(axis=0), found.outline0.max(axis=0)
+    assert least.max() < 10 and greatest.min() > 390
+    assert found.transform_error < 1 and found.motion.scale == pytest.approx(0.906, abs=0.01)
+    order = rng.permutation(8000)
+    [other] = group_matches(xy0[order], xy1[order]).objects
+    np.testing.assert_allclose(other.outline0, found.outline0, rtol=0, atol=1e-9)
+
+
 def mirrored_scene(seed=0):
     """`scene` with its second object mirrored."""
     xy0, xy1, truth = scene(seed)

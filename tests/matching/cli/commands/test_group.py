@@ -167,7 +167,7 @@ def test_all_pairs_of_hloc(gdl_match):
         ["0", "0", "50", "x/a.png", "c.png"],
         ["2", str((found("o/x-a.png_x-b.png")[2] >= 0).sum()), "160", "x/a.png", "x/b.png"],
     ]
-    assert listed("o") == ["groups.h5", "matches.json", "x-a.png_c.png", "x-a.png_x-b.png"]
+    assert listed("o") == ["groups.h5", "matches.json", "pairs.txt", "x-a.png_c.png", "x-a.png_x-b.png"]
     assert listed("o/x-a.png_x-b.png") == USUAL[:2]
     xy0, _, cluster = found("o/x-a.png_x-b.png")
     assert np.allclose(xy0, points()[0], atol=1e-4)
@@ -191,7 +191,7 @@ def test_one_pair_of_hloc_by_its_pictures_in_either_order(gdl_match):
         Path(f"{name}.png").rename(f"x/{name}.png")
     arguments = ["group", "matches.h5", "--features", "features.h5", "--quiet", "--image0", "x/b.png"]
     assert gdl_match(*arguments, "--image1", "x/a.png", "--out", "o")[0] == 0
-    assert listed("o") == ["groups.h5", *USUAL]
+    assert listed("o") == ["groups.h5", *USUAL, "pairs.txt"]
     xy0, xy1, cluster = found("o")
     assert np.allclose(xy0, points()[1], atol=1e-4)
     assert np.allclose(xy1, points()[0], atol=1e-4)
@@ -287,6 +287,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--html"], "--html needs the pictures"),
         (["m.csv", "--warp"], "--warp needs the pictures"),
         (["m.csv", "--features", "m.csv"], "--features goes with hloc's matches"),
+        (["m.csv", "--masks", "new"], "--masks goes with COLMAP's database, not with m.csv"),
         (["m.csv", "--all-objects"], "--all-objects goes with COLMAP's database, not with m.csv"),
         (["m.csv", "--out", "m.csv"], "m.csv: the folder can't be written"),
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),

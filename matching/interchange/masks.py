@@ -1,0 +1,130 @@
+"""Masks of what moved, as COLMAP's feature extraction reads them: black is left out.
+
+The mask of the image a/b.jpg is a/b.jpg.png. An object moved in a pair if it is no part of the pair's static
+scene. A pixel is masked if it is on what moved in more than half of the pairs that have an object there. The
+outline of what is around a thing encloses the thing; so what moved in a pair counts before what did not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats
+from matching.errors import InputError
+from matching.interchange.records import PairMatches
+from matching.interchange.two_views import find_static
+from matching.objects.description import draw_outlines
+from matching.output.folders import make_temporary_folder, place_files
+
+Outlines = list[tuple[list[Floats], list[Floats]]]  # of each pair, polygons (k, 2) of what moved, and others
+
+
+def check_masks_folder(folder: Path) -> None:
+    """Check that masks can be written into a folder: into a new one, or an empty one.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        It holds something, or is none.
+    """
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"--masks {folder}: holds files; choose a folder that is new or empty")
+    except OSError as error:
+        raise InputError(f"--masks {folder}: the folder can't be written ({error.strerror})") from None
+
+
+def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
+    """Write the masks of all images of some pairs, all of them or none.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that is new or empty.
+    pairs : iterable of (PairMatches, (n,) array of int)
+        The matches of each pair, with names and sizes, and the object of each, -1 for none.
+
+    Returns
+    -------
+    int
+        How many images there are.
+
+    Raises
+    ------
+    InputError
+        The folder can't be written, or an image has a name that leads out of it.
+    """
+    sizes, outlines = _outline(pairs)
+    try:
+        if folder.exists():
+            folder.rmdir()
+        with make_temporary_folder(folder) as part:
+            for name, size in sizes.items():
+                path = part / f"{name}.png"
+                if Path(name).is_absolute() or ".." in Path(name).parts:
+                    raise InputError(f"{name}: must be the name of a picture below a folder")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(np.where(draw_moved(size, outlines[name]), 0, 255).astype(np.uint8)).save(
+                    path
+                )
+            place_files(part, folder, [])
+    except OSError as error:
+        raise InputError(f"--masks {folder}: can't be written ({error.strerror or error})") from None
+    return len(sizes)
+
+
+def _outline(
+    pairs: Iterable[tuple[PairMatches, Array]],
+) -> tuple[dict[str, tuple[int, int]], dict[str, Outlines]]:
+    """The size (h, w) of each image, and the outlines in it, of all pairs that have a static scene."""
+    sizes: dict[str, tuple[int, int]] = {}
+    outlines: dict[str, Outlines] = defaultdict(list)
+    for pair, cluster in pairs:
+        if pair.names is None or pair.sizes is None:
+            continue
+        sizes |= dict(zip(pair.names, pair.sizes, strict=True))
+        static = find_static(pair.xy0, pair.xy1, cluster)
+        if not static.any():
+            continue
+        both: tuple[tuple[list[Floats], list[Floats]], ...] = ([], []), ([], [])
+        for k in range(int(cluster.max()) + 1):
+            own = cluster == k
+            moved = static[own].mean() < 0.5
+            for image, polygon in zip(both, draw_outlines(pair.xy0[own], pair.xy1[own]), strict=True):
+                image[0 if moved else 1].append(polygon)
+        for name, image in zip(pair.names, both, strict=True):
+            outlines[name].append(image)
+    return sizes, outlines
+
+
+def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:
+    """Draw what moved in one image.
+
+    Parameters
+    ----------
+    size : (h, w)
+        Of the image.
+    outlines : list of pairs of lists of (k, 2) float64
+        Of each pair of images the polygons, pixels, around what moved, and around the rest.
+
+    Returns
+    -------
+    (h, w) bool
+    """
+    votes = np.zeros(size, np.int32)
+    for moved, others in outlines:
+        inside = opencv.fill_polygons(size, moved)
+        votes += inside
+        votes -= opencv.fill_polygons(size, others) & ~inside
+    return np.asarray(votes > 0)

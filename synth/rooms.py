@@ -1,0 +1,403 @@
+"""Rooms of textured planes, with boxes in them that may move: pictures with exact truth, for any camera.
+
+A plane is a parallelogram in space, with a texture; it is seen from one side. Pictures are drawn by
+intersecting the ray of each pixel with each plane, so that what a pixel shows, and how deep it lies, is
+exact. Coordinates in space: x to the right, y down, z ahead, as a camera that is not turned sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from synth._types import Array, Floats, Ints, Picture
+
+SAMPLES = 2  # along each side of a pixel
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """A parallelogram with a texture.
+
+    Parameters
+    ----------
+    corner : (3,) float64
+        Its top-left corner, as seen from its front.
+    right, down : (3,) float64
+        From there to the top-right and the bottom-left corner.
+    texture : (h, w, 3) uint8
+        What it shows.
+    body : int
+        0 for the room, 1, 2, ... for boxes.
+    """
+
+    corner: Floats
+    right: Floats
+    down: Floats
+    texture: Picture
+    body: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class RoomCamera:
+    """A pinhole camera.
+
+    Parameters
+    ----------
+    focal : float
+        Focal length, pixels.
+    size : (h, w)
+        Of its pictures.
+    rotation : (3, 3) float64
+        Takes directions in space to those of the camera.
+    centre : (3,) float64
+        Where it stands.
+    """
+
+    focal: float
+    size: tuple[int, int]
+    rotation: Floats
+    centre: Floats
+
+    @property
+    def matrix(self) -> Floats:
+        """(3, 3): takes directions of the camera to homogeneous pixels."""
+        height, width = self.size
+        return np.array([[self.focal, 0, (width - 1) / 2], [0, self.focal, (height - 1) / 2], [0, 0, 1.0]])
+
+    def project(self, points: Floats) -> Floats:
+        """Find the pixels of points in space.
+
+        Parameters
+        ----------
+        points : (n, 3) float64
+            Points before the camera.
+
+        Returns
+        -------
+        (n, 2) float64
+        """
+        seen = (points - self.centre) @ self.rotation.T @ self.matrix.T
+        return np.asarray(seen[:, :2] / seen[:, 2:])
+
+
+@dataclass(frozen=True, eq=False)
+class RoomView:
+    """A picture of a room.
+
+    Parameters
+    ----------
+    picture : (h, w, 3) uint8
+        The picture.
+    plane : (h, w) int64
+        The plane that the centre of each pixel shows, -1 for none.
+    """
+
+    picture: Picture
+    plane: Ints
+
+
+def render_room(planes: Sequence[Plane], camera: RoomCamera) -> RoomView:
+    """Draw a room as a camera sees it.
+
+    Parameters
+    ----------
+    planes : sequence of Plane
+        The room and what stands in it.
+    camera : RoomCamera
+        The camera.
+
+    Returns
+    -------
+    RoomView
+        The picture.
+    """
+    height, width = camera.size
+    grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), axis=2).reshape(-1, 2)
+    total = np.zeros((height, width, 3))
+    for offset in np.ndindex(SAMPLES, SAMPLES):
+        shown, place = cast_rays(planes, camera, grid + (np.array(offset) + 0.5) / SAMPLES - 0.5)
+        total += _shade(planes, shown.reshape(height, width), place.reshape(height, width, 2))
+    shown, _ = cast_rays(planes, camera, grid.astype(np.float64))
+    return RoomView(np.rint(total / SAMPLES**2).astype(np.uint8), shown.reshape(height, width))
+
+
+def cast_rays(planes: Sequence[Plane], camera: RoomCamera, xy: Floats) -> tuple[Ints, Floats]:
+    """Find what pixels show.
+
+    Parameters
+    ----------
+    planes : sequence of Plane
+        The room and what stands in it.
+    camera : RoomCamera
+        The camera.
+    xy : (n, 2) float64
+        Pixels.
+
+    Returns
+    -------
+    plane : (n,) int64
+        The nearest plane, -1 for none.
+    place : (n, 2) float64
+        Where on it, along its right and its down side, in [0, 1].
+    """
+    x, y = xy.T
+    nearest, shown, place = np.full(len(xy), np.inf), np.full(len(xy), -1), np.zeros((len(xy), 2))
+    for k, plane in enumerate(planes):
+        sides = np.column_stack([plane.right, plane.down, plane.corner - camera.centre])
+        to_pixels = camera.matrix @ camera.rotation @ sides  # of (a, b, 1), times the depth
+        if np.linalg.det(to_pixels) <= 0:  # seen from behind
+            continue
+        a, b, inverse_depth = (p * x + q * y + r for p, q, r in np.linalg.inv(to_pixels))
+        hit = (a >= 0) & (b >= 0) & (a <= inverse_depth) & (b <= inverse_depth)
+        hit &= inverse_depth * nearest > 1
+        nearest[hit], shown[hit] = 1 / inverse_depth[hit], k
+        place[hit] = np.column_stack([a[hit], b[hit]]) / inverse_depth[hit, None]
+    return shown, place
+
+
+def _shade(planes: Sequence[Plane], shown: Ints, place: Floats) -> Floats:
+    """(h, w, 3) the textures at places (h, w, 2) of planes (h, w); grey where there is none."""
+    colour = np.full((*shown.shape, 3), 127.0)
+    for k, plane in enumerate(planes):
+        own = shown == k
+        if own.any():
+            size = np.array(plane.texture.shape[1::-1])
+            at = (place * size - 0.5).astype(np.float32)
+            lit = cv2.remap(
+                plane.texture, at[..., 0], at[..., 1], cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE
+            )
+            colour[own] = lit[own]
+    return colour
+
+
+def find_places(
+    planes: Sequence[Plane], camera: RoomCamera, shown: Ints, place: Floats
+) -> tuple[Floats, Array]:
+    """Find where places on planes are in a picture.
+
+    Parameters
+    ----------
+    planes : sequence of Plane
+        The room and what stands in it, as it is then.
+    camera : RoomCamera
+        The camera.
+    shown : (n,) int64
+        Their planes, all above -1.
+    place : (n, 2) float64
+        Where on these.
+
+    Returns
+    -------
+    xy : (n, 2) float64
+        Pixels.
+    is_seen : (n,) bool
+        Whether nothing hides them, and they are inside the picture.
+    """
+    corner, right, down = (
+        np.array([getattr(p, name) for p in planes]) for name in ("corner", "right", "down")
+    )
+    points = corner[shown] + place[:, :1] * right[shown] + place[:, 1:] * down[shown]
+    ahead = ((points - camera.centre) @ camera.rotation.T)[:, 2] > 0
+    xy = np.full((len(points), 2), -1.0)
+    xy[ahead] = camera.project(points[ahead])
+    height, width = camera.size
+    inside = ahead & ((xy >= 0) & (xy <= [width - 1, height - 1])).all(axis=1)
+    is_seen = inside.copy()
+    is_seen[inside] = cast_rays(planes, camera, xy[inside])[0] == shown[inside]
+    return xy, is_seen
+
+
+def make_room(
+    textures: Sequence[Picture], width: float = 6.0, height: float = 4.0, depth: float = 7.0
+) -> list[Plane]:
+    """Make an empty room around the origin: its back wall, left wall, right wall, floor and ceiling.
+
+    Parameters
+    ----------
+    textures : sequence of (h, w, 3) uint8
+        Of these five.
+    width, height, depth : float
+        Of the room; its back wall is `depth` ahead of the origin.
+
+    Returns
+    -------
+    list of Plane
+    """
+    x, y = width / 2, height / 2
+    sides = [
+        ((-x, -y, depth), (width, 0, 0), (0, height, 0)),
+        ((-x, -y, 0), (0, 0, depth), (0, height, 0)),
+        ((x, -y, depth), (0, 0, -depth), (0, height, 0)),
+        ((-x, y, depth), (width, 0, 0), (0, 0, -depth)),
+        ((-x, -y, 0), (width, 0, 0), (0, 0, depth)),
+    ]
+    return [
+        Plane(np.array(corner, float), np.array(right, float), np.array(down, float), texture)
+        for (corner, right, down), texture in zip(sides, textures, strict=True)
+    ]
+
+
+def make_box(textures: Sequence[Picture], size: Array, middle: Array, turn: float, body: int) -> list[Plane]:
+    """Make a box: its front, left, right and top.
+
+    Parameters
+    ----------
+    textures : sequence of (h, w, 3) uint8
+        Of these four.
+    size : (3,) array
+        Its width, height and depth.
+    middle : (3,) array
+        Where its middle is.
+    turn : float
+        Radians about the vertical.
+    body : int
+        Its number.
+
+    Returns
+    -------
+    list of Plane
+    """
+    x, y, z = np.array(size) / 2
+    sides = [
+        ((-x, -y, -z), (2 * x, 0, 0), (0, 2 * y, 0)),
+        ((-x, -y, z), (0, 0, -2 * z), (0, 2 * y, 0)),
+        ((x, -y, -z), (0, 0, 2 * z), (0, 2 * y, 0)),
+        ((-x, -y, z), (2 * x, 0, 0), (0, 0, -2 * z)),
+    ]
+    about = turn_about(1, turn)
+    return [
+        Plane(about @ corner + middle, about @ right, about @ down, texture, body)
+        for (corner, right, down), texture in zip(np.array(sides, float), textures, strict=True)
+    ]
+
+
+def move_body(planes: Sequence[Plane], body: int, rotation: Floats, shift: Array) -> list[Plane]:
+    """Move one body about the middle of its corners.
+
+    Parameters
+    ----------
+    planes : sequence of Plane
+        The room and what stands in it.
+    body : int
+        The body that moves.
+    rotation : (3, 3) float64
+        Of it.
+    shift : (3,) array
+        Of its middle.
+
+    Returns
+    -------
+    list of Plane
+        The same planes, in the same order.
+    """
+    own = [plane for plane in planes if plane.body == body]
+    middle = np.mean([plane.corner + (plane.right + plane.down) / 2 for plane in own], axis=0)
+    return [
+        plane
+        if plane.body != body
+        else replace(
+            plane,
+            corner=rotation @ (plane.corner - middle) + middle + shift,
+            right=rotation @ plane.right,
+            down=rotation @ plane.down,
+        )
+        for plane in planes
+    ]
+
+
+def turn_about(axis: int, angle: float) -> Floats:
+    """Make a rotation about an axis.
+
+    Parameters
+    ----------
+    axis : int
+        0, 1 or 2.
+    angle : float
+        Radians.
+
+    Returns
+    -------
+    (3, 3) float64
+    """
+    return np.asarray(cv2.Rodrigues(angle * np.eye(3)[axis])[0])
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneMatches:
+    """Matches on planes, and outliers among them.
+
+    Parameters
+    ----------
+    xy0, xy1 : (n, 2) float64
+        The points of each match in either picture.
+    label : (n,) int64
+        The plane of each, 0, 1, ...; -1 for outliers.
+    """
+
+    xy0: Floats
+    xy1: Floats
+    label: Ints
+
+
+def match_planes(
+    seed: int,
+    *,
+    outliers: float = 0.3,
+    noise: float = 0.7,
+    density: tuple[int, int] = (20, 120),
+    least: int = 12,
+) -> PlaneMatches:
+    """Make matches between two pictures of a room in which nothing moves but the camera.
+
+    Parameters
+    ----------
+    seed : int
+        Same arguments, same matches.
+    outliers : float
+        Share of all matches, anywhere in both pictures.
+    noise : float
+        Standard deviation of a coordinate, pixels.
+    density : pair of int
+        The least and the most matches that are tried on a plane; those count that both pictures show.
+    least : int
+        Planes with fewer matches have none.
+
+    Returns
+    -------
+    PlaneMatches
+        The matches, in a random order.
+    """
+    rng = np.random.default_rng(seed)
+    blank = np.zeros((2, 2, 3), np.uint8)
+    planes = make_room([blank] * 5)
+    for body in range(1, int(rng.integers(1, 4)) + 1):
+        size = rng.uniform(0.8, 2.0, 3)
+        middle = np.array([rng.uniform(-2, 2), 2 - size[1] / 2, rng.uniform(3, 5.5)])
+        planes += make_box([blank] * 4, size, middle, rng.uniform(-0.8, 0.8), body)
+    cameras = [
+        RoomCamera(
+            520.0,
+            (480, 640),
+            turn_about(1, rng.uniform(-0.25, 0.25)) @ turn_about(0, rng.uniform(-0.1, 0.1)),
+            rng.uniform((-1.0, -0.6, -0.5), (1.0, 0.6, 0.5)),
+        )
+        for _ in range(2)
+    ]
+    parts = []
+    for k in range(len(planes)):
+        place = rng.uniform(0, 1, (int(rng.integers(density[0], density[1] + 1)), 2))
+        shown = np.full(len(place), k)
+        seen = [find_places(planes, camera, shown, place) for camera in cameras]
+        both = seen[0][1] & seen[1][1]
+        if both.sum() >= least:
+            parts.append([xy[both] + rng.normal(0, noise, (both.sum(), 2)) for xy, _ in seen])
+    n_true = sum(len(part[0]) for part in parts)
+    false = rng.uniform((0, 0), (640, 480), (2, round(n_true * outliers / (1 - outliers)), 2))
+    xy0, xy1 = (np.vstack([*(part[k] for part in parts), false[k]]) for k in range(2))
+    label = np.repeat([*range(len(parts)), -1], [*(len(part[0]) for part in parts), len(false[0])])
+    order = rng.permutation(len(label))
+    return PlaneMatches(xy0[order], xy1[order], label[order])

@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+
+from matching import group_matches
+from matching.grouping.objects import Groups
+from matching.objects.transforms import apply_transform
+from matching.pipelines.given_planes import find_planes_of_object, split_into_planes, transfer_error
+from synth.rooms import match_planes
+
+LEFT = np.array([[1.1, 0.05, 10], [0.02, 1.0, 5], [3e-4, 0, 1]])
+RIGHT = np.array([[0.8, 0.0, 70], [-0.04, 0.95, 17], [-2e-4, 0, 1]])
+
+
+def corner(seed=0, noise=0.5, n=60):
+    """Matches on two planes that meet at x = 200: points and planes."""
+    rng = np.random.default_rng(seed)
+    xy0 = rng.uniform((0, 0), (400, 300), (2 * n, 2))
+    truth = (xy0[:, 0] > 200).astype(np.int64)
+    xy1 = np.where(truth[:, None] == 0, apply_transform(LEFT, xy0), apply_transform(RIGHT, xy0))
+    return xy0, xy1 + rng.normal(0, noise, xy1.shape), truth
+
+
+def agreement(found, truth):
+    """The share of matches in the plane that has most of theirs."""
+    right = np.zeros(len(truth), bool)
+    for k in np.unique(truth):
+        own = truth == k
+        most = np.bincount(found[own & (found >= 0)], minlength=1).argmax()
+        right |= own & (found == most)
+    return right.mean()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_corner_has_two_planes(seed):
+    xy0, xy1, truth = corner(seed)
+    found = find_planes_of_object(xy0, xy1)
+    assert found.max() == 1
+    assert agreement(found, truth) > 0.95
+    swapped = find_planes_of_object(xy1, xy0)
+    assert agreement(swapped, truth) > 0.95
+
+
+def test_one_plane_stays_whole():
+    xy0, xy1, truth = corner()
+    own = truth == 0
+    assert (find_planes_of_object(xy0[own], xy1[own]) == 0).mean() > 0.97
+    assert (find_planes_of_object(xy0[:12], xy1[:12]) == 0).all()  # few: not split
+
+
+def test_exact_matches_and_points_in_one_place():
+    xy0, xy1, truth = corner(noise=0.0)
+    assert agreement(find_planes_of_object(xy0, xy1), truth) > 0.98
+    assert (find_planes_of_object(np.ones((40, 2)), np.ones((40, 2))) == 0).all()
+
+
+def test_the_error_is_that_of_the_worse_picture():
+    shrink = np.diag([0.1, 0.1, 1.0])
+    error = transfer_error(shrink, np.array([[10.0, 0.0]]), np.array([[2.0, 0.0]]))
+    np.testing.assert_allclose(error, [10.0])  # 1 in picture 1, 10 in picture 0
+    assert np.isinf(
+        transfer_error(np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 1.0]]), np.ones((1, 2)), np.ones((1, 2)))
+    )
+
+
+def test_planes_have_the_scores_of_their_objects_and_do_not_depend_on_the_order():
+    xy0, xy1, _ = corner()
+    groups = Groups(np.zeros(len(xy0), np.int64), np.array([0.7]))
+    planes = split_into_planes(xy0, xy1, groups)
+    assert planes.scores.tolist() == [0.7, 0.7]
+    sizes = np.bincount(planes.labels[planes.labels >= 0])
+    assert sizes[0] >= sizes[1]
+    order = np.random.default_rng(3).permutation(len(xy0))
+    again = split_into_planes(xy0[order], xy1[order], groups)
+    assert np.array_equal(again.labels, planes.labels[order])
+    none = split_into_planes(xy0, xy1, Groups(np.full(len(xy0), -1), np.empty(0)))
+    assert (none.labels == -1).all() and len(none.scores) == 0
+
+
+def test_planes_of_a_room_are_told_apart_where_they_are_asked_for():
+    given = match_planes(9)
+    whole, planes = (group_matches(given.xy0, given.xy1, planes=asked) for asked in (False, True))
+    assert len(whole.objects) == 1
+    assert len(planes.objects) >= 5
+    assert all(o.transform_kind == "homography" or o.n_matches < 30 for o in planes.objects)
+    for k in range(len(planes.objects)):
+        own = given.label[planes.cluster == k]
+        assert np.bincount(own[own >= 0]).max() > 0.6 * len(own)
