@@ -16,8 +16,10 @@ from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters
+from .smoothing import smooth_labels
 from .tree import MergeTree
 
 
@@ -102,7 +104,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         n_initial_neighbors: int = 1,
         bandwidth: float = 1.0,
         n_neighbor_clusters: int = 10,
-        min_cluster_size: int = 1,
+        min_cluster_size: int | None = None,
         metric: Metric = "euclidean",
         n_jobs: int | None = None,
         search: str = "auto",
@@ -163,7 +165,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            n_clusters = count_separate_clusters(self.tree_, self.graph_, self.min_cluster_size)
+            n_clusters = count_separate_clusters(self.tree_, self.graph_, self.min_cluster_size or 1)
         self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         return self
@@ -204,7 +206,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_integer_at_least("n_neighbors", self.n_neighbors, 1)
         check_integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
         check_integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
+        if self.min_cluster_size is not None:
+            check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
         check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
         check_one_of("drop_outliers", self.drop_outliers, (False, True))
@@ -256,10 +259,15 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
 
     def _labels(self, n_clusters: int, warn: bool) -> Ints:
-        chosen = select_clusters(self.tree_, n_clusters, self.min_cluster_size)
+        if self.min_cluster_size is None:
+            chosen = select_prominent_clusters(self.tree_, self.graph_, n_clusters)
+        else:
+            chosen = select_clusters(self.tree_, n_clusters, self.min_cluster_size)
         labels = chosen.labels
         if self.small_clusters == "absorb":
             labels = give_to_neighbours(self.graph_, labels)
+        if self.min_cluster_size is None:
+            labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
         if warn:
             self._warn(n_clusters, chosen)
         if self.drop_outliers:
@@ -277,7 +285,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
         elif without_affinity:
             message = "no positive affinity left before that number: joined the rest by edges and distance"
-        elif chosen.min_cluster_size < self.min_cluster_size:
+        elif self.min_cluster_size is not None and chosen.min_cluster_size < self.min_cluster_size:
             message = (
                 f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
             )

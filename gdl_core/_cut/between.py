@@ -1,0 +1,53 @@
+"""Compiled: the weight between the two clusters of each merge."""
+
+import numpy as np
+
+from .._common.jit import njit
+from .._common.types import Array
+
+
+@njit
+def sum_weights_between(indptr: Array, indices: Array, weights: Array, labels: Array, children: Array) -> Array:
+    """(m,) float64: the sum of the weights of the edges between the two nodes of each merge.
+
+    The graph, compressed rows of n vertices, is symmetric and each edge counts once. labels (n,) are the
+    initial clusters, children (m, 2) the merges. For each merge the vertices of the smaller node are gone
+    through and join the larger one's slot.
+    """
+    n_vertices, n_merges = len(indptr) - 1, len(children)
+    n_initial = labels.max() + 1 if n_vertices else 0
+    slot = labels.copy()  # of each vertex; a cluster keeps the slot of its larger part
+    slot_of_node = np.arange(n_initial + n_merges)
+    size = np.zeros(n_initial, np.int64)
+    first, last = np.full(n_initial, -1, np.int64), np.full(n_initial, -1, np.int64)
+    following = np.full(n_vertices, -1, np.int64)  # vertices of a slot are a chain
+    for i in range(n_vertices):
+        c = labels[i]
+        if first[c] < 0:
+            first[c] = i
+        else:
+            following[last[c]] = i
+        last[c] = i
+        size[c] += 1
+    between = np.zeros(n_merges)
+    for t in range(n_merges):
+        a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]
+        if size[a] < size[b]:
+            a, b = b, a
+        total = 0.0
+        i = first[b]
+        while i >= 0:
+            for e in range(indptr[i], indptr[i + 1]):
+                if slot[indices[e]] == a:
+                    total += weights[e]
+            i = following[i]
+        i = first[b]
+        while i >= 0:
+            slot[i] = a
+            i = following[i]
+        following[last[a]] = first[b]
+        last[a] = last[b]
+        size[a] += size[b]
+        slot_of_node[n_initial + t] = a
+        between[t] = total
+    return between
