@@ -10,8 +10,10 @@ from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clust
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters
+from .smoothing import smooth_labels
 from .tree import MergeTree
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ __all__ = [
     "initial_clusters",
     "knn_graph",
     "select_clusters",
+    "select_prominent_clusters",
+    "smooth_labels",
     "split_at_largest_gap",
 ]
 

@@ -107,6 +107,19 @@ def knn_graph(
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
 
 
+def count_given_neighbors(x: Any) -> int:
+    """The most neighbours that each sample of a given graph has, at least 1; without a graph n - 1."""
+    if isinstance(x, tuple):
+        indices = np.asanyarray(x[0])
+        own = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
+        return max(1, int(indices.shape[-1]) - int(own))
+    if not scipy.sparse.issparse(x):
+        return max(1, x.shape[0] - 1)
+    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+    counts = np.bincount(rows[x.indices != rows], minlength=x.shape[0])
+    return max(1, int(counts.min()))
+
+
 def _check_samples(x: Any, metric: Metric) -> Any:
     from sklearn.utils.validation import check_array
 

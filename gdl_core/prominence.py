@@ -76,7 +76,8 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     inside = np.zeros(len(volume))  # both directions
     own = source == labels[edges.indices]
     inside[:n] = np.bincount(source[own], edges.data[own], n)
-    inside[n:] = 2 * sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
+    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
+    inside[n:] = 2 * between[:, 0]
     for t, (a, b) in enumerate(tree.children.tolist()):
         volume[n + t] = volume[a] + volume[b]
         inside[n + t] += inside[a] + inside[b]

@@ -10,7 +10,7 @@ from ._common.jobs import effective_jobs
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
 
-N_STEPS = 10
+N_STEPS = 7
 MOST_ROUNDS = 20
 
 
@@ -23,8 +23,8 @@ def smooth_labels(
     w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
     the sum of the weights of all edges from and to C (of equal ones the smaller label). These are the steps of
     a power iteration towards the normalized cut, in which P^t is applied to the normalized indicators of the
-    clusters, followed by the nearest partition. A round that would leave a cluster without samples is not
-    made, and there are 20 rounds at most.
+    clusters, followed by the nearest partition. The samples of a cluster that would be left without any
+    stay for that round. There are 20 rounds at most.
 
     Parameters
     ----------
@@ -53,19 +53,34 @@ def smooth_labels(
         for _ in range(MOST_ROUNDS):
             volume = np.bincount(labels[placed], degree[placed], n_clusters)
             found = np.where(placed, walk.ends(labels, n_steps, volume), -1)
-            kept = (found >= 0) | ~placed
-            found = np.where(kept, found, labels)  # a sample without edges goes nowhere
-            if (found == labels).all() or np.bincount(found[placed], minlength=n_clusters).min() == 0:
+            found = np.where(found >= 0, found, labels)  # a sample without edges goes nowhere
+            found = _keep_all(found, labels, n_clusters)
+            if (found == labels).all():
                 break
             labels = found
     return labels
+
+
+def _keep_all(found: Ints, labels: Ints, n_clusters: int) -> Ints:
+    """``found`` where the samples of clusters that it leaves empty stay as in ``labels``."""
+    while True:
+        empty = np.bincount(found[found >= 0], minlength=n_clusters) == 0
+        if not empty.any():
+            return found
+        found = np.where((labels >= 0) & empty[labels], labels, found)
 
 
 class _Walk:
     """Where walks on a graph end."""
 
     def __init__(
-        self, indptr: Ints, indices: Ints, weights: Floats, n_clusters: int, pool: ThreadPoolExecutor, jobs: int
+        self,
+        indptr: Ints,
+        indices: Ints,
+        weights: Floats,
+        n_clusters: int,
+        pool: ThreadPoolExecutor,
+        jobs: int,
     ) -> None:
         self.graph = indptr, indices, weights
         self.n_clusters, self.pool = n_clusters, pool
@@ -89,7 +104,9 @@ class _Walk:
             for job in jobs:
                 job.result()
             clusters, shares = new
-        worth = np.where(clusters >= 0, shares / np.sqrt(np.maximum(volume, np.finfo(float).tiny))[clusters], -1.0)
+        worth = np.where(
+            clusters >= 0, shares / np.sqrt(np.maximum(volume, np.finfo(float).tiny))[clusters], -1.0
+        )
         order = np.lexsort((clusters, -worth), axis=1)
         best: Ints = np.take_along_axis(clusters, order[:, :1], 1)[:, 0].astype(np.int64)
         return best

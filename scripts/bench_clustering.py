@@ -100,7 +100,7 @@ def measure_merging(options: argparse.Namespace) -> None:
 
     x, y = images(options.data, "mnist_test")
     repeats = options.repeats
-    model = GraphDegreeLinkage(n_clusters=10, algorithm="gdl-u", n_jobs=options.jobs)
+    model = GraphDegreeLinkage(10, "gdl-u", n_neighbors=20, min_cluster_size=1, n_jobs=options.jobs)
     searching, _ = median_time(
         lambda: NearestNeighbors(n_neighbors=20, n_jobs=options.jobs).fit(x).kneighbors(), repeats
     )

@@ -1,18 +1,22 @@
-"""Compiled: the weight between the two clusters of each merge."""
+"""Compiled: what lies between the two clusters of each merge."""
 
 import numpy as np
 
-from .._common.jit import njit
-from .._common.types import Array
+from .._common.jit import inner, njit
+from .._common.types import Array, Scalar
 
 
 @njit
-def sum_weights_between(indptr: Array, indices: Array, weights: Array, labels: Array, children: Array) -> Array:
-    """(m,) float64: the sum of the weights of the edges between the two nodes of each merge.
+def sum_weights_between(
+    indptr: Array, indices: Array, weights: Array, labels: Array, children: Array
+) -> Array:
+    """(m, 2) float64: for each merge the sum of the weights of the edges between its two nodes, and around
+    them: of all edges within the merged node that samples with an edge to the other side have.
 
-    The graph, compressed rows of n vertices, is symmetric and each edge counts once. labels (n,) are the
-    initial clusters, children (m, 2) the merges. For each merge the vertices of the smaller node are gone
-    through and join the larger one's slot.
+    The graph, compressed rows of n vertices, is symmetric; an edge between counts once in the first sum, an
+    edge around once for each of its ends that is such a sample. labels (n,) are the initial clusters, children
+    (m, 2) the merges. For each merge the vertices of the smaller node are gone through and join the larger
+    one's slot.
     """
     n_vertices, n_merges = len(indptr) - 1, len(children)
     n_initial = labels.max() + 1 if n_vertices else 0
@@ -29,17 +33,25 @@ def sum_weights_between(indptr: Array, indices: Array, weights: Array, labels: A
             following[last[c]] = i
         last[c] = i
         size[c] += 1
-    between = np.zeros(n_merges)
+    met = np.full(n_vertices, -1, np.int64)  # the last merge at which a vertex was beside the other side
+    sums = np.zeros((n_merges, 2))
     for t in range(n_merges):
         a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]
         if size[a] < size[b]:
             a, b = b, a
-        total = 0.0
         i = first[b]
         while i >= 0:
+            beside = False
             for e in range(indptr[i], indptr[i + 1]):
-                if slot[indices[e]] == a:
-                    total += weights[e]
+                j = indices[e]
+                if slot[j] == a and weights[e] > 0:
+                    beside = True
+                    sums[t, 0] += weights[e]
+                    if met[j] != t:
+                        met[j] = t
+                        sums[t, 1] += _sum_within(indptr, indices, weights, slot, j, a, b)
+            if beside:
+                sums[t, 1] += _sum_within(indptr, indices, weights, slot, i, a, b)
             i = following[i]
         i = first[b]
         while i >= 0:
@@ -49,5 +61,16 @@ def sum_weights_between(indptr: Array, indices: Array, weights: Array, labels: A
         last[a] = last[b]
         size[a] += size[b]
         slot_of_node[n_initial + t] = a
-        between[t] = total
-    return between
+    return sums
+
+
+@inner
+def _sum_within(
+    indptr: Array, indices: Array, weights: Array, slot: Array, i: Scalar, a: Scalar, b: Scalar
+) -> Scalar:
+    total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        c = slot[indices[e]]
+        if c == a or c == b:
+            total += weights[e]
+    return total

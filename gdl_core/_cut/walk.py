@@ -10,8 +10,16 @@ MOST_CLUSTERS = 8  # kept for each sample, the likeliest
 
 @njit
 def walk_step(
-    first: int, end: int, indptr: Array, indices: Array, weights: Array, clusters: Array, shares: Array,
-    new_clusters: Array, new_shares: Array, n_clusters: int
+    first: int,
+    end: int,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    clusters: Array,
+    shares: Array,
+    new_clusters: Array,
+    new_shares: Array,
+    n_clusters: int,
 ) -> None:
     """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares``: the weighted mean of the neighbours'
     shares, of which the `MOST_CLUSTERS` largest are kept (of equal ones the smaller cluster).
