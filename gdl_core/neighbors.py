@@ -114,7 +114,7 @@ def count_given_neighbors(x: Any) -> int:
         own = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
         return max(1, int(indices.shape[-1]) - int(own))
     if not scipy.sparse.issparse(x):
-        return max(1, x.shape[0] - 1)
+        return max(1, int(x.shape[0]) - 1)
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     counts = np.bincount(rows[x.indices != rows], minlength=x.shape[0])
     return max(1, int(counts.min()))

@@ -32,7 +32,7 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     Returns
     -------
     Selection
-        Its ``n_merges`` is the number of merges up to the last one inside a chosen branch.
+        Its ``n_merges`` counts the merges up to the last one of two such branches inside a chosen one.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
     sizes, worth = tree.node_sizes(), np.log(prominences(tree, graph))
@@ -46,16 +46,18 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
         if of_node[tree.n_initial + t] >= 0:
             of_node[tree.children[t]] = of_node[tree.n_initial + t]
-    n_merges = max(0, int(chosen.max(initial=0)) - tree.n_initial + 1)
+    inside = of_node[tree.n_initial :] >= 0
+    of_large = np.flatnonzero(inside & (sizes[tree.children] >= smallest).all(axis=1))
+    n_merges = int(of_large.max(initial=-1)) + 1
     return Selection(number_by_first(of_node[tree.initial_labels]), n_merges, smallest)
 
 
 def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """The prominence of each node of the hierarchy, its size over its conductance.
 
-    With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples, those
-    inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the graph:
-    one more edge, so that parts without any edge to the rest are told apart by their size.
+    With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples,
+    those inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the
+    graph: one more edge, so that parts without any edge to the rest are told apart by their size.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class _Row:
 
     def __init__(self, best: Floats, node: int, parts: "tuple[_Row, _Row] | None" = None) -> None:
         self.best, self.node, self.parts = best, node, parts
-        self.split: Ints = np.empty(0, np.int32)  # of j nodes, how many are in the first part
+        self.split: Array = np.empty(0, np.int32)  # of j nodes, how many are in the first part
 
 
 def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> Ints:

@@ -21,10 +21,11 @@ def smooth_labels(
 
     A walk takes ``n_steps`` steps along the edges, in either direction, with probabilities in proportion to
     w_ij + w_ji. Its sample goes to the cluster C with the largest P(it ends in C) / sqrt(vol C), where vol is
-    the sum of the weights of all edges from and to C (of equal ones the smaller label). These are the steps of
-    a power iteration towards the normalized cut, in which P^t is applied to the normalized indicators of the
-    clusters, followed by the nearest partition. The samples of a cluster that would be left without any
-    stay for that round. There are 20 rounds at most.
+    the sum of the weights of all edges from and to C (of equal ones the smaller label). This is a power
+    iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
+    clusters, then comes the nearest partition. The samples of a cluster that would be left without any stay
+    for that round. There are 20 rounds at most. Of the clusters that walks from a sample reach, the eight
+    likeliest are followed.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def smooth_labels(
     with ThreadPoolExecutor(effective_jobs(n_jobs)) as pool:
         walk = _Walk(edges.indptr, edges.indices, edges.data, n_clusters, pool, effective_jobs(n_jobs))
         for _ in range(MOST_ROUNDS):
-            volume = np.bincount(labels[placed], degree[placed], n_clusters)
+            volume: Floats = np.bincount(labels[placed], degree[placed], n_clusters).astype(np.float64)
             found = np.where(placed, walk.ends(labels, n_steps, volume), -1)
             found = np.where(found >= 0, found, labels)  # a sample without edges goes nowhere
             found = _keep_all(found, labels, n_clusters)

@@ -10,13 +10,13 @@ from .._common.types import Array, Scalar
 def sum_weights_between(
     indptr: Array, indices: Array, weights: Array, labels: Array, children: Array
 ) -> Array:
-    """(m, 2) float64: for each merge the sum of the weights of the edges between its two nodes, and around
-    them: of all edges within the merged node that samples with an edge to the other side have.
+    """(m, 3) float64, for each merge: the sum of the weights of the edges between its two nodes; that of the
+    edges within the merged node of all samples beside the boundary, which have an edge to the other side; and
+    the number of these samples.
 
-    The graph, compressed rows of n vertices, is symmetric; an edge between counts once in the first sum, an
-    edge around once for each of its ends that is such a sample. labels (n,) are the initial clusters, children
-    (m, 2) the merges. For each merge the vertices of the smaller node are gone through and join the larger
-    one's slot.
+    The graph, compressed rows of n vertices, is symmetric; an edge between counts once in the first sum, for
+    each of its ends in the second. labels (n,) are the initial clusters, children (m, 2) the merges. For each
+    merge the vertices of the smaller node are gone through and join the larger one's slot.
     """
     n_vertices, n_merges = len(indptr) - 1, len(children)
     n_initial = labels.max() + 1 if n_vertices else 0
@@ -34,7 +34,7 @@ def sum_weights_between(
         last[c] = i
         size[c] += 1
     met = np.full(n_vertices, -1, np.int64)  # the last merge at which a vertex was beside the other side
-    sums = np.zeros((n_merges, 2))
+    sums = np.zeros((n_merges, 3))
     for t in range(n_merges):
         a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]
         if size[a] < size[b]:
@@ -50,8 +50,10 @@ def sum_weights_between(
                     if met[j] != t:
                         met[j] = t
                         sums[t, 1] += _sum_within(indptr, indices, weights, slot, j, a, b)
+                        sums[t, 2] += 1
             if beside:
                 sums[t, 1] += _sum_within(indptr, indices, weights, slot, i, a, b)
+                sums[t, 2] += 1
             i = following[i]
         i = first[b]
         while i >= 0:
@@ -71,6 +73,6 @@ def _sum_within(
     total = 0.0
     for e in range(indptr[i], indptr[i + 1]):
         c = slot[indices[e]]
-        if c == a or c == b:
+        if c in (a, b):
             total += weights[e]
     return total

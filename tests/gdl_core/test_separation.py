@@ -29,7 +29,8 @@ def test_crossing_share_is_the_definition(problem):
         a, b = (tree.nodes_after(t) == node for node in tree.children[t])
         beside = (a & w[:, b].any(axis=1)) | (b & w[:, a].any(axis=1))
         crossing, around = 2 * w[np.ix_(a, b)].sum(), w[np.ix_(beside, a | b)].sum()
-        expected.append(crossing / around if around else 0.0)
+        share = crossing / around if around else 0.0
+        expected.append(share * (1 + 2 / np.sqrt(max(beside.sum(), 1))))
     np.testing.assert_allclose(crossing_shares(tree, graph), expected, rtol=1e-9)
 
 
@@ -38,10 +39,11 @@ def test_count_by_hand():
     for a, b in ((0, 1), (2, 3), (4, 5)):
         w[a, b] = w[b, a] = 1
     w[1, 2] = w[2, 1] = 0.1  # beside the boundary are 1 and 2: 0.4 of 4.4 crosses
+    share = 0.4 / 4.4 * (1 + 2 / np.sqrt(2))
     graph = AffinityGraph.from_csr(w)
     tree = MergeTree(np.array([0, 0, 1, 1, 2, 2]), np.array([[0, 1]]), np.array([0.1]))
-    assert count_separate_clusters(tree, graph, 2, max_crossing=0.4 / 4.4 + 1e-9) == 3
-    assert count_separate_clusters(tree, graph, 2, max_crossing=0.4 / 4.4 - 1e-9) == 2
+    assert count_separate_clusters(tree, graph, 2, max_crossing=share + 1e-9) == 3
+    assert count_separate_clusters(tree, graph, 2, max_crossing=share - 1e-9) == 2
     assert count_separate_clusters(tree, graph, 3, max_crossing=1) == 1  # the other root has two samples
     assert count_separate_clusters(tree, graph, 7) == 1
     assert count_separate_clusters(tree, graph, 2, max_crossing=0) == 2  # the merge itself has some
