@@ -16,6 +16,7 @@ from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_
 from .merging import agdl, gdl, gdl_u
 from .neighbors import Metric, count_given_neighbors, knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .prediction import conductances, graph_memberships, weigh_neighbours
 from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters, smallest_judged
@@ -78,6 +79,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         0, 1, ... in the order of the clusters' smallest members; -1 for samples of no cluster.
     n_clusters_ : int
         The number of clusters in labels_.
+    conductances_ : (n_clusters_,) float64
+        For each cluster the share of its edge weight that leads to others: 0 is well separated.
     children_ : (m, 2) int64
         The nodes that each merge joins: initial clusters 0 .. n_initial - 1 first, then one node a merge.
     affinities_ : (m,) float64
@@ -164,7 +167,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         n_neighbors = knn.n_neighbors
         del knn  # merging needs no distances, and may need all memory there is
         merged = self._merge(initial)
-        given = scipy.sparse.issparse(X) or isinstance(X, tuple)
+        given = isinstance(X, tuple) or (scipy.sparse.issparse(X) and self.metric == "precomputed")
         among = None if given else make_distances_among(X, self.metric)
         self.tree_ = complete_tree(merged, n_neighbors, self.graph_, among)
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
@@ -174,7 +177,73 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             n_clusters = count_separate_clusters(self.tree_, self.graph_, smallest)
         self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
+        self.conductances_ = conductances(self.graph_, self.labels_)
+        self._fit_X = None if self.metric == "precomputed" else X
+        self._n_neighbors = n_neighbors
         return self
+
+    def predict(self, X: Any) -> Ints:
+        """The clusters of new samples, by the weights of their edges to those that were clustered.
+
+        Nothing is merged anew. A sample that was clustered is its own nearest neighbour here, so that it
+        may get another label than in labels_.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            (m, d) samples. With metric="precomputed" (m, n) distances to the samples that were clustered.
+
+        Returns
+        -------
+        (m,) int64
+            Of equally strong clusters the smaller label; -1 where all neighbours are outliers.
+        """
+        shares = self.predict_memberships(X)
+        if shares.shape[1] == 0:
+            return np.full(len(shares), -1, np.int64)
+        return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+
+    def predict_memberships(self, X: Any) -> Floats:
+        """How strongly new samples belong to each cluster.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            As of `predict`.
+
+        Returns
+        -------
+        (m, n_clusters_) float64
+            The share of the weights (Eq. 1) to their K nearest samples that each cluster has. Rows add up to
+            1, or are 0 where all neighbours are outliers.
+        """
+        from sklearn.neighbors import NearestNeighbors
+        from sklearn.utils.validation import validate_data
+
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
+        k = max(self._n_neighbors, 1)
+        if self._fit_X is None:
+            if scipy.sparse.issparse(X):
+                raise ValueError(
+                    "distances from new samples must be a dense (m, n) array, got a sparse matrix"
+                )
+            indices = np.argsort(X, axis=1, kind="stable")[:, :k]
+            distances = np.take_along_axis(X, indices, 1)
+        else:
+            search = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(self._fit_X)
+            distances, indices = search.kneighbors(X)
+        return weigh_neighbours(indices, distances.astype(np.float64), self.labels_, self.graph_.sigma2)
+
+    def memberships(self) -> Floats:
+        """How strongly the samples that were clustered belong to each cluster, see `graph_memberships`.
+
+        Returns
+        -------
+        (n, n_clusters_) float64
+        """
+        check_is_fitted(self)
+        return graph_memberships(self.graph_, self.labels_)
 
     def cut(self, n_clusters: int) -> Ints:
         """Another partition of the same hierarchy, chosen by the rules of `fit`, without merging again.
@@ -233,8 +302,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         if precomputed and isinstance(X, tuple):
             self.n_features_in_ = len(X[0])
             return X
-        sparse = ["csr"] if precomputed else False
-        X = validate_data(self, X, accept_sparse=sparse, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32])
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {X.shape}")
         return X
@@ -304,6 +372,6 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.input_tags.sparse = self.metric == "precomputed"
+        tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.metric == "precomputed"
         return tags

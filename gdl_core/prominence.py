@@ -9,6 +9,7 @@ from .selection import Selection
 from .tree import MergeTree
 
 SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
+LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
 
 
 def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
@@ -32,7 +33,8 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
     Returns
     -------
     Selection
-        Its ``n_merges`` counts the merges up to the last one of two such branches inside a chosen one.
+        Its ``n_merges`` counts the merges up to the last one, inside a chosen branch, of two with a quarter
+        of n / n_clusters samples each; what comes after it are crumbs.
     """
     check_integer_at_least("n_clusters", n_clusters, 1)
     sizes, worth = tree.node_sizes(), np.log(prominences(tree, graph))
@@ -47,7 +49,8 @@ def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters:
         if of_node[tree.n_initial + t] >= 0:
             of_node[tree.children[t]] = of_node[tree.n_initial + t]
     inside = of_node[tree.n_initial :] >= 0
-    of_large = np.flatnonzero(inside & (sizes[tree.children] >= smallest).all(axis=1))
+    least = LARGE_SHARE * len(tree.initial_labels) / n_clusters
+    of_large = np.flatnonzero(inside & (sizes[tree.children] >= least).all(axis=1))
     n_merges = int(of_large.max(initial=-1)) + 1
     return Selection(number_by_first(of_node[tree.initial_labels]), n_merges, smallest)
 

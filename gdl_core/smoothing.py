@@ -10,7 +10,7 @@ from ._common.jobs import effective_jobs
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
 
-N_STEPS = 7
+N_STEPS = 8
 MOST_ROUNDS = 20
 
 

@@ -10,7 +10,7 @@ rivals      seconds against n, and how fast they grow: ours, the paper's, others
 neighbours  approximate neighbours beside faiss and pynndescent, where installed
 quality     NMI over K and min_cluster_size
 bandwidth   NMI over the bandwidth
-suite       agreement on a public suite of labelled sets beside other methods, and the number of clusters found
+suite       ARI on a public suite of labelled sets beside other methods, and the number of clusters found
 
 CPU seconds are of all threads; other programs on the machine inflate them less than seconds.
 """

@@ -28,7 +28,7 @@ LAYERS = {  # a folder or module imports from those before it
         "_common",
         "graph",
         "_search _merge _cut tree outliers",
-        "neighbors reference selection separation smoothing",
+        "neighbors reference selection separation smoothing prediction plots",
         "completion merging prominence",
         "estimator",
     ),

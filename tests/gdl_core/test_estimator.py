@@ -328,6 +328,28 @@ def test_bad_distances(value):
         fit(d, metric="precomputed")
 
 
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_distances_a_rounding_below_zero(make):
+    d = cdist(SAMPLES, SAMPLES)
+    d[3, 4] = d[4, 3] = 0.0
+    expected = fit(d, n_clusters=3, metric="precomputed").labels_
+    d[3, 4] = d[4, 3] = -4e-16
+    with pytest.warns(UserWarning, match="distances a rounding below zero, -4e-16, are taken as 0"):
+        np.testing.assert_array_equal(fit(make(d), n_clusters=3, metric="precomputed").labels_, expected)
+    assert d[3, 4] == -4e-16
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e100])
+def test_scale_does_not_matter(scale):
+    expected = fit(SAMPLES, n_clusters=3).labels_
+    np.testing.assert_array_equal(fit(SAMPLES * scale, n_clusters=3).labels_, expected)
+
+
+def test_weights_of_samples_are_refused_by_name():
+    with pytest.raises(TypeError, match="sample_weight"):
+        GraphDegreeLinkage().fit(SAMPLES, sample_weight=np.ones(120))
+
+
 def test_sparse_graph_with_too_few_entries():
     graph = kneighbors_graph(SAMPLES, 20, mode="distance", include_self=True)
     with pytest.raises(ValueError, match=r"20 neighbors are required .* row 0 .* only 19 entries"):
