@@ -313,7 +313,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             return KnnGraph(np.empty((1, 0), np.int32), np.empty((1, 0)))
         n_neighbors = self.n_neighbors
         if n_neighbors is None:
-            n_neighbors = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10), count_given_neighbors(X))
+            n_neighbors = min(MOST_NEIGHBORS, max(FEWEST_NEIGHBORS, n // 10))
+            if self.metric == "precomputed":
+                n_neighbors = min(n_neighbors, count_given_neighbors(X))
         elif n_neighbors > n - 1:
             warnings.warn(f"n_neighbors={n_neighbors}: {n} samples have {n - 1} others each", stacklevel=3)
         return knn_graph(
