@@ -160,7 +160,8 @@ def test_crumbs_do_not_count():
     )
     y = np.repeat([0, 1], 150)
     assert same_partition(fit(x, n_clusters=2).labels_[:300], y)
-    assert not same_partition(fit(x, n_clusters=2, min_cluster_size=1).labels_[:300], y)
+    with pytest.warns(UserWarning, match="no positive affinity left"):
+        assert not same_partition(fit(x, n_clusters=2, min_cluster_size=1).labels_[:300], y)
 
 
 def test_fewer_initial_clusters_than_clusters():
@@ -430,6 +431,12 @@ def run_python(code, **environment):
 def test_import_is_light():
     loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
     assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
+
+
+def test_a_fit_loads_nothing_of_matching():
+    code = "import sys, gdl_core; gdl_core.GraphDegreeLinkage(2, n_neighbors=2).fit([[0.0], [1], [5], [6]])"
+    loaded = {name.split(".")[0] for name in run_python(code + "; print(*sys.modules)").split()}
+    assert not {"cv2", "matching", "synth", "skimage", "matplotlib", "shapely"} & loaded
 
 
 def test_distances_are_gone_before_merging(monkeypatch):
