@@ -11,7 +11,7 @@ from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
 
 N_STEPS = 8
-MOST_ROUNDS = 20
+MOST_ROUNDS = 50
 
 
 def smooth_labels(
@@ -24,7 +24,7 @@ def smooth_labels(
     the sum of the weights of all edges from and to C (of equal ones the smaller label). This is a power
     iteration towards the smallest normalized cut: P^t is applied to the normalized indicators of the
     clusters, then comes the nearest partition. The samples of a cluster that would be left without any stay
-    for that round. There are 20 rounds at most. Of the clusters that walks from a sample reach, the eight
+    for that round. There are 50 rounds at most. Of the clusters that walks from a sample reach, the eight
     likeliest are followed.
 
     Parameters

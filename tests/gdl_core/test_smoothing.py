@@ -14,7 +14,7 @@ def plain_smooth(graph, labels, n_steps):
     w = w + w.T
     degree = w.sum(axis=1)
     walk = np.linalg.matrix_power(w / degree[:, None], n_steps)
-    for _ in range(20):
+    for _ in range(50):
         member = np.equal.outer(labels, np.arange(labels.max() + 1)).astype(float)
         found = ((walk @ member) / np.sqrt(degree @ member)).argmax(axis=1)
         assert len(set(found.tolist())) == labels.max() + 1
