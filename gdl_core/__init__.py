@@ -10,8 +10,11 @@ from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clust
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
+from .plots import plot_dendrogram, plot_scores
+from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters
+from .smoothing import smooth_labels
 from .tree import MergeTree
 
 if TYPE_CHECKING:
@@ -34,7 +37,11 @@ __all__ = [
     "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
+    "plot_dendrogram",
+    "plot_scores",
     "select_clusters",
+    "select_prominent_clusters",
+    "smooth_labels",
     "split_at_largest_gap",
 ]
 

@@ -182,6 +182,16 @@ class AffinityGraph:
         n = self.n_samples
         return scipy.sparse.csr_matrix((self.weights, self.indices, self.indptr), shape=(n, n))
 
+    def symmetric(self) -> Any:
+        """W + W^T, the weights of both directions together.
+
+        Returns
+        -------
+        (n, n) csr_matrix of float64
+        """
+        w = self.to_csr()
+        return w + w.T.tocsr()
+
 
 def _check_range(indices: Array, n: int) -> None:
     if indices.size and (indices.min() < 0 or indices.max() >= n):

@@ -18,6 +18,8 @@ from ._common.types import Array, Int32s
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
 from ._search.given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
+from ._search.sparse_search import METRICS as SPARSE_METRICS
+from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
 
 Metric = str | Callable[[Array, Array], float]
@@ -28,6 +30,7 @@ OVERHEAD = 64  # what finding the smallest of n distances costs beside them, in 
 BY_CELLS = (*EUCLIDEAN, "sqeuclidean", *ANGULAR)  # searched approximately by `_search.cell_search`
 BY_DESCENT = ("manhattan", "l1", "chebyshev", "canberra", "braycurtis", "hamming")  # by pynndescent
 WITH_PARAMETERS = ("mahalanobis", "seuclidean", "pyfunc")  # metrics of scikit-learn that can't be had by name
+ROUNDING = 1e-6  # of the largest distance: what is so little below zero was zero
 _BLOCK = 8192  # query rows at a time
 
 
@@ -46,7 +49,8 @@ def knn_graph(
     Parameters
     ----------
     x : array, sparse matrix or pair of arrays
-        (n, d) samples. With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; it
+        (n, d) samples, sparse ones with the euclidean or the cosine distance, which are searched exactly.
+        With ``metric="precomputed"`` one of: an (n, n) array of distances (row i: from i; it
         need not be symmetric, its diagonal is not used); a sparse (n, n) matrix with the distances of at
         least K others in each row, stored zeros included; a pair of arrays (indices, distances), each
         (n, m), with the neighbours of each sample, nearest first, as faiss and cuML return them. Of a pair
@@ -102,9 +106,24 @@ def knn_graph(
     check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
         return read_sparse(x, n_neighbors) if scipy.sparse.issparse(x) else read_dense(x, n_neighbors)
+    if scipy.sparse.issparse(x):
+        return search_sparse(x, n_neighbors, str(metric))
     if _is_approximate(search, x, metric):
         return _search_approximately(x, n_neighbors, metric, n_jobs, random_state, verbose)
     return _search_exactly(x, n_neighbors, metric, n_jobs, verbose)
+
+
+def count_given_neighbors(x: Any) -> int:
+    """The most neighbours that each sample of a given graph has, at least 1; without a graph n - 1."""
+    if isinstance(x, tuple):
+        indices = np.asanyarray(x[0])
+        own = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()
+        return max(1, int(indices.shape[-1]) - int(own))
+    if not scipy.sparse.issparse(x):
+        return max(1, int(x.shape[0]) - 1)
+    rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+    counts = np.bincount(rows[x.indices != rows], minlength=x.shape[0])
+    return max(1, int(counts.min()))
 
 
 def _check_samples(x: Any, metric: Metric) -> Any:
@@ -113,13 +132,19 @@ def _check_samples(x: Any, metric: Metric) -> Any:
     _check_metric(metric)
     precomputed = metric == "precomputed"
     x = check_array(x, accept_sparse="csr", dtype=(np.float64, np.float32), input_name="X")
-    if scipy.sparse.issparse(x) and not precomputed:
-        raise ValueError('a sparse matrix needs metric="precomputed"')
+    if scipy.sparse.issparse(x) and not precomputed and metric not in SPARSE_METRICS:
+        known = ", ".join(map(repr, SPARSE_METRICS))
+        raise ValueError(f'a sparse matrix needs metric {known} or "precomputed", got {metric!r}')
     if precomputed:
         if x.shape[0] != x.shape[1]:
             raise ValueError(f"precomputed distances must be square, got shape {x.shape}")
         values = x.data if scipy.sparse.issparse(x) else x
-        if values.size and values.min() < 0:
+        if values.size and -ROUNDING * values.max() <= values.min() < 0:
+            warnings.warn(f"distances a rounding below zero, {values.min():g}, are taken as 0", stacklevel=3)
+            x = x.copy()
+            values = x.data if scipy.sparse.issparse(x) else x
+            np.maximum(values, 0, out=values)
+        elif values.size and values.min() < 0:
             raise ValueError(
                 f"Negative values in data: precomputed distances must be >= 0, got {values.min()}"
             )

@@ -1,36 +1,40 @@
-"""How many clusters are separate: those that few of their edges join to others."""
+"""How many clusters are separate: those between which the graph has a valley."""
 
 import numpy as np
-import scipy
 
 from ._common.checks import check_integer_at_least
-from ._common.types import Floats, Ints
+from ._common.types import Floats
 from .graph import AffinityGraph
 from .tree import MergeTree
 
-MAX_CONDUCTANCE = 0.02  # finds the blobs and nine of the ten digits that scikit-learn ships
+MAX_CROSSING = 0.066  # finds moons, rings, the digits of scikit-learn; 1 where there is no structure
 
 
 def count_separate_clusters(
     tree: MergeTree,
     graph: AffinityGraph,
-    min_cluster_size: int = 1,
-    max_conductance: float = MAX_CONDUCTANCE,
+    min_cluster_size: int | None = None,
+    max_crossing: float = MAX_CROSSING,
 ) -> int:
     """The number of clusters, as one more than the number of merges that join separate ones.
 
-    Two clusters are separate where the conductance between them is small: the weight of the edges between
-    both over the weight of all edges of the one that has less (those inside it count twice).
+    Two clusters are separate where few edges cross from one to the other even at the samples beside the
+    boundary: those with an edge to the other side. Of the weight of their edges within both clusters, the
+    share that crosses is small where the boundary runs through a valley. Where it runs through a cluster it
+    cuts their neighbourhoods, wherever it runs and however short it is. A share of few samples is uncertain:
+    it is taken two standard errors higher (`crossing_shares`).
 
     Parameters
     ----------
     tree : MergeTree
     graph : AffinityGraph
         The graph that was merged.
-    min_cluster_size : int
-        Merges that take in a cluster of fewer samples are not counted.
-    max_conductance : float
-        In [0, 1]; merges with a smaller conductance are counted.
+    min_cluster_size : int, optional
+        Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
+        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, or a tenth of all samples
+        if that is less.
+    max_crossing : float
+        In [0, 1]; merges with a smaller share are counted.
 
     Returns
     -------
@@ -45,85 +49,46 @@ def count_separate_clusters(
     >>> count_separate_clusters(gdl_u(graph, initial_clusters(knn)), graph, 2)
     2
     """
+    if min_cluster_size is None:
+        min_cluster_size = smallest_judged(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
-    if not 0 <= max_conductance <= 1:
-        raise ValueError(f"max_conductance must be in [0, 1], got {max_conductance!r}")
-    sizes = tree.node_sizes()
-    n_roots = np.count_nonzero(sizes[tree.roots()] >= min_cluster_size)
-    n_separate = np.count_nonzero(merge_conductances(tree, graph, min_cluster_size) < max_conductance)
+    if not 0 <= max_crossing <= 1:
+        raise ValueError(f"max_crossing must be in [0, 1], got {max_crossing!r}")
+    large = tree.node_sizes() >= min_cluster_size
+    n_roots = np.count_nonzero(large[tree.roots()])
+    n_separate = np.count_nonzero(
+        large[tree.children].all(axis=1) & (crossing_shares(tree, graph) < max_crossing)
+    )
     return max(1, int(n_roots) + int(n_separate))
 
 
-def merge_conductances(tree: MergeTree, graph: AffinityGraph, min_cluster_size: int) -> Floats:
-    """The conductance between the two clusters of each merge of large ones; 0 where one has no edges.
+def smallest_judged(graph: AffinityGraph) -> int:
+    """The smallest cluster that is counted by default: the mean number of neighbours, or n / 10."""
+    n = graph.n_samples
+    return max(1, min(round(len(graph.indices) / max(n, 1)), n // 10))
+
+
+def crossing_shares(tree: MergeTree, graph: AffinityGraph) -> Floats:
+    """Of each merge, the share of the weight beside the boundary that crosses it, at the most.
+
+    With b samples beside the boundary, those with an edge to the other side, it is 1 + 2 / sqrt(b) times the
+    share found: two standard errors more, as if the shares of single samples were spread exponentially.
 
     Parameters
     ----------
     tree : MergeTree
     graph : AffinityGraph
-    min_cluster_size : int
-        Clusters of at least so many samples are large.
 
     Returns
     -------
-    (c,) float64
-        One value for each merge of two large clusters, in their order.
+    (m,) float64
+        0 where nothing crosses.
     """
-    large = tree.node_sizes() >= min_cluster_size
-    merges = np.flatnonzero(large[tree.children].sum(axis=1) == 2)
-    branch, parent = _find_branches(tree, merges)
-    n_branches = len(parent)
-    of_vertex = branch[tree.initial_labels]
-    ones = np.ones(len(of_vertex))
-    members = scipy.sparse.csr_matrix(
-        (ones, (of_vertex, np.arange(len(of_vertex)))), (n_branches, len(of_vertex))
-    )
-    weights = graph.to_csr()
-    between = (members @ (weights + weights.T) @ members.T).tocoo()
-    volume = np.bincount(between.row, between.data, n_branches)
-    for b in range(n_branches):  # a branch comes before that which its merge makes
-        if parent[b] >= 0:
-            volume[parent[b]] += volume[b]
-    cut = np.zeros(n_branches)
-    for a, b, weight in zip(between.row.tolist(), between.col.tolist(), between.data.tolist(), strict=True):
-        if a < b and (joined := _find_joining_branch(a, b, parent)) >= 0:
-            cut[joined] += weight
-    ends = branch[tree.children[merges]]
-    smaller = np.minimum(volume[ends[:, 0]], volume[ends[:, 1]])
-    made = branch[tree.n_initial + merges]
-    return np.where(smaller > 0, cut[made] / np.where(smaller > 0, smaller, 1.0), 0.0)
+    from ._cut.between import sum_weights_between
 
-
-def _find_branches(tree: MergeTree, merges: Ints) -> tuple[Ints, list[int]]:
-    """The branch of each node of the tree, and of each branch the next one, or -1.
-
-    A merge of large clusters ends their two branches, and the next one begins with the node that it makes.
-    All other merges stay within a branch. The number of a branch is smaller than that of the next.
-    """
-    n = tree.n_initial
-    branch = np.full(n + len(tree.children), -1, np.int64)
-    parents: list[int] = []
-    for root in tree.roots().tolist():
-        branch[root] = len(parents)
-        parents.append(-1)
-    ends_branches = set(merges.tolist())
-    for t in range(len(tree.children) - 1, -1, -1):
-        of_merge = int(branch[n + t])
-        for child in tree.children[t].tolist():
-            branch[child] = of_merge
-            if t in ends_branches:
-                branch[child] = len(parents)
-                parents.append(of_merge)
-    last = len(parents) - 1
-    return last - branch, [last - parent if parent >= 0 else -1 for parent in reversed(parents)]
-
-
-def _find_joining_branch(a: int, b: int, parent: list[int]) -> int:
-    """The branch that begins with the merge of large clusters which joins a and b; -1 where none does."""
-    x, y = a, b
-    while x != y:
-        x, y = min(x, y), max(x, y)
-        x = parent[x]
-        if x < 0:
-            return -1
-    return x if x not in (a, b) else -1
+    edges = graph.symmetric()
+    sums = sum_weights_between(edges.indptr, edges.indices, edges.data, tree.initial_labels, tree.children)
+    between, around, beside = sums.T
+    share = np.where(around > 0, 2 * between / np.where(around > 0, around, 1.0), 0.0)
+    at_most: Floats = share * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
+    return at_most

@@ -10,6 +10,7 @@ rivals      seconds against n, and how fast they grow: ours, the paper's, others
 neighbours  approximate neighbours beside faiss and pynndescent, where installed
 quality     NMI over K and min_cluster_size
 bandwidth   NMI over the bandwidth
+suite       ARI on a public suite of labelled sets beside other methods, and the number of clusters found
 
 CPU seconds are of all threads; other programs on the machine inflate them less than seconds.
 """
@@ -24,7 +25,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import approximate, growth, rivals, settings
+from eval.clustering import approximate, growth, rivals, settings, suite
 from eval.clustering.measuring import images, median_time, nmi, run_apart
 from eval.common.options import check_least, exit_status
 from eval.common.tables import format_markdown, read_csv, write_csv
@@ -34,6 +35,7 @@ NEEDED = {
     "neighbours": ("mnist_test",),
     "quality": tuple(settings.SETS),
     "bandwidth": tuple(settings.SETS),
+    "suite": ("suite/other_iris",),
 }  # sets by part
 SIZES = [10_000, 100_000, 1_000_000]
 TEN_MILLION = 10_000_000
@@ -100,7 +102,7 @@ def measure_merging(options: argparse.Namespace) -> None:
 
     x, y = images(options.data, "mnist_test")
     repeats = options.repeats
-    model = GraphDegreeLinkage(n_clusters=10, algorithm="gdl-u", n_jobs=options.jobs)
+    model = GraphDegreeLinkage(10, "gdl-u", n_neighbors=20, min_cluster_size=1, n_jobs=options.jobs)
     searching, _ = median_time(
         lambda: NearestNeighbors(n_neighbors=20, n_jobs=options.jobs).fit(x).kneighbors(), repeats
     )
@@ -172,6 +174,13 @@ def measure_bandwidth(options: argparse.Namespace) -> None:
     print_table("NMI against the bandwidth: gdl-u, K=20, K0=1", settings.BANDWIDTH_HEAD, rows)
 
 
+def measure_suite(options: argparse.Namespace) -> None:
+    scores, seconds = suite.score_methods(Path(options.data))
+    print_table("Mean ARI by kind of set", *suite.kind_rows(scores, seconds))
+    print_table("ARI of each set", *suite.each_rows(scores))
+    print_table("Numbers of clusters", suite.COUNT_HEAD, suite.count_rows(Path(options.data)))
+
+
 PARTS = {
     "merging": measure_merging,
     "growth": measure_growth,
@@ -180,6 +189,7 @@ PARTS = {
     "neighbours": measure_neighbours,
     "quality": measure_quality,
     "bandwidth": measure_bandwidth,
+    "suite": measure_suite,
 }
 
 

@@ -27,9 +27,9 @@ LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
         "graph",
-        "_search _merge tree outliers",
-        "neighbors reference selection separation",
-        "completion merging",
+        "_search _merge _cut tree outliers",
+        "neighbors reference selection separation smoothing prediction plots",
+        "completion merging prominence",
         "estimator",
     ),
     "matching": (

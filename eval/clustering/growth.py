@@ -58,8 +58,10 @@ def fit_given_graph(folder: Path, jobs: int) -> Fit:
 
 
 def _fit(x: Any, y: NDArray, metric: str, jobs: int) -> Fit:
-    GraphDegreeLinkage(2, "gdl-u").fit(blobs(200)[0])  # compiles
-    model = _TimedFit(N_BLOBS, "gdl-u", n_neighbors=NEIGHBOURS, metric=metric, n_jobs=jobs)
+    GraphDegreeLinkage(2, "gdl-u", min_cluster_size=1).fit(blobs(200)[0])  # compiles
+    model = _TimedFit(
+        N_BLOBS, "gdl-u", n_neighbors=NEIGHBOURS, min_cluster_size=1, metric=metric, n_jobs=jobs
+    )
     before, clock = peak_gigabytes(), Clock()
     model.fit(x)
     wall, cpu = clock.seconds()

@@ -107,7 +107,9 @@ METHODS = {
     "fit-gdl-u": Method(
         "GraphDegreeLinkage",
         WHOLE,
-        lambda x, jobs: GraphDegreeLinkage(N_BLOBS, "gdl-u", n_jobs=jobs).fit_predict(x),
+        lambda x, jobs: GraphDegreeLinkage(
+            N_BLOBS, "gdl-u", n_neighbors=NEIGHBOURS, min_cluster_size=1, n_jobs=jobs
+        ).fit_predict(x),
         patient=True,
     ),
     "fit-hdbscan": Method("HDBSCAN", WHOLE, _fit_hdbscan),

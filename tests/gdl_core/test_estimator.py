@@ -13,7 +13,7 @@ from graphs import same_partition
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.datasets import load_digits, make_blobs
+from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
@@ -33,7 +33,7 @@ def fit(x, **parameters):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "model",
-    [GraphDegreeLinkage(), GraphDegreeLinkage(n_clusters=None, algorithm="gdl-u", min_cluster_size=5)],
+    [GraphDegreeLinkage(), GraphDegreeLinkage(n_clusters=3, algorithm="gdl-u", min_cluster_size=1)],
 )
 def test_scikit_learn_checks(model):
     results = check_estimator(model, on_skip=None)
@@ -60,7 +60,7 @@ def test_gdl_and_gdl_u_are_one():
     np.testing.assert_array_equal(p.affinities_, q.affinities_)
 
 
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("size", [None, 1, 4])
 def test_one_fit_serves_every_number_of_clusters(size):
     model = fit(SAMPLES, n_clusters=2, min_cluster_size=size)
     for k in range(1, 9):
@@ -105,7 +105,7 @@ def test_threads_give_the_same_bits(metric):
 
 def test_one_sample():
     with pytest.warns(UserWarning, match="there are only 1 to start from"):
-        model = fit([[1.0, 2.0]])
+        model = fit([[1.0, 2.0]], n_clusters=2)
     np.testing.assert_array_equal(model.labels_, [0])
     assert model.n_clusters_ == 1
     assert model.children_.shape == (0, 2)
@@ -114,8 +114,54 @@ def test_one_sample():
 
 def test_fewer_samples_than_neighbours():
     with pytest.warns(UserWarning, match="n_neighbors=20: 12 samples have 11 others each"):
-        model = fit(SAMPLES[:12], n_clusters=2)
+        model = fit(SAMPLES[:12], n_clusters=2, n_neighbors=20)
     assert model.n_clusters_ == 2
+
+
+@pytest.mark.parametrize(("n", "k"), [(2, 1), (4, 3), (12, 5), (90, 9), (300, 30), (500, 30)])
+def test_neighbours_by_default(n, k):
+    model = fit(np.random.default_rng(0).normal(size=(n, 2)), n_clusters=1)
+    assert len(model.graph_.indices) == n * k
+
+
+def test_neighbours_by_default_of_a_given_graph():
+    graph = kneighbors_graph(SAMPLES, 8, mode="distance")
+    assert len(fit(graph, n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
+    indices, distances = graph.indices.reshape(120, 8), graph.data.reshape(120, 8)
+    assert len(fit((indices, distances), n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
+    own = np.arange(120)[:, None], np.zeros((120, 1))
+    with_self = np.hstack([own[0], indices]), np.hstack([own[1], distances])
+    assert len(fit(with_self, n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
+
+
+@pytest.mark.parametrize("n", [60, 200, 1000])
+def test_two_moons_without_any_setting(n):
+    x, y = make_moons(n, noise=0.05, random_state=0)
+    assert same_partition(fit(x).labels_, y)
+
+
+@pytest.mark.parametrize("n", [30, 150, 600])
+def test_three_blobs_without_any_setting(n):
+    x, y = make_blobs(n, centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
+    assert same_partition(fit(x).labels_, y)
+
+
+def test_ten_digits_without_any_setting():
+    x, y = load_digits(return_X_y=True)
+    model = fit(x)
+    assert model.n_clusters_ == 10
+    assert normalized_mutual_info_score(y, model.labels_) > 0.85
+
+
+def test_crumbs_do_not_count():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.normal(size=(150, 2)), rng.normal(size=(150, 2)) + 9, rng.uniform(-40, 40, (30, 2))]
+    )
+    y = np.repeat([0, 1], 150)
+    assert same_partition(fit(x, n_clusters=2).labels_[:300], y)
+    with pytest.warns(UserWarning, match="no positive affinity left"):
+        assert not same_partition(fit(x, n_clusters=2, min_cluster_size=1).labels_[:300], y)
 
 
 def test_fewer_initial_clusters_than_clusters():
@@ -164,7 +210,7 @@ def test_no_affinity_left_in_a_sparse_graph_leaves_its_parts():
 @pytest.mark.filterwarnings("ignore:n_initial_neighbors:UserWarning")
 def test_duplicates():
     with pytest.warns(UserWarning, match="no positive affinity left"):
-        assert fit(np.ones((100, 2)), n_clusters=3).n_clusters_ == 3
+        assert fit(np.ones((100, 2)), n_clusters=3, min_cluster_size=1).n_clusters_ == 3
     groups = np.repeat(np.arange(8), 25)
     assert same_partition(fit(RNG.normal(size=(8, 3))[groups], n_clusters=8).labels_, groups)
 
@@ -235,7 +281,7 @@ def test_outlier_clusters_are_dropped():
     rng = np.random.default_rng(5)
     dense = np.concatenate([rng.normal(scale=0.3, size=(80, 2)), rng.normal(scale=0.3, size=(80, 2)) + 20])
     x = np.concatenate([dense, rng.uniform(-60, 60, size=(40, 2))])
-    model = fit(x, n_clusters=8, drop_outliers=True, n_neighbors=10)
+    model = fit(x, n_clusters=8, drop_outliers=True, n_neighbors=10, min_cluster_size=1)
     assert model.n_clusters_ == 2
     assert (model.labels_[160:] == -1).mean() > 0.6
     assert same_partition(model.labels_[:160], np.repeat([0, 1], 80))
@@ -248,7 +294,10 @@ def test_outlier_clusters_are_dropped():
         ({"n_clusters": 2.5}, "n_clusters must be an integer of at least 1, got 2.5"),
         ({"n_neighbors": 0}, "n_neighbors must be an integer of at least 1, got 0"),
         ({"n_initial_neighbors": -1}, "n_initial_neighbors must be an integer of at least 0, got -1"),
-        ({"n_initial_neighbors": 21}, "n_initial_neighbors must be at most n_neighbors=20, got 21"),
+        (
+            {"n_neighbors": 20, "n_initial_neighbors": 21},
+            "n_initial_neighbors must be at most n_neighbors=20, got 21",
+        ),
         ({"n_neighbor_clusters": 0}, "n_neighbor_clusters must be an integer of at least 1, got 0"),
         ({"min_cluster_size": 0}, "min_cluster_size must be an integer of at least 1, got 0"),
         ({"bandwidth": -1.0}, "bandwidth must be a finite number above 0, got -1.0"),
@@ -280,14 +329,37 @@ def test_bad_distances(value):
         fit(d, metric="precomputed")
 
 
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_distances_a_rounding_below_zero(make):
+    d = cdist(SAMPLES, SAMPLES)
+    d[3, 4] = d[4, 3] = 0.0
+    expected = fit(d, n_clusters=3, metric="precomputed").labels_
+    d[3, 4] = d[4, 3] = -4e-16
+    with pytest.warns(UserWarning, match="distances a rounding below zero, -4e-16, are taken as 0"):
+        np.testing.assert_array_equal(fit(make(d), n_clusters=3, metric="precomputed").labels_, expected)
+    assert d[3, 4] == -4e-16
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e100])
+def test_scale_does_not_matter(scale):
+    expected = fit(SAMPLES, n_clusters=3).labels_
+    np.testing.assert_array_equal(fit(SAMPLES * scale, n_clusters=3).labels_, expected)
+
+
+def test_weights_of_samples_are_refused_by_name():
+    with pytest.raises(TypeError, match="sample_weight"):
+        GraphDegreeLinkage().fit(SAMPLES, sample_weight=np.ones(120))
+
+
 def test_sparse_graph_with_too_few_entries():
     graph = kneighbors_graph(SAMPLES, 20, mode="distance", include_self=True)
     with pytest.raises(ValueError, match=r"20 neighbors are required .* row 0 .* only 19 entries"):
-        fit(graph, metric="precomputed")
+        fit(graph, n_neighbors=20, metric="precomputed")
 
 
 # --- published results -------------------------------------------------------------------------------
 
+PAPER = {"n_neighbors": 20, "min_cluster_size": 1}
 DATA = Path(os.environ.get("GDL_DATA", "/nonexistent"))
 ORACLE = DATA / "oracle" / "gdl_u_labels.npz"
 needs_data = pytest.mark.skipif(not ORACLE.exists(), reason="GDL_DATA is not set to the data folder")
@@ -321,14 +393,15 @@ def test_partitions_of_the_authors_program():
             name, setting = key.split("__")
             bandwidth = float(setting.split("_a")[1])
             x, n_clusters = oracle_input(name)
-            labels = fit(x, n_clusters=n_clusters, algorithm="gdl-u", bandwidth=bandwidth).labels_
-            assert same_partition(labels, oracle[key]), key
+            model = fit(x, n_clusters=n_clusters, algorithm="gdl-u", bandwidth=bandwidth, **PAPER)
+            assert same_partition(model.labels_, oracle[key]), key
 
 
 @needs_data
 def test_coil20_with_the_recommended_setting():
     x, y = images("coil20")
-    model = fit(x.astype(np.float32) / 255, n_clusters=20, algorithm="gdl-u", min_cluster_size=5)
+    x = x.astype(np.float32) / 255
+    model = fit(x, n_clusters=20, algorithm="gdl-u", n_neighbors=20, min_cluster_size=5)
     assert normalized_mutual_info_score(y, model.labels_, average_method="geometric") >= 0.94
 
 
@@ -338,7 +411,7 @@ def test_mnist_test_gives_the_papers_row(algorithm):
     from scipy.optimize import linear_sum_assignment
 
     x, y = images("mnist_test")
-    graph = GraphDegreeLinkage(n_clusters=10, algorithm=algorithm, n_jobs=2).fit(x.astype(np.float32))
+    graph = fit(x.astype(np.float32), n_clusters=10, algorithm=algorithm, n_jobs=2, **PAPER)
     nmi = normalized_mutual_info_score(y, graph.labels_, average_method="geometric")
     table = np.zeros((10, 10), int)
     np.add.at(table, (y, graph.labels_), 1)
@@ -358,6 +431,12 @@ def run_python(code, **environment):
 def test_import_is_light():
     loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
     assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
+
+
+def test_a_fit_loads_nothing_of_matching():
+    code = "import sys, gdl_core; gdl_core.GraphDegreeLinkage(2, n_neighbors=2).fit([[0.0], [1], [5], [6]])"
+    loaded = {name.split(".")[0] for name in run_python(code + "; print(*sys.modules)").split()}
+    assert not {"cv2", "matching", "synth", "skimage", "matplotlib", "shapely"} & loaded
 
 
 def test_distances_are_gone_before_merging(monkeypatch):

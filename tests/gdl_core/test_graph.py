@@ -133,7 +133,11 @@ def test_stored_zeros_between_duplicates_are_neighbours():
         (np.full((4, 4), np.inf), {"n_neighbors": 1, "metric": "precomputed"}, "infinity"),
         (np.full((4, 4), np.nan), {"n_neighbors": 1}, "NaN"),
         (csr_matrix(np.eye(4)), {"n_neighbors": 1, "metric": "precomputed"}, "row 0 .* only 0 entries"),
-        (csr_matrix(np.eye(4)), {"n_neighbors": 1}, 'a sparse matrix needs metric="precomputed"'),
+        (
+            csr_matrix(np.eye(4)),
+            {"n_neighbors": 1, "metric": "l1"},
+            """a sparse matrix needs metric 'euclidean', 'l2', 'cosine' or "precomputed", got 'l1'""",
+        ),
         (np.zeros((4, 2)), {"n_neighbors": 1, "search": "best"}, "search must be"),
         (np.zeros((9, 2)), {"n_neighbors": 5.5}, "n_neighbors must be an integer, got 5.5"),
         (np.zeros((9, 2)), {"n_neighbors": 5, "metric": "seuclidean"}, "metric must be .*, got 'seuclidean'"),

@@ -1,0 +1,62 @@
+"""Compiled: one step of a random walk for the probabilities of clusters."""
+
+import numpy as np
+
+from .._common.jit import njit
+from .._common.types import Array
+
+MOST_CLUSTERS = 8  # kept for each sample, the likeliest
+
+
+@njit
+def walk_step(
+    first: int,
+    end: int,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    clusters: Array,
+    shares: Array,
+    new_clusters: Array,
+    new_shares: Array,
+    n_clusters: int,
+) -> None:
+    """Fill rows first .. end - 1 of ``new_clusters`` and ``new_shares``: the weighted mean of the neighbours'
+    shares, of which the `MOST_CLUSTERS` largest are kept (of equal ones the smaller cluster).
+
+    clusters (n, MOST_CLUSTERS) are labels, -1 beyond the last, shares their probabilities. The graph is
+    symmetric, compressed rows.
+    """
+    total = np.zeros(n_clusters)
+    met = np.empty(n_clusters, np.int64)
+    for i in range(first, end):
+        n_met = 0
+        degree = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j, weight = indices[e], weights[e]
+            degree += weight
+            for s in range(clusters.shape[1]):
+                c = clusters[j, s]
+                if c < 0:
+                    break
+                gain = weight * shares[j, s]
+                if gain > 0:
+                    if total[c] == 0:
+                        met[n_met] = c
+                        n_met += 1
+                    total[c] += gain
+        for s in range(clusters.shape[1]):
+            best = -1
+            for m in range(n_met):
+                c = met[m]
+                if total[c] > 0 and (
+                    best < 0 or total[c] > total[best] or (total[c] == total[best] and c < best)
+                ):
+                    best = c
+            new_clusters[i, s] = best
+            if best < 0:
+                break
+            new_shares[i, s] = total[best] / degree
+            total[best] = 0.0
+        for m in range(n_met):
+            total[met[m]] = 0.0

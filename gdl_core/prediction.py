@@ -1,0 +1,92 @@
+"""How strongly samples, also new ones, belong to each cluster: shares of the weights of their edges."""
+
+import numpy as np
+
+from ._common.types import Array, Floats, Ints
+from .graph import AffinityGraph
+
+
+def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:
+    """For each sample the share of the weight of its edges, from it and to it, with each cluster.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        n vertices.
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 belongs to none.
+
+    Returns
+    -------
+    (n, n_clusters) float64
+        Rows add up to 1. One without a weight to any cluster is 1 at the sample's own cluster, or 0.
+    """
+    shares = np.asarray(graph.symmetric() @ _indicators(labels).astype(np.float64))
+    return _to_shares(shares, labels)
+
+
+def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: float) -> Floats:
+    """For each new sample the share of the weights (Eq. 1) to its neighbours that each cluster has.
+
+    Parameters
+    ----------
+    indices : (m, K) int
+        Neighbours of the new samples among those that were clustered, nearest first.
+    distances : (m, K) float64
+        Their distances.
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 belongs to none.
+    sigma2 : float
+        Of Eq. 1.
+
+    Returns
+    -------
+    (m, n_clusters) float64
+        Rows add up to 1; those of samples with neighbours of no cluster only are 0.
+    """
+    squared = distances**2
+    nearest = squared[:, :1]  # weights relative to the nearest: far samples have some too
+    weights = np.exp(-(squared - nearest) / sigma2) if sigma2 > 0 else (squared == nearest).astype(np.float64)
+    shares = np.zeros((len(indices), int(labels.max(initial=-1)) + 1))
+    for column in range(indices.shape[1]):
+        of = labels[indices[:, column]]
+        rows = np.flatnonzero(of >= 0)
+        shares[rows, of[rows]] += weights[rows, column]
+    return _to_shares(shares, np.full(len(shares), -1))
+
+
+def conductances(graph: AffinityGraph, labels: Ints) -> Floats:
+    """For each cluster the share of its edge weight that leads to others: how badly it is separated.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        n vertices.
+    labels : (n,) int64
+        Clusters 0, 1, ...; -1 belongs to none.
+
+    Returns
+    -------
+    (n_clusters,) float64
+        In [0, 1]; 0 for a cluster without edges.
+    """
+    n_clusters = int(labels.max(initial=-1)) + 1
+    source, target = np.repeat(labels, np.diff(graph.indptr)), labels[graph.indices]
+    within = (source == target) & (source >= 0)
+    inside = np.bincount(source[within], graph.weights[within], n_clusters)
+    volume = np.bincount(source[source >= 0], graph.weights[source >= 0], n_clusters)
+    volume += np.bincount(target[target >= 0], graph.weights[target >= 0], n_clusters)
+    return np.where(volume > 0, 1 - 2 * inside / np.where(volume > 0, volume, 1.0), 0.0)
+
+
+def _indicators(labels: Ints) -> Array:
+    return np.equal.outer(labels, np.arange(int(labels.max(initial=-1)) + 1))
+
+
+def _to_shares(sums: Floats, own: Ints) -> Floats:
+    """Rows divided by their sum; those of 0 are 1 at the cluster ``own``, where there is one."""
+    total = sums.sum(axis=1, keepdims=True)
+    shares = np.where(total > 0, sums / np.where(total > 0, total, 1.0), 0.0)
+    lone = np.flatnonzero((total[:, 0] == 0) & (own >= 0))
+    shares[lone, own[lone]] = 1.0
+    return shares

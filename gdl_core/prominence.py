@@ -1,0 +1,157 @@
+"""Which branches of the hierarchy are clusters: those that are large and well separated."""
+
+import numpy as np
+
+from ._common.checks import check_integer_at_least
+from ._common.types import Array, Floats, Ints
+from .graph import AffinityGraph, number_by_first
+from .selection import Selection
+from .tree import MergeTree
+
+SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
+LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
+
+
+def select_prominent_clusters(tree: MergeTree, graph: AffinityGraph, n_clusters: int) -> Selection:
+    """Choose the ``n_clusters`` branches of the hierarchy that are most prominent together.
+
+    The prominence of a branch is its number of samples over its conductance, the share of its edge weight
+    that leaves it (`prominences`). Of all choices of ``n_clusters`` branches that do not contain each other
+    the one with the largest product of prominences is taken; it is found exactly, by dynamic programming.
+    Samples of no chosen branch, the crumbs and the noise between clusters, are labelled -1. Branches with
+    less than a twentieth of n / n_clusters samples are not looked at, unless there are too few others. Each
+    part of the graph that no merge joins to the rest and that has as many samples as that holds a cluster,
+    also where this makes more than ``n_clusters``.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+        The graph that was merged.
+    n_clusters : int
+
+    Returns
+    -------
+    Selection
+        Its ``n_merges`` counts the merges up to the last one, inside a chosen branch, of two with a quarter
+        of n / n_clusters samples each; what comes after it are crumbs.
+    """
+    check_integer_at_least("n_clusters", n_clusters, 1)
+    sizes, worth = tree.node_sizes(), np.log(prominences(tree, graph))
+    wanted = min(n_clusters, tree.n_initial)
+    smallest = max(1, int(SMALLEST_SHARE * len(tree.initial_labels) / n_clusters))
+    while smallest > 1 and _count_leaves(tree, sizes >= smallest) < wanted:
+        smallest //= 2
+    chosen = _choose(tree, sizes >= smallest, worth, wanted)
+    of_node = np.full(len(sizes), -1, np.int64)
+    of_node[chosen] = np.arange(len(chosen))
+    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
+        if of_node[tree.n_initial + t] >= 0:
+            of_node[tree.children[t]] = of_node[tree.n_initial + t]
+    inside = of_node[tree.n_initial :] >= 0
+    least = LARGE_SHARE * len(tree.initial_labels) / n_clusters
+    of_large = np.flatnonzero(inside & (sizes[tree.children] >= least).all(axis=1))
+    n_merges = int(of_large.max(initial=-1)) + 1
+    return Selection(number_by_first(of_node[tree.initial_labels]), n_merges, smallest)
+
+
+def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
+    """The prominence of each node of the hierarchy, its size over its conductance.
+
+    With cut the weight of the edges that leave or enter a node and vol that of all edges of its samples,
+    those inside counted twice, the conductance is (cut + w) / (vol + w), where w is the largest weight in the
+    graph: one more edge, so that parts without any edge to the rest are told apart by their size.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    graph : AffinityGraph
+
+    Returns
+    -------
+    (n_initial + m,) float64
+        Initial clusters first.
+    """
+    from ._cut.between import sum_weights_between
+
+    edges = graph.symmetric()
+    labels, n = tree.initial_labels, tree.n_initial
+    source = np.repeat(labels, np.diff(edges.indptr))
+    volume = np.concatenate([np.bincount(source, edges.data, n), np.zeros(len(tree.children))])
+    inside = np.zeros(len(volume))  # both directions
+    own = source == labels[edges.indices]
+    inside[:n] = np.bincount(source[own], edges.data[own], n)
+    between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
+    inside[n:] = 2 * between[:, 0]
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        volume[n + t] = volume[a] + volume[b]
+        inside[n + t] += inside[a] + inside[b]
+    one = graph.weights.max(initial=0.0) or 1.0
+    conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
+    prominence: Floats = tree.node_sizes() / conductance
+    return prominence
+
+
+def _count_leaves(tree: MergeTree, large: Array) -> int:
+    """How many large branches hold no other, the most clusters that there can be."""
+    inner = large[tree.children].any(axis=1)
+    return int(large[: tree.n_initial].sum() + (large[tree.n_initial :] & ~inner).sum())
+
+
+class _Row:
+    """The best choices within a branch: ``best[j]`` of j nodes, together; one node is ``node``."""
+
+    def __init__(self, best: Floats, node: int, parts: "tuple[_Row, _Row] | None" = None) -> None:
+        self.best, self.node, self.parts = best, node, parts
+        self.split: Array = np.empty(0, np.int32)  # of j nodes, how many are in the first part
+
+
+def _choose(tree: MergeTree, large: Array, worth: Floats, n_clusters: int) -> Ints:
+    """(k,) nodes that do not contain each other, of the largest sum of worth."""
+    rows: dict[int, _Row] = {}
+    for v in np.flatnonzero(large).tolist():  # children come first
+        below = []
+        if v >= tree.n_initial:
+            below = [rows.pop(c) for c in tree.children[v - tree.n_initial].tolist() if c in rows]
+        row = _Row(np.array([0.0, -np.inf]), v) if not below else below[0]
+        if len(below) == 2:
+            row = _join(below[0], below[1], n_clusters)
+        if worth[v] >= row.best[1]:  # of equal ones the larger
+            row.best[1], row.node = worth[v], v
+        rows[v] = row
+    parts = [rows[v] for v in sorted(rows)]
+    if len(parts) >= n_clusters:
+        return np.array([p.node for p in parts], np.int64)
+    for p in parts:
+        p.best[0] = -np.inf  # each holds a cluster
+    while len(parts) > 1:
+        parts = [_join(parts[0], parts[1], n_clusters), *parts[2:]]
+    chosen: list[int] = []
+    left = [(parts[0], min(n_clusters, len(parts[0].best) - 1))]
+    while left:
+        row, j = left.pop()
+        if j == 1 and row.node >= 0:
+            chosen.append(row.node)
+        elif j:
+            assert row.parts is not None
+            i = int(row.split[j])
+            left += [(row.parts[0], i), (row.parts[1], j - i)]
+    return np.array(sorted(chosen), np.int64)
+
+
+def _join(a: _Row, b: _Row, n_clusters: int) -> _Row:
+    """The row of two branches side by side; of equal choices that with the fewest in ``a``."""
+    if len(a.best) < len(b.best):
+        a, b = b, a
+    length = min(len(a.best) + len(b.best) - 2, n_clusters) + 1
+    best, split = np.full(length, -np.inf), np.zeros(length, np.int32)
+    for y in range(min(len(b.best), length)):
+        room = min(len(a.best), length - y)
+        together = a.best[:room] + b.best[y]
+        here = slice(y, y + room)
+        better = together > best[here]
+        best[here] = np.where(better, together, best[here])
+        split[here] = np.where(better, np.arange(room), split[here])
+    row = _Row(best, a.node if a.best[1] >= b.best[1] else b.node, (a, b))
+    row.split = split
+    return row

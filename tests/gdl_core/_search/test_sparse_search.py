@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from graphs import plain_neighbours
+from scipy.sparse import csr_matrix, random_array
+from scipy.spatial.distance import cdist
+
+from gdl_core import GraphDegreeLinkage, knn_graph
+from gdl_core._search import sparse_search
+
+COUNTS = random_array((150, 40), density=0.2, rng=np.random.default_rng(0), format="csr")
+
+
+@pytest.mark.parametrize("block", [100, 20_000_000])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_neighbours_are_those_of_all_distances(metric, block, monkeypatch):
+    monkeypatch.setattr(sparse_search, "BLOCK_VALUES", block)
+    dense = COUNTS.toarray()
+    dense = dense[dense.any(axis=1)]
+    found = knn_graph(csr_matrix(dense), 7, metric=metric)
+    indices, distances = plain_neighbours(cdist(dense, dense, metric), 7)
+    np.testing.assert_array_equal(found.indices, indices)
+    np.testing.assert_allclose(found.distances, distances, rtol=1e-7)
+
+
+def test_equal_rows_and_rows_of_zeros():
+    x = csr_matrix(np.array([[1.0, 2, 0], [2, 4, 0], [0, 0, 0], [0, 0, 0], [0, 0, 5.0]]))
+    near = knn_graph(x, 4, metric="cosine")
+    np.testing.assert_allclose(near.distances[[0, 2]], [[0, 1, 1, 1]] * 2, rtol=1e-15)
+    assert (near.distances[[0, 2], 0] == 0).all()
+    assert near.indices[2, 0] == 3
+    assert knn_graph(x, 4, metric="euclidean").distances[3, 0] == 0
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_sparse_and_dense_samples_have_the_same_clusters(metric):
+    rng = np.random.default_rng(1)
+    topics = rng.dirichlet(np.full(60, 0.05), 4)
+    x = np.stack([rng.multinomial(80, topics[i % 4]) for i in range(200)]).astype(float)
+    x += rng.random(x.shape) * (x > 0)  # no ties
+    p, q = (GraphDegreeLinkage(4, metric=metric).fit(a) for a in (x, csr_matrix(x)))
+    np.testing.assert_array_equal(p.labels_, q.labels_)
+    np.testing.assert_array_equal(p.labels_, np.arange(200) % 4)

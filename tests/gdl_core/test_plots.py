@@ -1,0 +1,40 @@
+"""The figures hold what they say."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from gdl_core import GraphDegreeLinkage, connectivity_scores, plot_dendrogram, plot_scores
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    from matplotlib import pyplot as plt
+
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+def test_dendrogram():
+    model = GraphDegreeLinkage().fit(make_blobs(200, centers=3, random_state=0)[0])
+    ax = plot_dendrogram(model, n_leaves=12)
+    texts = [t.get_text() for t in ax.get_xticklabels()]
+    assert len(texts) == 12
+    assert sum(int(t[1:-1]) if t.startswith("(") else 1 for t in texts) == 200
+    assert plot_dendrogram(model, ax) is ax
+    assert plot_dendrogram(GraphDegreeLinkage(1).fit([[0.0]])) is not None
+
+
+def test_scores():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [rng.normal(size=(80, 2)), rng.normal(size=(80, 2)) + 30, rng.uniform(60, 300, (20, 2))]
+    )
+    model = GraphDegreeLinkage(5, n_neighbors=10, min_cluster_size=1).fit(x)
+    ax = plot_scores(model)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, sorted(connectivity_scores(model.graph_, model.labels_))[::-1])
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["above the largest gap", "below"]
+    assert plot_scores(GraphDegreeLinkage(1).fit(x[:80])).get_legend() is None
