@@ -14,8 +14,7 @@ from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.retrieval.shortlist import fingerprint
-from matching.collection.retrieval.shortlist import make_shortlist as choose_pairs
+from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
 from matching.errors import InputError
@@ -202,15 +201,15 @@ def _add_shortlist(
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, asked, searched, as_text(programs()))
     if not store.has_shortlist(known_as):
-        found = choose_pairs(
+        found, lost = choose_pairs(
             *(queries, gallery, sources, n),
             run=run,
             settings=settings,
             progress=progress,
             check=check_origin,
         )
-        pairs = dict.fromkeys((min(p), max(p)) for p in found.pairs) if plan.is_mutual else found.pairs
-        store.add_pairs(pairs, None if found.lost else known_as)
+        pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found
+        store.add_pairs(pairs, None if lost else known_as)
 
 
 def _summary(store: Store, described: int, matched: int) -> Summary:

@@ -13,11 +13,10 @@ from typing import Any
 from matching._common.threads import default_threads, limit_threads
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
-from matching.collection.kept_index.merging import merge_small_segments
-from matching.collection.kept_index.store import Counts, Indexed, open_index
+from matching.collection.kept_index._store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
-from matching.collection.retrieval.codes import encode
-from matching.collection.retrieval.shards import forget_segments, rank_pictures, split_in_batches
+from matching.collection.retrieval._codes import encode
+from matching.collection.retrieval._shards import forget_shards, rank_pictures, split_in_batches
 from matching.collection.run import check_origin, match_collection
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
@@ -29,19 +28,7 @@ TOGETHER = 256  # pictures a segment: what a run that is killed may have to do a
 
 @dataclass(frozen=True)
 class Added:
-    """What a run did.
-
-    Parameters
-    ----------
-    indexed, failed, removed : int
-        Pictures.
-    mended : int
-        Pictures whose part of the index was damaged.
-    errors : tuple of str
-        Why pictures failed, a line each.
-    counts : Counts
-        Of the index afterwards.
-    """
+    """What a run did."""
 
     indexed: int
     failed: int
@@ -53,15 +40,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A picture of the index that shares descriptors with a query.
-
-    Parameters
-    ----------
-    query, picture : str
-        Paths.
-    votes : int
-        Descriptors of the query that agree on its rotation and scale in the picture.
-    """
+    """A picture of the index that shares descriptors with a query."""
 
     query: str
     picture: str
@@ -83,43 +62,11 @@ def add_pictures(
     """Add pictures to the index in a folder, which is made if it is missing.
 
     Pictures that it has already are skipped; those whose file has changed are described again.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the index.
-    paths : sequence of str
-        Absolute paths of pictures.
-    config : MatchConfig
-        Its settings of the features are those of the index.
-    inside : sequence of str
-        Folders; pictures of the index in them whose file is gone are dropped.
-    cache : FeatureCache
-        Of features.
-    jobs : int, optional
-        As of `match_collection`.
-    scheduler : str, optional
-        As of `match_collection`.
-    check : bool
-        Whether to read the whole index to find damaged parts; by default only the lengths of its files are
-        checked.
-    progress : callable, optional
-        As of `match_collection`.
-
-    Returns
-    -------
-    Added
-        What was done.
-
-    Raises
-    ------
-    InputError
-        The index was made by another version or with other features, or can't be written.
     """
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
     with open_index(folder, config, create=True) as index, _backend(jobs, scheduler) as run:
-        mended = index.mend() if check else index.mend_missing()
+        mended = index.mend(check)
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
         n = index.counts().pending
@@ -128,29 +75,14 @@ def add_pictures(
         done = progress(run(index_file, tasks), total=n, desc="pictures")
         for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
-            merge_small_segments(index)
+            index.merge_small_segments()
             n_indexed += sum(record.error is None for record in records)
             errors += [record.error for record in records if record.error is not None]
         return Added(n_indexed, len(errors), len(gone), mended, tuple(errors), index.counts())
 
 
 def index_file(number: int, path: str, settings: Settings) -> Indexed:
-    """Compute what an index keeps of a picture.
-
-    Parameters
-    ----------
-    number : int
-        Of the picture in the index.
-    path : str
-        Its file.
-    settings : Settings
-        What all work shares.
-
-    Returns
-    -------
-    Indexed
-        The codes, or why it failed.
-    """
+    """Compute what an index keeps of a picture."""
     content = size = modified = None
     try:
         status = Path(path).stat()
@@ -158,14 +90,14 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
         content = compute_digest(path)
         with limit_threads(1):
             entry = get_described(Source(path, content), settings)
-            codes = encode(entry.described.features)
+            entries = encode(entry.described.features, picture=number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
         return Indexed(number, content, size, modified, error=reason, origin=origin())
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
         return Indexed(number, content, size, modified, error=reason, origin=origin())
-    return Indexed(number, content, size, modified, entry.width, entry.height, codes, origin=origin())
+    return Indexed(number, content, size, modified, entry.width, entry.height, entries, origin=origin())
 
 
 def find_candidates(
@@ -182,47 +114,20 @@ def find_candidates(
     """Find the pictures of an index that share most descriptors with each query.
 
     Pictures whose file is gone are left out.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the index.
-    queries : sequence of str
-        Paths of pictures.
-    n : int
-        Pictures to find for each query, at most.
-    config : MatchConfig
-        As of `add_pictures`.
-    cache : FeatureCache
-        Of features.
-    jobs : int, optional
-        As of `match_collection`.
-    scheduler : str, optional
-        As of `match_collection`.
-    progress : callable, optional
-        As of `match_collection`.
-
-    Returns
-    -------
-    list of Candidate
-        Query by query, the best first.
     """
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
     with open_index(folder, config) as index, _backend(jobs, scheduler) as run:
         queries = list(dict.fromkeys(queries))
-        forget_segments()
+        forget_shards()
         known = [index.number_of(path) for path in queries]
         numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(explain_unreadable(path))
-        found = rank_pictures(
-            numbers,
-            index.shards(),
-            sources,
-            2 * n,
+        ranked, _ = rank_pictures(
+            *(numbers, index.shards(), sources, 2 * n),
             run=run,
             settings=settings,
             progress=progress,
@@ -230,9 +135,9 @@ def find_candidates(
         )
         result = []
         for number, query in zip(numbers, queries, strict=True):
-            if number not in found.best:
+            if number not in ranked:
                 get_described(sources[number], settings)  # raises if the query is to blame
-            best = found.best.get(number, ())
+            best = ranked.get(number, ())
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
             result += [Candidate(query, path, score) for path, score in there[:n]]
@@ -250,30 +155,7 @@ def verify_candidates(
     scheduler: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Path]:
-    """Match each query with its candidates.
-
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        As of `find_candidates`.
-    config : MatchConfig
-        The settings.
-    db : Path, optional
-        The database to write; by default a temporary one.
-    cache : FeatureCache
-        Of features.
-    jobs : int, optional
-        As of `match_collection`.
-    scheduler : str, optional
-        As of `match_collection`.
-    progress : callable, optional
-        As of `match_collection`.
-
-    Yields
-    ------
-    Path
-        A collection's database.
-    """
+    """Match each query with its candidates."""
     rows: dict[str, int] = {}
     pairs = [(rows.setdefault(c.query, len(rows)), rows.setdefault(c.picture, len(rows))) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:

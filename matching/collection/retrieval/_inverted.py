@@ -1,0 +1,143 @@
+"""Entries in inverted lists: files that faiss maps and searches.
+
+A list holds the entries of one class in one cell, those nearest to one of CELLS descriptors of photographs,
+which are drawn when an index is made and stand in each of its files. Within a list ids rise. A query looks
+through the lists of the nearest cells, one search for each, in which faiss keeps the first of equally near
+entries: so what is found does not depend on how entries are spread over files, nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import skimage.data
+
+from matching._common.threads import default_threads
+from matching._common.types import Array
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, classes, encode
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.pictures.images import make_picture
+from matching.pipelines.pair import describe_picture
+
+try:
+    import faiss
+    from faiss.contrib.inspect_tools import get_invlist
+    from faiss.contrib.ivf_tools import add_preassigned, search_preassigned
+except ImportError:
+    raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
+
+PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
+CELLS = 4096
+LOOKED_THROUGH = 8000  # lists of a query: a picture of few descriptors has more of them for each
+PROBES = 8  # at most, of a descriptor
+TOGETHER = 1024  # lists that are copied at a time where files are merged
+
+Segment = Any  # an IndexBinaryIVF
+Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
+
+
+@cache
+def make_cells(config: MatchConfig) -> Array:
+    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process."""
+    pictures = (make_picture(getattr(skimage.data, name)()) for name in PHOTOGRAPHS)
+    described = [encode(describe_picture(picture, config).features, 10**6)["bits"] for picture in pictures]
+    bits = np.unique(np.concatenate(described), axis=0)
+    return np.random.default_rng(0).permutation(bits)[:CELLS]
+
+
+def assign(entries: Array, cells: Array) -> Lists:
+    """The list of each entry."""
+    return _lists(entries, _quantizer(cells), 1)[:, 0], entries
+
+
+def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
+    """Write a new file, on the disk for certain when this returns; a list is whole in one of the chunks."""
+    quantizer = _quantizer(cells)
+    segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, N_CLASSES * len(cells))
+    segment.is_trained = True
+    for lists, entries in chunks:
+        order = np.argsort(entries["id"], kind="stable")
+        bits, number = (np.ascontiguousarray(entries[name][order]) for name in ("bits", "id"))
+        add_preassigned(segment, bits, lists[order], number)
+    try:
+        faiss.write_index_binary(segment, os.fspath(path))
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    except RuntimeError as error:
+        raise OSError(f"faiss: {error}") from None
+
+
+def open_segment(path: Path) -> Segment:
+    """Map the file of a segment; it raises OSError or ValueError where it can't be used."""
+    path.open("rb").close()
+    try:
+        segment: Segment = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+    except (RuntimeError, MemoryError):
+        raise ValueError("is not a part of an index, or damaged") from None
+    segment.nprobe = 1
+    return segment
+
+
+def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
+    """The lists of several segments, without the entries of pictures that are dead in each."""
+    for start in range(0, segments[0].nlist, TOGETHER):
+        lists, entries = [np.empty(0, np.int64)], [np.empty(0, ENTRY)]
+        for segment, gone in zip(segments, dead, strict=True):
+            for k in range(start, min(start + TOGETHER, segment.nlist)):
+                if segment.get_list_size(k):
+                    number, bits = get_invlist(segment.invlists, k)
+                    alive = ~np.isin(number >> 16, gone)
+                    some = np.empty(alive.sum(), ENTRY)
+                    some["id"], some["bits"] = number[alive], bits[alive]
+                    lists.append(np.full(len(some), k))
+                    entries.append(some)
+        yield np.concatenate(lists), np.concatenate(entries)
+
+
+def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
+    """The Neighbours of a query in a segment, without the entries of pictures `but`."""
+    faiss.omp_set_num_threads(default_threads())
+    probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
+    lists = _lists(query, faiss.downcast_IndexBinary(segment.quantizer), probes)
+    bits = np.repeat(query["bits"], lists.shape[1], axis=0)
+    distance, found = _search(segment, bits, lists.reshape(-1, 1), np.asarray(but, np.int64))
+    return choose_neighbours(distance.reshape(len(query), -1), found.reshape(len(query), -1))
+
+
+def _search(segment: Segment, bits: Array, lists: Array, but: Array) -> tuple[Array, Array]:
+    """Distances and ids (m, KEPT) of the living entries nearest to bits[i] (m, 32) in lists[i] (m, 1)."""
+    distance, found = np.full((len(bits), KEPT), MISSING), np.full((len(bits), KEPT), -1)
+    rows, k = np.arange(len(bits)), KEPT
+    while len(rows):
+        near, number = search_preassigned(segment, bits[rows], k, lists[rows])
+        dead = np.isin(number >> 16, but) & (number >= 0)
+        order = np.argsort(dead, axis=1, kind="stable")[:, :KEPT]  # the living ones first
+        near = np.where(dead, MISSING, near)
+        distance[rows] = np.take_along_axis(near, order, 1)
+        found[rows] = np.take_along_axis(number, order, 1)
+        # of a list that has more entries, all that were found may be dead
+        rows = rows[(number[:, -1] >= 0) & ((~dead).sum(axis=1) < KEPT)]
+        k *= 4
+    return distance, found
+
+
+def _lists(entries: Array, quantizer: Any, probes: int) -> Array:
+    """(n, probes): the lists of entries, in the nearest cells."""
+    if not len(entries):
+        return np.empty((0, probes), np.int64)
+    cells = quantizer.search(np.ascontiguousarray(entries["bits"]), min(probes, quantizer.ntotal))[1]
+    lists: Array = N_CLASSES * cells + classes(entries)[:, None]
+    return lists
+
+
+def _quantizer(cells: Array) -> Any:
+    quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
+    quantizer.add(np.ascontiguousarray(cells))
+    return quantizer
