@@ -30,19 +30,18 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
     entries["id"] = (picture << 16) + pack_shapes(chosen)
     levels = np.partition(chosen.descriptors, RANKS, axis=1)[:, RANKS]  # (n, 2)
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
-    entries["bits"] = np.packbits(larger.reshape(len(chosen), -1), axis=1)
+    entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
 
 
 def pack_shapes(features: Features) -> Array:
-    """(n,) uint16: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
+    """(n,) int64: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
     if features.kind.max(initial=0) >= N_KINDS:
         raise ValueError(f"kinds of features must be below {N_KINDS}, got {features.kind.max()}")
-    size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.uint16)
+    size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256
-    kind = 2 * features.kind.astype(np.uint16) + features.bright
-    packed: Array = (direction.astype(np.uint16) << 8) | (size << 2) | kind.astype(np.uint16)
+    packed: Array = (direction << 8) | (size << 2) | (2 * features.kind.astype(np.int64) + features.bright)
     return packed
 
 

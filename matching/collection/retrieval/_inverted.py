@@ -2,8 +2,9 @@
 
 A list holds the entries of one class in one cell, those nearest to one of CELLS descriptors of photographs,
 which are drawn when an index is made and stand in each of its files. Within a list ids rise. A query looks
-through the lists of the nearest cells, one search for each, in which faiss keeps the first of equally near
-entries: so what is found does not depend on how entries are spread over files, nor on the number of threads.
+through the lists of the nearest cells. All entries that may vote are found; where they are too many, each
+list is searched on its own, and faiss keeps the first of equally near entries. So what is found depends
+neither on how entries are spread over files, nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import skimage.data
 from matching._common.threads import default_threads
 from matching._common.types import Array
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, classes, encode
-from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.pictures.images import make_picture
@@ -35,8 +36,9 @@ except ImportError:
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
 CELLS = 4096
-LOOKED_THROUGH = 8000  # lists of a query: a picture of few descriptors has more of them for each
+LOOKED_THROUGH = 4000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
+FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
 TOGETHER = 1024  # lists that are copied at a time where files are merged
 
 Segment = Any  # an IndexBinaryIVF
@@ -78,10 +80,11 @@ def open_segment(path: Path) -> Segment:
     """Map the file of a segment; it raises OSError or ValueError where it can't be used."""
     path.open("rb").close()
     try:
-        segment: Segment = faiss.read_index_binary(os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+        segment: Segment = faiss.read_index_binary(
+            os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
+        )
     except (RuntimeError, MemoryError):
         raise ValueError("is not a part of an index, or damaged") from None
-    segment.nprobe = 1
     return segment
 
 
@@ -103,36 +106,54 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
 
 def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
     """The Neighbours of a query in a segment, without the entries of pictures `but`."""
+    if not len(query):
+        return choose_neighbours(np.empty((0, KEPT), np.int64), np.empty((0, KEPT), np.int64))
     faiss.omp_set_num_threads(default_threads())
-    probes = min(max(LOOKED_THROUGH // max(len(query), 1), 1), PROBES)
-    lists = _lists(query, faiss.downcast_IndexBinary(segment.quantizer), probes)
-    bits = np.repeat(query["bits"], lists.shape[1], axis=0)
-    distance, found = _search(segment, bits, lists.reshape(-1, 1), np.asarray(but, np.int64))
-    return choose_neighbours(distance.reshape(len(query), -1), found.reshape(len(query), -1))
+    segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES, segment.nlist // N_CLASSES)
+    bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
+    lists = _lists(query, faiss.downcast_IndexBinary(segment.quantizer), segment.nprobe)
+    distance, found = search_preassigned(segment, bits, FIRST, lists)
+    farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
+    distance = np.where(_is_of(found, dead), MISSING, distance)
+    # an entry that was not found may vote, or be among the first KEPT of those that may
+    crowded = np.flatnonzero(there_are_more & (farthest < find_limit(distance)))
+    if len(crowded):
+        more = _search_each_list(segment, bits[crowded], lists[crowded], dead)
+        distance, found = (
+            np.pad(a, ((0, 0), (0, more[0].shape[1] - FIRST)), constant_values=MISSING)
+            for a in (distance, found)
+        )
+        distance[crowded], found[crowded] = more
+    return choose_neighbours(distance, found)
 
 
-def _search(segment: Segment, bits: Array, lists: Array, but: Array) -> tuple[Array, Array]:
-    """Distances and ids (m, KEPT) of the living entries nearest to bits[i] (m, 32) in lists[i] (m, 1)."""
-    distance, found = np.full((len(bits), KEPT), MISSING), np.full((len(bits), KEPT), -1)
-    rows, k = np.arange(len(bits)), KEPT
+def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) -> tuple[Array, Array]:
+    """Distances and ids (m, p * KEPT) of the nearest living entries to bits (m, 32) in each of lists (m, p)."""
+    m, p = lists.shape
+    segment.nprobe = 1
+    bits, lists = np.repeat(bits, p, axis=0), lists.reshape(-1, 1)
+    distance, found = np.full((m * p, KEPT), MISSING), np.full((m * p, KEPT), -1)
+    rows, k = np.arange(m * p), KEPT
     while len(rows):
         near, number = search_preassigned(segment, bits[rows], k, lists[rows])
-        dead = np.isin(number >> 16, but) & (number >= 0)
-        order = np.argsort(dead, axis=1, kind="stable")[:, :KEPT]  # the living ones first
-        near = np.where(dead, MISSING, near)
-        distance[rows] = np.take_along_axis(near, order, 1)
+        gone = _is_of(number, dead)
+        order = np.argsort(gone, axis=1, kind="stable")[:, :KEPT]  # the living ones first
+        distance[rows] = np.take_along_axis(np.where(gone, MISSING, near), order, 1)
         found[rows] = np.take_along_axis(number, order, 1)
         # of a list that has more entries, all that were found may be dead
-        rows = rows[(number[:, -1] >= 0) & ((~dead).sum(axis=1) < KEPT)]
+        rows = rows[(number[:, -1] >= 0) & ((~gone).sum(axis=1) < KEPT)]
         k *= 4
-    return distance, found
+    return distance.reshape(m, -1), found.reshape(m, -1)
+
+
+def _is_of(number: Array, pictures: Array) -> Array:
+    found: Array = np.isin(number >> 16, pictures) & (number >= 0)
+    return found
 
 
 def _lists(entries: Array, quantizer: Any, probes: int) -> Array:
     """(n, probes): the lists of entries, in the nearest cells."""
-    if not len(entries):
-        return np.empty((0, probes), np.int64)
-    cells = quantizer.search(np.ascontiguousarray(entries["bits"]), min(probes, quantizer.ntotal))[1]
+    cells = quantizer.search(np.ascontiguousarray(entries["bits"]), probes)[1]
     lists: Array = N_CLASSES * cells + classes(entries)[:, None]
     return lists
 

@@ -44,11 +44,19 @@ class Neighbours:
 
 def choose_neighbours(distance: Array, number: Array) -> Neighbours:
     """The Neighbours among the entries of some lists, given their distances and ids (n, k), in any order."""
-    least = np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1)
-    # where there are eleven, those of other shards can only lower the limit
-    limit = np.where(least[:, -1] == MISSING, MISSING, _limit(least))
-    row, column = np.nonzero(distance < limit[:, None])
-    return _sort(least, row, distance[row, column], number[row, column])
+    row, column = np.nonzero(distance < find_limit(distance)[:, None])
+    return _sort(_least(distance), row, distance[row, column], number[row, column])
+
+
+def find_limit(distance: Array) -> Array:
+    """(n,): entries that are nearer may vote; those of other shards can only lower it where there are eleven."""
+    least = _least(distance)
+    return np.where(least[:, -1] == MISSING, MISSING, _limit(least))
+
+
+def _least(distance: Array) -> Array:
+    least: Array = np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1)
+    return least
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
