@@ -128,7 +128,7 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> 
 
 
 def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) -> tuple[Array, Array]:
-    """Distances and ids (m, p * KEPT) of the nearest living entries to bits (m, 32) in each of lists (m, p)."""
+    """Distances and ids (m, p * KEPT) of the living entries nearest to bits (m, 32) in lists (m, p)."""
     m, p = lists.shape
     segment.nprobe = 1
     bits, lists = np.repeat(bits, p, axis=0), lists.reshape(-1, 1)

@@ -49,7 +49,7 @@ def choose_neighbours(distance: Array, number: Array) -> Neighbours:
 
 
 def find_limit(distance: Array) -> Array:
-    """(n,): entries that are nearer may vote; those of other shards can only lower it where there are eleven."""
+    """(n,): entries that are nearer may vote. Entries of other shards can only lower it."""
     least = _least(distance)
     return np.where(least[:, -1] == MISSING, MISSING, _limit(least))
 

@@ -39,7 +39,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def gallery():
-    """Entries of seven pictures, one empty and one twice; the query shows parts of the fifth and the fourth."""
+    """Entries of seven pictures, one empty, one twice; the query shows parts of the fifth and the fourth."""
     rng = np.random.default_rng(1)
     pictures = [made_up(rng, n) for n in (300, 0, 500, 20, 300, 300)]
     query = made_up(rng, 150, like=together(pictures[4][:60], pictures[3]))
@@ -216,7 +216,12 @@ def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch)
     query = encode(made_up(np.random.default_rng(0), 100))
     looked = []
     search = _inverted.search_preassigned
-    monkeypatch.setattr(_inverted, "search_preassigned", lambda *a: looked.append(a[3].shape[1]) or search(*a))
+
+    def looking(segment, bits, k, lists):
+        looked.append(lists.shape[1])
+        return search(segment, bits, k, lists)
+
+    monkeypatch.setattr(_inverted, "search_preassigned", looking)
     segment = as_segment(query, cells)
     for most in (10**6, 300, 10):
         monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
