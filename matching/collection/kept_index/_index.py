@@ -15,9 +15,10 @@ from matching.collection.backends import Lost, Progress, Run, dask_backend, loca
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.kept_index._store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
+from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import encode
 from matching.collection.retrieval._shards import forget_shards, rank_pictures, split_in_batches
-from matching.collection.run import check_origin, match_collection
+from matching.collection.run import match_collection
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -127,11 +128,7 @@ def find_candidates(
             if source.content is None:
                 raise InputError(explain_unreadable(path))
         ranked, _ = rank_pictures(
-            *(numbers, index.shards(), sources, 2 * n),
-            run=run,
-            settings=settings,
-            progress=progress,
-            check=check_origin,
+            numbers, index.shards(), sources, 2 * n, run=run, settings=settings, progress=progress
         )
         result = []
         for number, query in zip(numbers, queries, strict=True):

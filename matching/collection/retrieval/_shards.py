@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Lost, Progress, Run
+from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, PER_QUERY, encode
 from matching.collection.retrieval._exact import find_exact, make_exact
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
@@ -28,9 +29,7 @@ from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 
 T = TypeVar("T")
-Check = Callable[[Any], object]  # of the result of a task
 Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
-_Merged = tuple[int, Array | None, Neighbours | None, set[int]]
 
 TOGETHER = 32  # queries a task
 
@@ -71,17 +70,47 @@ def rank_pictures(
     run: Run,
     settings: Settings,
     progress: Progress,
-    check: Check,
 ) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
+    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     best: dict[int, list[tuple[int, int]]] = {}
     lost: set[int] = set()
-    found = _neighbours(queries, shards, sources, run, settings, check)
-    for number, query, neighbours, gone in progress(found, total=len(queries), desc="shortlist"):
-        lost.update(gone)
-        if query is not None and neighbours is not None:
-            best[number] = rank(query, neighbours)[:n]
+    for records in progress(_search(groups, shards, run, settings), total=len(groups), desc="shortlist"):
+        lost.update(number for record in records for number in record.lost)
+        for number, query, _ in records[0].neighbours:
+            parts = [found[2] for record in records for found in record.neighbours if found[0] == number]
+            if len(parts) == len(records):  # else the query is lost
+                best[number] = rank(query, merge_neighbours(parts))[:n]
     return best, lost
+
+
+def _search(
+    groups: Sequence[tuple[tuple[int, Source], ...]], shards: Sequence[Shard], run: Run, settings: Settings
+) -> Iterator[list[Found]]:
+    """For each group of queries what is found in each shard."""
+    tasks = (
+        (g * len(shards) + s, group, shard, settings)
+        for g, group in enumerate(groups)
+        for s, shard in enumerate(shards)
+    )
+    waiting: dict[int, list[Found]] = {}
+    for record in run(search_shard, tasks) if shards else ():
+        check_found(record)
+        group = record.id // len(shards)
+        waiting.setdefault(group, []).append(record)
+        if len(waiting[group]) == len(shards):
+            yield waiting.pop(group)
+
+
+def check_found(record: Found | Lost) -> None:
+    """Raise the error of a task that failed."""
+    if isinstance(record, Lost):
+        raise InputError(f"the search for shared descriptors failed: {record.error}")
+    check_origin(record)
+    if record.bad_input is not None:
+        raise InputError(record.bad_input)
+    if record.error is not None:
+        raise RuntimeError(INTERNAL + record.error)
 
 
 def search_shard(
@@ -117,54 +146,6 @@ def split_in_batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
     items = iter(items)
     while some := tuple(islice(items, size)):
         yield some
-
-
-def _neighbours(
-    queries: Sequence[int],
-    shards: Sequence[Shard],
-    sources: Mapping[int, Source],
-    run: Run,
-    settings: Settings,
-    check: Check,
-) -> Iterator[_Merged]:
-    """For each query its number, ids, Neighbours in all shards, and lost pictures.
-
-    A query that is lost itself has no ids and no Neighbours.
-    """
-    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
-    tasks = (
-        (g * len(shards) + s, group, shard, settings)
-        for g, group in enumerate(groups)
-        for s, shard in enumerate(shards)
-    )
-    waiting: dict[int, list[Found]] = {}
-    for record in run(search_shard, tasks) if shards else ():
-        check_found(record, check)
-        group = record.id // len(shards)
-        waiting.setdefault(group, []).append(record)
-        if len(waiting[group]) == len(shards):
-            yield from _merge(groups[group], waiting.pop(group))
-
-
-def _merge(group: Sequence[tuple[int, Source]], records: Sequence[Found]) -> Iterator[_Merged]:
-    lost = {number for record in records for number in record.lost}
-    for number, _ in group:
-        parts = [found for record in records for found in record.neighbours if found[0] == number]
-        if len(parts) < len(records):
-            yield number, None, None, lost
-        else:
-            yield number, parts[0][1], merge_neighbours(part[2] for part in parts), lost
-
-
-def check_found(record: Found | Lost, check: Check) -> None:
-    """Raise the error of a task that failed; `check` is called with the result of any other."""
-    if isinstance(record, Lost):
-        raise InputError(f"the search for shared descriptors failed: {record.error}")
-    check(record)
-    if record.bad_input is not None:
-        raise InputError(record.bad_input)
-    if record.error is not None:
-        raise RuntimeError(INTERNAL + record.error)
 
 
 @lru_cache(maxsize=2 * TOGETHER)  # 160 kB each

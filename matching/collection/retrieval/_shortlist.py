@@ -17,7 +17,6 @@ from uuid import uuid4
 
 from matching.collection.backends import Progress, Run
 from matching.collection.retrieval._shards import (
-    Check,
     Shard,
     check_found,
     forget_shards,
@@ -41,7 +40,6 @@ def choose_pairs(
     run: Run,
     settings: Settings,
     progress: Progress,
-    check: Check,
 ) -> tuple[list[tuple[int, int]], set[int]]:
     """The pairs (query, picture) to match, each query's n best ones first; and lost pictures."""
     some = split_in_batches(sorted(set(gallery)), _shard_size(len(gallery)))
@@ -51,11 +49,9 @@ def choose_pairs(
         if len(gallery) > LARGEST_EXACT:
             tasks = ((k, (), shard, settings) for k, shard in enumerate(shards))
             for record in progress(run(search_shard, tasks), total=len(shards), desc="index"):
-                check_found(record, check)
+                check_found(record)
                 lost.update(record.lost)
-        best, gone = rank_pictures(
-            queries, shards, sources, n, run=run, settings=settings, progress=progress, check=check
-        )
+        best, gone = rank_pictures(queries, shards, sources, n, run=run, settings=settings, progress=progress)
     return [(number, k) for number in queries for k, _ in best.get(number, ())], lost | gone
 
 
