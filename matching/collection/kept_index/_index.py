@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,19 +54,19 @@ def add_pictures(
     config: MatchConfig = MatchConfig(),
     *,
     inside: Sequence[str] = (),
-    cache: FeatureCache,
-    jobs: int | None = None,
-    scheduler: str | None = None,
     check: bool = False,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> Added:
     """Add pictures to the index in a folder, which is made if it is missing.
 
-    Pictures that it has already are skipped; those whose file has changed are described again.
+    Pictures that it has already are skipped; those whose file has changed are described again, and those in
+    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
+    `match_collection`.
     """
-    progress = progress or (lambda items, **_: items)
-    settings = Settings(config, cache)
-    with open_index(folder, config, create=True) as index, _backend(jobs, scheduler) as run:
+    with (
+        open_index(folder, config, create=True) as index,
+        _working(config, **how) as (run, settings, progress),
+    ):
         mended = index.mend(check)
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
@@ -106,19 +106,13 @@ def find_candidates(
     queries: Sequence[str],
     n: int,
     config: MatchConfig = MatchConfig(),
-    *,
-    cache: FeatureCache,
-    jobs: int | None = 1,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> list[Candidate]:
     """Find the pictures of an index that share most descriptors with each query.
 
-    Pictures whose file is gone are left out.
+    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
     """
-    progress = progress or (lambda items, **_: items)
-    settings = Settings(config, cache)
-    with open_index(folder, config) as index, _backend(jobs, scheduler) as run:
+    with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
         queries = list(dict.fromkeys(queries))
         forget_shards()
         known = [index.number_of(path) for path in queries]
@@ -147,23 +141,29 @@ def verify_candidates(
     config: MatchConfig = MatchConfig(),
     *,
     db: Path | None = None,
-    cache: FeatureCache,
-    jobs: int | None = 1,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
+    **how: Any,
 ) -> Iterator[Path]:
-    """Match each query with its candidates."""
+    """Match each query with its candidates in a collection's database, by default a temporary one."""
     rows: dict[str, int] = {}
     pairs = [(rows.setdefault(c.query, len(rows)), rows.setdefault(c.picture, len(rows))) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, cache=cache, jobs=jobs, scheduler=scheduler, progress=progress)
+        match_collection(plan, path, config, **{"jobs": 1, **how})
         yield path
 
 
-def _backend(jobs: int | None, scheduler: str | None) -> AbstractContextManager[Run]:
-    return dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
+@contextmanager
+def _working(
+    config: MatchConfig,
+    cache: FeatureCache,
+    jobs: int | None = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Run, Settings, Progress]]:
+    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
+    with backend as run:
+        yield run, Settings(config, cache), progress or (lambda items, **_: items)
 
 
 def _sound(record: Any) -> Indexed:

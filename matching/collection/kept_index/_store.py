@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -126,10 +126,6 @@ class KeptIndex:
         self.folder = folder
         self._db = connection
 
-    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Make changes together or not at all."""
-        return transaction(self._db)
-
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """All rows of a query."""
         return self._db.execute(query, parameters).fetchall()
@@ -149,7 +145,7 @@ class KeptIndex:
         known = ((path, *row) for path in paths for row in self.rows(query, (path,)))
         changed = [number for path, number, *row in known if _is_another(path, *row)]
         changed += [number for path in gone for number, *_ in self.rows(query, (path,))]
-        with self.transaction():
+        with transaction(self._db):
             some = [(number,) for number in changed]
             self._db.executemany(
                 "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
@@ -186,7 +182,7 @@ class KeptIndex:
         cells = self._cells()
         made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
         name, *row = self._new_segment(cells, [made])
-        with self.transaction():
+        with transaction(self._db):
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", (name, *row, len(good)))
             for record in records:
                 ended = self._db.execute(
@@ -219,7 +215,7 @@ class KeptIndex:
             return False
         dead = [[picture for segment, picture in before if segment == name] for name in names]
         merged, *row = self._new_segment(self._cells(), _inverted.merge_lists(segments, dead))
-        with self.transaction() as db:
+        with transaction(self._db) as db:
             if self.rows(f"SELECT count(*) FROM segments WHERE name IN ({marks})", names)[0][0] < len(names):
                 (self.folder / merged).unlink()
                 return False
@@ -267,7 +263,7 @@ class KeptIndex:
         A file is read where its size or time have changed, or with `check` in any case.
         """
         broken = [(name,) for name in self._damaged(check)]
-        with self.transaction():
+        with transaction(self._db):
             lost = self._db.executemany(
                 "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
                 broken,
@@ -284,19 +280,15 @@ class KeptIndex:
         """Names of the segments that are missing or have another content."""
         for name, digest, *known in self.rows("SELECT name, sha256, bytes, modified FROM segments"):
             path = self.folder / name
-            try:
-                now = path.stat()
-            except OSError:
-                yield name
+            now = path.stat() if path.exists() else None
+            if now and not check and [now.st_size, now.st_mtime_ns] == known:
                 continue
-            if check or [now.st_size, now.st_mtime_ns] != known:
-                if compute_digest(path) != digest:
-                    yield name
-                else:  # a copy of the index
-                    with suppress(sqlite3.OperationalError):  # one that can only be read
-                        self._db.execute(
-                            "UPDATE segments SET modified = ? WHERE name = ?", (now.st_mtime_ns, name)
-                        )
+            if not now or compute_digest(path) != digest:
+                yield name
+            else:  # of a copy of the index, which perhaps can only be read
+                with suppress(sqlite3.OperationalError):
+                    row = now.st_mtime_ns, name
+                    self._db.execute("UPDATE segments SET modified = ? WHERE name = ?", row)
 
     def _cells(self) -> Array:
         ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")

@@ -22,7 +22,7 @@ from matching._common.types import Array
 from matching.collection.backends import Lost, Progress, Run
 from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, PER_QUERY, encode
-from matching.collection.retrieval._exact import find_exact, make_exact
+from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
@@ -50,13 +50,12 @@ class Shard:
 class Found:
     """The result of a task: of each query its number, ids and Neighbours; or why it failed.
 
-    `lost` are pictures whose file is gone or has changed; `bad_input` says why the shard can't be used.
+    `lost` are pictures whose file is gone or has changed.
     """
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
     lost: tuple[int, ...] = ()
-    bad_input: str | None = None
     error: str | None = None
     origin: Origin | None = None
 
@@ -107,10 +106,8 @@ def check_found(record: Found | Lost) -> None:
     if isinstance(record, Lost):
         raise InputError(f"the search for shared descriptors failed: {record.error}")
     check_origin(record)
-    if record.bad_input is not None:
-        raise InputError(record.bad_input)
     if record.error is not None:
-        raise RuntimeError(INTERNAL + record.error)
+        raise RuntimeError(record.error) if record.error.startswith(INTERNAL) else InputError(record.error)
 
 
 def search_shard(
@@ -130,9 +127,9 @@ def search_shard(
                     continue
                 found.append((picture, query["id"].copy(), find(query, picture)))
     except InputError as error:
-        return Found(number, bad_input=str(error), origin=origin())
+        return Found(number, error=str(error), origin=origin())
     except Exception:
-        return Found(number, error=traceback.format_exc(), origin=origin())
+        return Found(number, error=INTERNAL + traceback.format_exc(), origin=origin())
     return Found(number, tuple(found), tuple(lost), origin=origin())
 
 
@@ -158,8 +155,8 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, tuple[int, ...]]:
     """What searches a Shard, which is made where it is missing; and the lost pictures."""
     lost: list[int] = []
     if shard.path is None:
-        exact = make_exact(_encode(shard.pictures, settings, lost))
-        return lambda query, own: find_exact(query, exact, own), tuple(lost)
+        entries = sort_entries(_encode(shard.pictures, settings, lost))
+        return lambda query, own: find_exact(query, entries, own), tuple(lost)
     from matching.collection.retrieval import _inverted
 
     path = Path(shard.path)

@@ -78,7 +78,9 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
     may_vote = (found.distance < _limit(found.least)[found.row]) & (_position(found.row) < NEIGHBORS)
     may_vote |= found.distance < NEARLY_EQUAL
     row, shape, of_query = found.row[may_vote], found.id[may_vote], query[found.row[may_vote]]
-    octave, sector = _size(shape) - _size(of_query), _direction(shape) - _direction(of_query)
+    octave, sector = (
+        (shape >> first & last) - (of_query >> first & last) for first, last in ((2, 63), (8, 255))
+    )
     pictures, place = np.unique(shape >> 16, return_inverse=True)
     score = np.zeros(len(pictures), np.int64)
     bins_each, rows = OCTAVES * SECTORS, max(len(query), 1)
@@ -102,13 +104,3 @@ def _limit(least: Array) -> Floats:
 def _position(row: Array) -> Ints:
     """Of each element of a sorted array, how many equal ones stand before it."""
     return np.arange(len(row)) - np.searchsorted(row, row)
-
-
-def _size(shape: Array) -> Array:
-    size: Array = (shape >> 2) & 63
-    return size
-
-
-def _direction(shape: Array) -> Array:
-    direction: Array = (shape >> 8) & 255
-    return direction

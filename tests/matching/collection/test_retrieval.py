@@ -6,7 +6,7 @@ import pytest
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
 from matching.collection.retrieval._codes import ENTRY, encode, pack_shapes
-from matching.collection.retrieval._exact import find_exact, make_exact
+from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -112,7 +112,7 @@ def test_the_exact_search_follows_the_definition(gallery, own):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     everywhere = np.ones((len(query), len(entries)), bool)
-    found = find_exact(query, make_exact(entries[::-1]), own)
+    found = find_exact(query, sort_entries(entries[::-1]), own)
     check(found, query, naive(query, entries, everywhere, [own]))
 
 
@@ -146,14 +146,14 @@ def test_the_pictures_that_share_descriptors_come_first(gallery, as_segment):
     pictures, query = gallery
     entries = np.concatenate(pictures)
     for found in (
-        find_exact(query, make_exact(entries), -1),
+        find_exact(query, sort_entries(entries), -1),
         _inverted.find_neighbours(query, as_segment(entries)),
     ):
         (first, most), (second, fewer), *_ = rank(query["id"], found)
         assert (first, second) == (4, 3)
         assert most > 50
         assert fewer >= 12
-    others = rank(query["id"], find_exact(query, make_exact(entries), 4))
+    others = rank(query["id"], find_exact(query, sort_entries(entries), 4))
     assert others[0][0] == 3
     assert 4 not in dict(others)
 
@@ -169,7 +169,7 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
     def find(some):
         entries = np.concatenate([np.empty(0, ENTRY), *some])
         if exact:
-            return find_exact(query, make_exact(entries), -1)
+            return find_exact(query, sort_entries(entries), -1)
         return _inverted.find_neighbours(query, as_segment(entries))
 
     everything = [*pictures, *copies]
@@ -208,7 +208,7 @@ def test_nothing_to_look_up_or_to_look_in(as_segment):
     rng = np.random.default_rng(0)
     empty, query = encode(made_up(rng, 0)), encode(made_up(rng, 5))
     for looked in (query, empty):
-        assert rank(looked["id"], find_exact(looked, make_exact(empty), -1)) == []
+        assert rank(looked["id"], find_exact(looked, sort_entries(empty), -1)) == []
         assert rank(looked["id"], _inverted.find_neighbours(looked, as_segment(empty))) == []
 
 
