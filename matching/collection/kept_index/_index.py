@@ -90,15 +90,15 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
         with limit_threads(1):
-            entry = get_described(Source(path, content), settings)
-            entries = encode(entry.described.features, picture=number)
+            features = get_described(Source(path, content), settings).described.features
+            entries = encode(features, picture=number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
-        return Indexed(number, content, size, modified, error=reason, origin=origin())
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
-        return Indexed(number, content, size, modified, error=reason, origin=origin())
-    return Indexed(number, content, size, modified, entry.width, entry.height, entries, origin=origin())
+    else:
+        return Indexed(number, content, size, modified, entries, origin=origin())
+    return Indexed(number, content, size, modified, error=reason, origin=origin())
 
 
 def find_candidates(

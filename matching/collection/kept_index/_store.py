@@ -54,8 +54,6 @@ class Indexed:
     content: str | None = None
     bytes: int | None = None
     modified: int | None = None
-    width: int | None = None
-    height: int | None = None
     entries: Array | None = None
     error: str | None = None
     origin: Origin | None = None
@@ -185,10 +183,13 @@ class KeptIndex:
         with transaction(self._db):
             self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", (name, *row, len(good)))
             for record in records:
+                known = record.bytes, record.modified, record.content, record.error, record.id
+                n = None if record.entries is None else len(record.entries)
+                state = ("indexed", name, n) if record.error is None else ("failed", None, n)
                 ended = self._db.execute(
-                    "UPDATE pictures SET status = ?, bytes = ?, modified = ?, sha256 = ?, width = ?,"
-                    " height = ?, n_entries = ?, segment = ?, error = ? WHERE id = ? AND status = 'pending'",
-                    _columns(record, name),
+                    "UPDATE pictures SET status = ?, segment = ?, n_entries = ?, bytes = ?, modified = ?,"
+                    " sha256 = ?, error = ? WHERE id = ? AND status = 'pending'",
+                    (*state, *known),
                 )
                 if record.error is None and not ended.rowcount:
                     self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
@@ -308,15 +309,6 @@ class KeptIndex:
             reason = error.strerror or error
             raise InputError(f"{self.folder}: the index can't be written ({reason})") from None
         return name, str(digest), status.st_size, status.st_mtime_ns
-
-
-def _columns(record: Indexed, segment: str) -> tuple[Any, ...]:
-    status = "indexed" if record.error is None else "failed"
-    n = None if record.entries is None else len(record.entries)
-    return (
-        *(status, record.bytes, record.modified, record.content, record.width, record.height, n),
-        *(segment if record.error is None else None, record.error, record.id),
-    )
 
 
 def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:

@@ -22,8 +22,6 @@ CREATE TABLE pictures (
     bytes INTEGER,                         -- of the file when it was described
     modified INTEGER,                      -- its time, nanoseconds
     sha256 TEXT,
-    width INTEGER,
-    height INTEGER,
     n_entries INTEGER,
     segment TEXT REFERENCES segments (name),
     error TEXT,                            -- why it failed

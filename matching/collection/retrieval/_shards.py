@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -28,7 +28,6 @@ from matching.collection.work import INTERNAL, Settings, Source, get_described
 from matching.errors import InputError
 from matching.output.provenance import Origin, origin
 
-T = TypeVar("T")
 Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
 
 TOGETHER = 32  # queries a task
@@ -138,7 +137,7 @@ def forget_shards() -> None:
     _open.cache_clear()
 
 
-def split_in_batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
     """Divide items into tuples of one size, the last of which may be shorter."""
     items = iter(items)
     while some := tuple(islice(items, size)):

@@ -42,7 +42,8 @@ def choose_pairs(
     progress: Progress,
 ) -> tuple[list[tuple[int, int]], set[int]]:
     """The pairs (query, picture) to match, each query's n best ones first; and lost pictures."""
-    some = split_in_batches(sorted(set(gallery)), _shard_size(len(gallery)))
+    size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
+    some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
     with _shards(pictures, len(gallery) > LARGEST_EXACT, settings.cache.folder) as shards:
         lost: set[int] = set()
@@ -53,10 +54,6 @@ def choose_pairs(
                 lost.update(record.lost)
         best, gone = rank_pictures(queries, shards, sources, n, run=run, settings=settings, progress=progress)
     return [(number, k) for number in queries for k, _ in best.get(number, ())], lost | gone
-
-
-def _shard_size(n: int) -> int:
-    return max(min(-(-n // SHARDS), LARGEST), SMALLEST)
 
 
 def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:

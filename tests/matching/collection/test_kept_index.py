@@ -173,7 +173,7 @@ def records_of(rng, numbers, n=30):
     """What `index_file` gives for made-up pictures."""
     from test_retrieval import made_up
 
-    return [Indexed(k, f"{k:064}", 1, 1, 640, 480, encode(made_up(rng, n), picture=k)) for k in numbers]
+    return [Indexed(k, f"{k:064}", 1, 1, encode(made_up(rng, n), picture=k)) for k in numbers]
 
 
 def test_segments_are_merged_and_dead_entries_go(tmp_path):
