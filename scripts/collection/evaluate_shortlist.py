@@ -9,18 +9,21 @@ from eval.common import uncaught  # noqa: F401
 # isort: split
 import argparse
 import sys
+import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+
+import numpy as np
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
 from matching.collection.database.settings import read_config
 from matching.collection.database.store import open_store
-from matching.collection.retrieval.codes import encode, make_query
-from matching.collection.retrieval.search import PROBES, find_neighbours, rank
-from matching.collection.retrieval.segments import make_segment
-from matching.collection.retrieval.shards import PER_PICTURE
+from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._codes import PER_QUERY, encode
+from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._votes import rank
 from matching.collection.work import Settings, Source, get_described
 
 LENGTHS = (1, 2, 3, 5, 10, 20)
@@ -43,32 +46,31 @@ def measure(arguments):
         raise ValueError(f"{arguments.db} must hold matched pairs with objects in common, found none")
     sources = {number: Source(path, content) for number, path, content in images}
     gallery = sorted({row[1] for row in rows})
-    start = time.perf_counter()
-    segment = make_segment(
-        (number, encode(features(sources[number], settings), PER_PICTURE)) for number in gallery
-    )
-    built = time.perf_counter() - start
+    entries = np.concatenate([encode(features(sources[k], settings), picture=k) for k in gallery])
     wanted = defaultdict(dict)  # query -> gallery picture -> score, of pairs with objects
     for query, picture, n_objects, score in rows:
         if n_objects:
             wanted[query][picture] = score
     queries = sorted({row[0] for row in rows})
-    start = time.perf_counter()
-    place = {q: places(features(sources[q], settings), segment, q) for q in queries}
-    looked = (time.perf_counter() - start) / len(queries)
-    report(place, wanted, len(gallery))
-    print(f"index {built:.1f} s, a query {looked:.2f} s")
+    asked = {q: encode(features(sources[q], settings), PER_QUERY) for q in queries}
+    with tempfile.TemporaryDirectory() as folder:
+        cells = _inverted.make_cells(settings.config)
+        _inverted.write_segment(Path(folder, "a.seg"), cells, [_inverted.assign(entries, cells)])
+        segment, ordered = _inverted.open_segment(Path(folder, "a.seg")), sort_entries(entries)
+        searches = {
+            "exact, as in collections": lambda q: find_exact(asked[q], ordered, q),
+            "inverted lists, as in a kept index": lambda q: _inverted.find_neighbours(asked[q], segment, [q]),
+        }
+        for name, search in searches.items():
+            start = time.process_time()
+            best = {q: rank(asked[q]["id"], search(q)) for q in queries}
+            looked = (time.process_time() - start) / len(queries)
+            print(f"{name}: {looked:.2f} s a query")
+            report({q: {p: k for k, (p, _) in enumerate(b)} for q, b in best.items()}, wanted, len(gallery))
 
 
 def features(source, settings):
     return get_described(source, settings).described.features
-
-
-def places(found, segment, itself):
-    """Picture -> its place in the ranking of a query with these features, from 0."""
-    query = make_query(found, PROBES)
-    best = rank(query, find_neighbours(query, segment, [itself])).picture.tolist()
-    return {picture: k for k, picture in enumerate(best)}
 
 
 def report(place, wanted, n_gallery):
