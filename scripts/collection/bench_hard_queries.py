@@ -1,8 +1,8 @@
 """Recall of a kept index on hard queries: small crops, steep views, screens, near-duplicates, pages of text.
 
 The gallery is the photographs in $GDL_DATA and made-up pages. Of some photographs it has 20 near-duplicates,
-each relit, cropped, scaled and compressed in its own way; their recall is the share of the 20 that is found, of
-those that a list so short can have.
+each relit, cropped, scaled and compressed in its own way; their recall is the share of the 20 that is found,
+of those that a list so short can have.
 
 python scripts/collection/bench_hard_queries.py $GDL_DATA
 """
@@ -27,48 +27,10 @@ from synth.photographs import read_picture
 FOLDERS = "tiles", "models", "retrieval/gallery"
 LENGTHS = 1, 5, 20
 COPIES, PAGES = 20, 30
-WORDS = [
-    "the",
-    "index",
-    "keeps",
-    "what",
-    "a",
-    "picture",
-    "shows",
-    "and",
-    "a",
-    "query",
-    "looks",
-    "through",
-    "its",
-    "lists",
-    "in",
-    "the",
-    "order",
-    "of",
-    "their",
-    "distance",
-    "so",
-    "that",
-    "every",
-    "part",
-    "of",
-    "it",
-    "may",
-    "be",
-    "found",
-    "again",
-    "where",
-    "light",
-    "view",
-    "and",
-    "size",
-    "have",
-    "changed",
-    "between",
-    "two",
-    "days",
-]
+TEXT = (
+    "the index keeps what a picture shows and a query looks through its lists in the order of their distance"
+    " so that every part of it may be found again where light view and size have changed between two days"
+)
 
 
 def main(argv=None):
@@ -164,7 +126,7 @@ def page(rng):
     image = Image.new("RGB", (700, 900), "white")
     font, draw = ImageFont.load_default(22), ImageDraw.Draw(image)
     for line in range(28):
-        draw.text((40, 40 + 30 * line), " ".join(rng.choice(WORDS, 9)), fill="black", font=font)
+        draw.text((40, 40 + 30 * line), " ".join(rng.choice(TEXT.split(), 9)), fill="black", font=font)
     return np.asarray(image)
 
 
