@@ -16,7 +16,7 @@ from matching.features.thinning import choose_strongest
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**16 + shape
 PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
-PER_QUERY = 4000  # descriptors that are looked up: in a scene of many objects each has few of them
+PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
 SCALE_STEPS = 4  # of a shape, an octave
 N_KINDS = 2  # of features, that a shape tells apart

@@ -144,7 +144,7 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
         yield some
 
 
-@lru_cache(maxsize=2 * TOGETHER)  # 160 kB each
+@lru_cache(maxsize=2 * TOGETHER)  # 320 kB each
 def _read_query(source: Source, settings: Settings) -> Array:
     return encode(get_described(source, settings).described.features, PER_QUERY)
 
