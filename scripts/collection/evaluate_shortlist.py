@@ -1,7 +1,7 @@
-"""The recall of shortlists for photographs of shelves: how many of the products that they show are on the list?
+"""The recall of shortlists for photographs of shelves: how many of the products that they show are listed?
 
-Queries are the shelf photographs of $GDL_DATA; the gallery is its product fronts and other photographs. The labels
-say which products a shelf shows.
+Queries are the shelf photographs of $GDL_DATA; the gallery is its product fronts and other photographs. Labels say
+which products a shelf shows.
 
 python scripts/collection/evaluate_shortlist.py $GDL_DATA
 """
@@ -39,12 +39,15 @@ def main(argv=None):
 
 
 def measure(data):
-    scenes = json.loads((data / "scenes" / "labels.json").read_text("utf-8"))["scenes"]
+    labels = data / "scenes" / "labels.json"
+    if not labels.exists():
+        raise ValueError(f"{data} must hold scenes/labels.json")
+    scenes = json.loads(labels.read_text("utf-8"))["scenes"]
     files = sorted(path for pattern in GALLERY for path in data.glob(pattern))
     names = [path.relative_to(data).as_posix() for path in files]
     wanted = {
-        scene: {names.index(instance["model"]) for instance in labels["instances"]}
-        for scene, labels in scenes.items()
+        scene: {names.index(instance["model"]) for instance in shown["instances"]}
+        for scene, shown in scenes.items()
     }
     with limit_threads(1), tempfile.TemporaryDirectory() as folder:
         entries = np.concatenate([encode(features(path), picture=k) for k, path in enumerate(files)])
