@@ -47,8 +47,7 @@ def pack_shapes(features: Features) -> Array:
 
 def classes(entries: Array) -> Array:
     """(n,) int64: kind and polarity of entries, below N_CLASSES."""
-    found: Array = entries["id"] & (N_CLASSES - 1)
-    return found
+    return np.asarray(entries["id"] & (N_CLASSES - 1))
 
 
 def _size(features: Features) -> Floats:

@@ -12,8 +12,7 @@ from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choo
 
 def sort_entries(entries: Array) -> Array:
     """By class and then by id, as `find_exact` needs them."""
-    order: Array = np.lexsort((entries["id"], classes(entries)))
-    return entries[order]
+    return np.asarray(entries[np.lexsort((entries["id"], classes(entries)))])
 
 
 def find_exact(query: Array, entries: Array, own: int) -> Neighbours:

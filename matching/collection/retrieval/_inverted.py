@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ except ImportError:
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
 CELLS = 4096
-LOOKED_THROUGH = 4000  # lists of a query: a picture of few descriptors has more of them for each
+LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
 FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
 TOGETHER = 1024  # lists that are copied at a time where files are merged
@@ -56,7 +56,8 @@ def make_cells(config: MatchConfig) -> Array:
 
 def assign(entries: Array, cells: Array) -> Lists:
     """The list of each entry."""
-    return _lists(entries, _quantizer(cells), 1)[:, 0], entries
+    near = _find_cells.__wrapped__(entries["bits"].tobytes(), cells.tobytes(), 1)
+    return N_CLASSES * near[:, 0] + classes(entries), entries
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
@@ -111,7 +112,10 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> 
     faiss.omp_set_num_threads(default_threads())
     segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES, segment.nlist // N_CLASSES)
     bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
-    lists = _lists(query, faiss.downcast_IndexBinary(segment.quantizer), segment.nprobe)
+    quantizer: Any = faiss.downcast_IndexBinary(segment.quantizer)
+    cells = faiss.vector_to_array(quantizer.xb).tobytes()
+    near = _find_cells(bits.tobytes(), cells, segment.nprobe)
+    lists = N_CLASSES * near + classes(query)[:, None]
     distance, found = search_preassigned(segment, bits, FIRST, lists)
     farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
     distance = np.where(_is_of(found, dead), MISSING, distance)
@@ -147,15 +151,14 @@ def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) 
 
 
 def _is_of(number: Array, pictures: Array) -> Array:
-    found: Array = np.isin(number >> 16, pictures) & (number >= 0)
-    return found
+    return np.asarray(np.isin(number >> 16, pictures) & (number >= 0))
 
 
-def _lists(entries: Array, quantizer: Any, probes: int) -> Array:
-    """(n, probes): the lists of entries, in the nearest cells."""
-    cells = quantizer.search(np.ascontiguousarray(entries["bits"]), probes)[1]
-    lists: Array = N_CLASSES * cells + classes(entries)[:, None]
-    return lists
+@lru_cache(maxsize=64)  # all segments of an index have the same cells
+def _find_cells(bits: bytes, cells: bytes, probes: int) -> Array:
+    """(n, probes): the cells nearest to bits (n, 32), of equally near ones the first."""
+    quantizer = _quantizer(np.frombuffer(cells, np.uint8).reshape(-1, 32))
+    return np.asarray(quantizer.search(np.frombuffer(bits, np.uint8).reshape(-1, 32), probes)[1])
 
 
 def _quantizer(cells: Array) -> Any:

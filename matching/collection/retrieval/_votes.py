@@ -55,8 +55,7 @@ def find_limit(distance: Array) -> Array:
 
 
 def _least(distance: Array) -> Array:
-    least: Array = np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1)
-    return least
+    return np.asarray(np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1))
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
