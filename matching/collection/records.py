@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from matching._common.types import Array
+from matching.errors import InputError
 from matching.objects.description import MatchedObject
-from matching.output.provenance import Origin
+from matching.output.provenance import Origin, differences, programs
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -118,3 +119,25 @@ def make_pair_record(number: int, contents: tuple[str | None, str | None], resul
         result.score[kept],
         result.timings,
     )
+
+
+def check_origin(record: Any) -> None:
+    """Check that a record comes from a process with the same programs: else its result may be another.
+
+    Parameters
+    ----------
+    record : ImageRecord or PairRecord
+        The record.
+
+    Raises
+    ------
+    InputError
+        Where it doesn't.
+    """
+    made_with = {} if record.origin is None else record.origin.programs
+    if made_with != programs():
+        told = differences(made_with, programs())
+        raise InputError(
+            f"a worker has other programs than this process: {told}; what it did is not kept. Once all"
+            " have the same, the same command goes on"
+        )

@@ -13,13 +13,11 @@ from matching.collection.backends import Lost, Progress, Run, dask_backend, loca
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
-from matching.collection.records import ImageRecord, PairRecord
-from matching.collection.retrieval.shortlist import fingerprint
-from matching.collection.retrieval.shortlist import make_shortlist as choose_pairs
+from matching.collection.records import ImageRecord, PairRecord, check_origin
+from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
-from matching.errors import InputError
-from matching.output.provenance import as_text, differences, programs
+from matching.output.provenance import as_text, programs
 
 
 @dataclass(frozen=True)
@@ -165,28 +163,6 @@ def _match(store: Store, run: Run, settings: Settings, progress: Progress) -> in
     return n
 
 
-def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same programs: else its result may be another.
-
-    Parameters
-    ----------
-    record : ImageRecord or PairRecord
-        The record.
-
-    Raises
-    ------
-    InputError
-        Where it doesn't.
-    """
-    made_with = {} if record.origin is None else record.origin.programs
-    if made_with != programs():
-        told = differences(made_with, programs())
-        raise InputError(
-            f"a worker has other programs than this process: {told}; what it did is not kept. Once all"
-            " have the same, the same command goes on"
-        )
-
-
 def _sources(store: Store) -> dict[int, Source]:
     """Picture number -> Source, of the pictures that could be described."""
     rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
@@ -202,15 +178,11 @@ def _add_shortlist(
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, asked, searched, as_text(programs()))
     if not store.has_shortlist(known_as):
-        found = choose_pairs(
-            *(queries, gallery, sources, n),
-            run=run,
-            settings=settings,
-            progress=progress,
-            check=check_origin,
+        found, lost = choose_pairs(
+            queries, gallery, sources, n, run=run, settings=settings, progress=progress
         )
-        pairs = dict.fromkeys((min(p), max(p)) for p in found.pairs) if plan.is_mutual else found.pairs
-        store.add_pairs(pairs, None if found.lost else known_as)
+        pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found
+        store.add_pairs(pairs, None if lost else known_as)
 
 
 def _summary(store: Store, described: int, matched: int) -> Summary:

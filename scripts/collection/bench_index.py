@@ -24,7 +24,7 @@ from PIL import Image
 from eval.common.options import exit_status
 from matching.collection import FeatureCache
 from matching.collection.database.store import open_store
-from matching.collection.kept_index.index import add_pictures, find_candidates, verify_candidates
+from matching.collection.kept_index._index import add_pictures, find_candidates, verify_candidates
 from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render

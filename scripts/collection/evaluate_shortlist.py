@@ -1,85 +1,84 @@
-"""The recall of the shortlist against matching everything: how many of the pairs with objects has it?
+"""The recall of shortlists for photographs of shelves: how many of the products that they show are listed?
 
-python scripts/match_collection.py --query DIR --gallery DIR --db all.db
-python scripts/collection/evaluate_shortlist.py all.db --cache DIR
+Queries are the shelf photographs of $GDL_DATA; the gallery is its fronts of products and other photographs.
+Labels say which products a shelf shows.
+
+python scripts/collection/evaluate_shortlist.py $GDL_DATA
 """
 
 from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
+import json
 import sys
+import tempfile
 import time
-from collections import defaultdict
 from pathlib import Path
 
-from eval.common.options import exit_status
-from matching.collection import FeatureCache
-from matching.collection.database.settings import read_config
-from matching.collection.database.store import open_store
-from matching.collection.retrieval.codes import encode, make_query
-from matching.collection.retrieval.search import PROBES, find_neighbours, rank
-from matching.collection.retrieval.segments import make_segment
-from matching.collection.retrieval.shards import PER_PICTURE
-from matching.collection.work import Settings, Source, get_described
+import numpy as np
 
-LENGTHS = (1, 2, 3, 5, 10, 20)
+from eval.common.options import exit_status
+from matching import MatchConfig
+from matching._common.threads import limit_threads
+from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._codes import PER_QUERY, encode
+from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._votes import rank
+from matching.pictures.images import read_picture
+from matching.pipelines.pair import describe_picture
+
+GALLERY = "models/*.jpg", "tiles/*.jpg", "pairs/*/img[2-9].*"
+LENGTHS = (1, 3, 5, 10, 20)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("db", type=Path, help="a collection of queries and a gallery, all pairs matched")
-    parser.add_argument("--cache", type=Path, required=True, help="the collection's folder for features")
-    arguments = parser.parse_args(argv)
-    return exit_status(lambda: measure(arguments))
+    parser.add_argument("data", type=Path)
+    return exit_status(lambda: measure(parser.parse_args(argv).data))
 
 
-def measure(arguments):
-    with open_store(arguments.db) as store:
-        settings = Settings(read_config(store.settings()), FeatureCache(arguments.cache, 10**12))
-        rows = store.rows("SELECT image0, image1, n_objects, score FROM pairs WHERE status = 'matched'")
-        images = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
-    if not any(row[2] for row in rows):
-        raise ValueError(f"{arguments.db} must hold matched pairs with objects in common, found none")
-    sources = {number: Source(path, content) for number, path, content in images}
-    gallery = sorted({row[1] for row in rows})
-    start = time.perf_counter()
-    segment = make_segment(
-        (number, encode(features(sources[number], settings), PER_PICTURE)) for number in gallery
-    )
-    built = time.perf_counter() - start
-    wanted = defaultdict(dict)  # query -> gallery picture -> score, of pairs with objects
-    for query, picture, n_objects, score in rows:
-        if n_objects:
-            wanted[query][picture] = score
-    queries = sorted({row[0] for row in rows})
-    start = time.perf_counter()
-    place = {q: places(features(sources[q], settings), segment, q) for q in queries}
-    looked = (time.perf_counter() - start) / len(queries)
-    report(place, wanted, len(gallery))
-    print(f"index {built:.1f} s, a query {looked:.2f} s")
+def measure(data):
+    labels = data / "scenes" / "labels.json"
+    if not labels.exists():
+        raise ValueError(f"{data} must hold scenes/labels.json")
+    scenes = json.loads(labels.read_text("utf-8"))["scenes"]
+    files = sorted(path for pattern in GALLERY for path in data.glob(pattern))
+    names = [path.relative_to(data).as_posix() for path in files]
+    wanted = {
+        scene: {names.index(instance["model"]) for instance in shown["instances"]}
+        for scene, shown in scenes.items()
+    }
+    with limit_threads(1), tempfile.TemporaryDirectory() as folder:
+        entries = np.concatenate([encode(features(path), picture=k) for k, path in enumerate(files)])
+        asked = {scene: encode(features(data / scene), PER_QUERY) for scene in wanted}
+        path, cells = Path(folder, "a.seg"), _inverted.make_cells(MatchConfig())
+        _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
+        segment, ordered = _inverted.open_segment(path), sort_entries(entries)
+        columns = {
+            "recall": lambda query: find_exact(query, ordered, -1),
+            "kept index": lambda query: _inverted.find_neighbours(query, segment),
+        }
+        recall = {name: recall_of(search, asked, wanted) for name, search in columns.items()}
+    n = sum(map(len, wanted.values()))
+    print(f"{len(wanted)} queries, {len(files)} gallery pictures, {n} pairs")
+    print("| shortlist | recall | kept index | best possible |\n|---|---|---|---|")
+    for k, length in enumerate(LENGTHS):
+        most = sum(min(length, len(pictures)) for pictures in wanted.values()) / n
+        print(f"| {length} | {recall['recall'][k]:.3f} | {recall['kept index'][k]:.3f} | {most:.3f} |")
 
 
-def features(source, settings):
-    return get_described(source, settings).described.features
+def features(path):
+    return describe_picture(read_picture(path)).features
 
 
-def places(found, segment, itself):
-    """Picture -> its place in the ranking of a query with these features, from 0."""
-    query = make_query(found, PROBES)
-    best = rank(query, find_neighbours(query, segment, [itself])).picture.tolist()
-    return {picture: k for k, picture in enumerate(best)}
-
-
-def report(place, wanted, n_gallery):
-    """Recall by the length of the shortlist, and the most that any list so short can have."""
-    n_pairs = sum(map(len, wanted.values()))
-    print(f"{len(place)} queries, {n_gallery} gallery pictures, {n_pairs} pairs with objects in common")
-    print("| shortlist | pairs matched | recall | best possible |\n|---|---|---|---|")
-    for n in LENGTHS:
-        found = sum(place[q].get(p, n) < n for q, pictures in wanted.items() for p in pictures)
-        most = sum(min(n, len(pictures)) for pictures in wanted.values())
-        print(f"| {n} | {min(n / n_gallery, 1):.0%} | {found / n_pairs:.3f} | {most / n_pairs:.3f} |")
+def recall_of(search, asked, wanted):
+    """The recall of shortlists of LENGTHS."""
+    start = time.process_time()
+    best = {scene: [p for p, _ in rank(query["id"], search(query))] for scene, query in asked.items()}
+    print(f"{(time.process_time() - start) / len(asked):.2f} s a query")
+    n = sum(map(len, wanted.values()))
+    return [sum(len(wanted[s] & {*best[s][:length]}) for s in wanted) / n for length in LENGTHS]
 
 
 if __name__ == "__main__":

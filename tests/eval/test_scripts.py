@@ -31,7 +31,8 @@ def refusal(capsys, name, *options):
         ("ablation", ["--variants", "none"], "--variants must be of default, "),
         ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
         ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
-        ("collection/evaluate_shortlist", ["none.db", "--cache", "x"], "none.db: no such database"),
+        ("collection/evaluate_shortlist", ["none"], "none must hold scenes/labels.json"),
+        ("collection/bench_hard_queries", ["none"], "none must hold 40 photographs, found 0"),
         ("bench_clustering", ["growth", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("bench_clustering", ["merging", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_clustering", ["speed"], "PART must be one of merging, "),
@@ -108,13 +109,3 @@ def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
         assert 40 < float(again.strip("%")) < 100
         assert 0 < float(error) < 0.5
         assert float(seconds) > 0
-
-
-def test_shortlist_needs_pairs_with_objects(tmp_path, capsys):
-    from matching import MatchConfig
-    from matching.collection.database.store import open_store
-
-    with open_store(tmp_path / "all.db", MatchConfig()):
-        pass
-    told = refusal(capsys, "collection/evaluate_shortlist", tmp_path / "all.db", "--cache", tmp_path)
-    assert "all.db must hold matched pairs with objects in common, found none" in told

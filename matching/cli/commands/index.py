@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _add(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index.index import add_pictures
+    from matching.collection.kept_index._index import add_pictures
 
     # a folder that has become empty may still have pictures in the index to be dropped
     paths = _pictures(arguments, may_be_empty=True)
@@ -123,7 +123,7 @@ def _count(n: int) -> str:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index.index import find_candidates, verify_candidates
+    from matching.collection.kept_index._index import find_candidates, verify_candidates
     from matching.collection.reports.query_results import collect_results
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}

@@ -1,6 +1,6 @@
 -- The pictures of a kept index. docs/kept-index.md explains it.
 
--- What it was made with: format, version (of gdl-match), features (JSON), codebook (SHA-256).
+-- What it was made with: format, version (of gdl-match), features (JSON), and the bits of its cells (hexadecimal).
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -10,6 +10,8 @@ CREATE TABLE settings (
 CREATE TABLE segments (
     name TEXT PRIMARY KEY,
     sha256 TEXT NOT NULL,
+    bytes INTEGER NOT NULL,
+    modified INTEGER NOT NULL,             -- its time when it was written or last read as a whole, nanoseconds
     n_pictures INTEGER NOT NULL
 ) WITHOUT ROWID;
 
@@ -20,8 +22,6 @@ CREATE TABLE pictures (
     bytes INTEGER,                         -- of the file when it was described
     modified INTEGER,                      -- its time, nanoseconds
     sha256 TEXT,
-    width INTEGER,
-    height INTEGER,
     n_entries INTEGER,
     segment TEXT REFERENCES segments (name),
     error TEXT,                            -- why it failed

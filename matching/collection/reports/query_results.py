@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from matching.collection.database.store import Store, open_store
-from matching.collection.kept_index.index import Candidate
+from matching.collection.kept_index._index import Candidate
 from matching.collection.reports.relations import map_frame
 
 

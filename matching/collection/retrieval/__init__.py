@@ -1,1 +1,1 @@
-"""Which pictures share descriptors with a query: short codes in inverted lists, searched and voted on."""
+"""Which pictures share descriptors with a query: bits of descriptors, the nearest ones, their votes."""

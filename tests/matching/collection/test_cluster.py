@@ -18,8 +18,8 @@ from matching.collection import (
     plan_folder,
     plan_list,
 )
-from matching.collection.kept_index.index import add_pictures, find_candidates
-from matching.collection.retrieval import shards, shortlist
+from matching.collection.kept_index._index import add_pictures, find_candidates
+from matching.collection.retrieval import _shards, _shortlist
 
 pytest.importorskip("distributed", reason="the cluster's tests need dask.distributed")
 
@@ -97,9 +97,9 @@ def test_a_worker_killed_during_the_run_changes_nothing(cluster, folder, tmp_pat
 def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, tmp_path, monkeypatch):
     """One worker is killed while the shards are searched; each picture is a shard of its own."""
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
-    monkeypatch.setattr(shortlist, "SHARDS", 99)
-    monkeypatch.setattr(shortlist, "SMALLEST", 1)
-    monkeypatch.setattr(shards, "TOGETHER", 1)
+    monkeypatch.setattr(_shortlist, "SHARDS", 99)
+    monkeypatch.setattr(_shortlist, "SMALLEST", 1)
+    monkeypatch.setattr(_shards, "TOGETHER", 1)
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
     there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))

@@ -1,20 +1,14 @@
-"""Codes, segments and the search against their definitions."""
+"""Bits, the two searches and the votes against their definitions."""
 
 import numpy as np
 import pytest
 
-from matching.collection.retrieval import search
-from matching.collection.retrieval.codes import (
-    Codes,
-    Query,
-    encode,
-    load_codebook,
-    make_query,
-    nearest_cells,
-    pack_shapes,
-)
-from matching.collection.retrieval.search import MISSING, Neighbours, find_neighbours, merge_neighbours, rank
-from matching.collection.retrieval.segments import make_segment, merge_segments, open_segment, write_segment
+from matching._common.threads import limit_threads
+from matching.collection.retrieval import _inverted, _votes
+from matching.collection.retrieval._codes import ENTRY, encode, pack_shapes
+from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
+from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 
 
@@ -33,172 +27,222 @@ def made_up(rng, n, like=None):
     return Features(xy, frames, descriptors.astype(np.float32), kind.astype(np.int8), bright.astype(bool))
 
 
+def together(*pictures):
+    columns = ([p.xy, p.frames, p.descriptors, p.kind, p.bright] for p in pictures)
+    return Features(*(np.concatenate(c) for c in zip(*columns, strict=True)))
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return _inverted.make_cells(MatchConfig())
+
+
 @pytest.fixture(scope="module")
 def gallery():
-    """Six pictures, one of them without features; the query shows parts of the fifth and the fourth."""
+    """Entries of seven pictures, one empty, one twice; the query shows parts of the fifth and the fourth."""
     rng = np.random.default_rng(1)
     pictures = [made_up(rng, n) for n in (300, 0, 500, 20, 300, 300)]
-    both = pictures[4][:60], pictures[3]
-    together = Features(
-        *(
-            np.concatenate(c)
-            for c in zip(*([p.xy, p.frames, p.descriptors, p.kind, p.bright] for p in both), strict=True)
-        )
-    )
-    return [encode(p) for p in pictures], make_query(made_up(rng, 150, like=together), search.PROBES)
+    query = made_up(rng, 150, like=together(pictures[4][:60], pictures[3]))
+    pictures += [pictures[2]]
+    return [encode(p, picture=k) for k, p in enumerate(pictures)], encode(query)
 
 
-def test_a_descriptor_lies_in_the_nearest_cells_and_has_the_nearest_words():
+@pytest.fixture
+def as_segment(cells, tmp_path):
+    """Writes entries to a file of few lists, and opens it."""
+
+    def write(entries, cells=cells[:20]):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.seg"
+        _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
+        return _inverted.open_segment(path)
+
+    return write
+
+
+def distances(a, b):
+    return np.unpackbits(a["bits"][:, None] ^ b["bits"], axis=2).sum(axis=2, dtype=np.int64)
+
+
+def naive(query, entries, allowed, but=()):
+    """With loops: for each descriptor (distance, id) of the entries of its class, for which allowed[i, j]."""
+    for i, row in enumerate(distances(query, entries)):
+        same = (query["id"][i] ^ entries["id"]) & 3 == 0
+        listed = zip(row, entries["id"], same & allowed[i], strict=True)
+        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> 16 not in but)
+
+
+def check(found, query, expected):
+    for row, own in enumerate(expected):
+        least = ([d for d, _ in own] + [MISSING] * 11)[:11]
+        assert found.least[row].tolist() == least
+        background = max((d for d in least if d != MISSING), default=0)
+        limit = max(_votes.RATIO * background, _votes.NEARLY_EQUAL)
+        limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
+        of_row = found.row == row
+        listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
+        assert listed == [entry for entry in own[:KEPT] if entry[0] < limit]
+
+
+def test_bits_say_which_values_exceed_the_64th_and_the_96th():
     features = made_up(np.random.default_rng(0), 20)
-    book, x = load_codebook(), np.rint(features.descriptors).astype(np.int64)
-    centres = (book.first[:, None] + book.second).reshape(-1, 128)
-    squared = ((x[:, None] - centres) ** 2).sum(axis=2)
-    cells = nearest_cells(x, 8)
-    found = np.take_along_axis(squared, cells, 1)
-    assert (np.diff(found, axis=1) >= 0).all()
-    assert (cells[:, 0] == squared.argmin(axis=1)).mean() > 0.8  # not all first centres are looked at
-    words = book.words.transpose(0, 2, 1).astype(np.int64)
-    to_words = ((x.reshape(20, 32, 1, 4) - words) ** 2).sum(axis=3)
-    codes = encode(features)
-    assert np.array_equal(codes.code, to_words.argmin(axis=2))
-    assert np.array_equal(codes.cell, nearest_cells(x, 1)[:, 0])
+    bits = np.unpackbits(encode(features)["bits"], axis=1)
+    for row, x in zip(bits, features.descriptors, strict=True):
+        ranked = sorted(x)
+        assert row.tolist() == [*(v > ranked[63] for v in x), *(v > ranked[95] for v in x)]
+    squared = features[:]
+    squared = Features(*squared.__dict__.values())
+    squared = Features(squared.xy, squared.frames, squared.descriptors**2, squared.kind, squared.bright)
+    assert np.array_equal(encode(squared), encode(features))  # whatever scale they have
 
 
-def test_a_shape_holds_direction_size_and_kind():
+def test_an_id_holds_picture_direction_size_and_kind():
     turned = np.array([[[0.0, -8.0], [8.0, 0.0]], [[4.0, 0.0], [0.0, 4.0]]])
-    columns = (
-        np.zeros((2, 2)),
-        turned,
-        np.zeros((2, 128), np.float32),
-        np.array([1, 0]),
-        np.array([True, False]),
-    )
-    assert pack_shapes(Features(*columns)).tolist() == [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    kinds = np.array([1, 0]), np.array([True, False])
+    columns = np.zeros((2, 2)), turned, np.zeros((2, 128), np.float32), *kinds
+    shapes = [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    assert pack_shapes(Features(*columns)).tolist() == shapes
+    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [70_000 * 2**16 + s for s in shapes]
     third = Features(*columns[:3], np.array([1, 2]), columns[4])
     with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
         pack_shapes(third)
 
 
-def naive_neighbours(query, codes, but):
-    """With loops over all entries of the query's cells: for each descriptor (distance, picture, shape)."""
-    words = load_codebook().words.transpose(0, 2, 1).astype(np.int64)
-    for descriptor, shape, cells in zip(query.descriptors, query.shape, query.cells, strict=True):
-        found = []
-        for number, of in enumerate(codes):
-            for cell, other, code in zip(of.cell, of.shape, of.code, strict=True):
-                if number not in but and cell in cells and (shape ^ other) & 3 == 0:
-                    centre = words[np.arange(32), code].ravel()
-                    found.append(
-                        (int(((descriptor.astype(np.int64) - centre) ** 2).sum()), number, int(other))
-                    )
-        yield sorted(found)
+@pytest.mark.parametrize("own", [-1, 4])
+def test_the_exact_search_follows_the_definition(gallery, own):
+    pictures, query = gallery
+    entries = np.concatenate(pictures)
+    everywhere = np.ones((len(query), len(entries)), bool)
+    found = find_exact(query, sort_entries(entries[::-1]), own)
+    check(found, query, naive(query, entries, everywhere, [own]))
 
 
-def test_neighbours_follow_the_definition(gallery):
-    codes, query = gallery
-    query = Query(query.descriptors[:40], query.shape[:40], query.cells[:40])
-    for but in ((), (0, 4)):
-        found = find_neighbours(query, make_segment(enumerate(codes)), but)
-        for row, expected in enumerate(naive_neighbours(query, codes, but)):
-            distances = [entry[0] for entry in expected]
-            least = (distances + [MISSING] * 11)[:11]
-            assert found.least[row].tolist() == least
-            own = found.row == row
-            listed = zip(found.distance[own], found.picture[own], found.shape[own], strict=True)
-            background = max((d for d in least if d != MISSING), default=0)
-            limit = max(search.RATIO**2 * background, search.NEARLY_EQUAL)
-            limit = MISSING if least[-1] == MISSING else limit  # others may have more
-            assert [tuple(map(int, e)) for e in listed] == [e for e in expected[:32] if e[0] < limit]
+@pytest.mark.parametrize("but", [(), (0, 4)])
+def test_the_search_of_lists_follows_the_definition(gallery, cells, as_segment, but):
+    """Of 20 cells, a descriptor looks through the eight nearest ones, of equally near ones the first."""
+    pictures, query = gallery
+    entries, centres = np.concatenate(pictures), np.zeros(20, ENTRY)
+    centres["bits"] = cells[:20]
+    cell_of = distances(entries, centres).argmin(axis=1)
+    near = np.argsort(distances(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
+    allowed = (near[:, :, None] == cell_of).any(axis=1)
+    found = _inverted.find_neighbours(query, as_segment(entries), but)
+    check(found, query, naive(query, entries, allowed, but))
 
 
-def test_the_pictures_that_share_descriptors_come_first(gallery):
-    codes, query = gallery
-    ranking = rank(query, find_neighbours(query, make_segment(enumerate(codes))))
-    assert ranking.picture[:2].tolist() == [4, 3]
-    assert ranking.score[0] > 50
-    assert ranking.score[1] >= 12
-    assert 1 not in ranking.picture
-    others = rank(query, find_neighbours(query, make_segment(enumerate(codes)), but=[4]))
-    assert 4 not in others.picture
-    assert others.best(1) == [3]
+def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
+    """However many there are: here a hundred equal ones before the living one."""
+    pictures, query = gallery
+    copies = [pictures[4].copy() for _ in range(100)]
+    for k, copy in enumerate(copies):
+        copy["id"] += k << 16
+    entries = np.concatenate([pictures[0], *copies])
+    living = _inverted.find_neighbours(query, as_segment(np.concatenate([pictures[0], copies[99]])))
+    found = _inverted.find_neighbours(query, as_segment(entries), [4 + k for k in range(99)])
+    assert rank(query["id"], found) == rank(query["id"], living)
+    assert np.array_equal(found.id, living.id)
 
 
-def test_any_cut_into_segments_gives_the_same_neighbours(gallery):
-    codes, query = gallery
-    codes = [*codes, codes[4], codes[4], *codes * 5]  # more equal entries than a descriptor keeps
-    whole = find_neighbours(query, make_segment(enumerate(codes)))
-    numbered = list(enumerate(codes))
-    for parts in (
-        (numbered[::2], numbered[1::2]),
-        [[one] for one in numbered],
-        (numbered[9:], [], numbered[:9]),
+def test_the_pictures_that_share_descriptors_come_first(gallery, as_segment):
+    pictures, query = gallery
+    entries = np.concatenate(pictures)
+    for found in (
+        find_exact(query, sort_entries(entries), -1),
+        _inverted.find_neighbours(query, as_segment(entries)),
     ):
-        merged = merge_neighbours(find_neighbours(query, make_segment(part)) for part in parts)
-        assert np.array_equal(merged.least, whole.least)
-        a, b = rank(query, merged), rank(query, whole)
-        assert np.array_equal(a.picture, b.picture)
-        assert np.array_equal(a.score, b.score)
+        (first, most), (second, fewer), *_ = rank(query["id"], found)
+        assert (first, second) == (4, 3)
+        assert most > 50
+        assert fewer >= 12
+    others = rank(query["id"], find_exact(query, sort_entries(entries), 4))
+    assert others[0][0] == 3
+    assert 4 not in dict(others)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, exact):
+    """With many more equal entries than a descriptor keeps, and ids that interleave between the shards."""
+    pictures, query = gallery
+    copies = [pictures[k % 7].copy() for k in range(90)]
+    for k, copy in enumerate(copies):
+        copy["id"] += ((1000 * k) % 89 + 7) << 16
+
+    def find(some):
+        entries = np.concatenate([np.empty(0, ENTRY), *some])
+        if exact:
+            return find_exact(query, sort_entries(entries), -1)
+        return _inverted.find_neighbours(query, as_segment(entries))
+
+    everything = [*pictures, *copies]
+    whole = find(everything)
+    assert len(rank(query["id"], whole)) > 20
+    with limit_threads(3):
+        threads = find(everything)
+    for parts in (
+        (everything[::2], everything[1::2]),
+        [[one] for one in everything[::-1]],
+        (everything[9:], [], everything[:9]),
+    ):
+        merged = merge_neighbours(find(part) for part in parts)
+        for other in (merged, threads):
+            for name in ("least", "row", "distance", "id"):
+                if name == "least" or other is threads:
+                    assert np.array_equal(getattr(other, name), getattr(whole, name))
+            assert rank(query["id"], other) == rank(query["id"], whole)
 
 
 def test_votes_count_where_they_agree_on_turn_and_scale():
     """Four of six descriptors see picture 7 turned alike."""
-    query = Query(np.zeros((6, 128), np.uint16), np.full(6, 20 << 2, np.uint16), np.zeros((6, 8), np.uint16))
-    least = np.tile(np.arange(1, 12, dtype=np.int32) * 300_000, (6, 1))
+    query = np.full(6, 20 << 2)
+    least = np.tile(np.arange(1, 12) * 10 + 20, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
-    shape = ((turns << 8) | (22 << 2)).astype(np.uint16)
-    rows, near, pictures = (
-        np.arange(6, dtype=np.int32),
-        np.full(6, 300_000, np.int32),
-        np.full(6, 7, np.uint32),
-    )
-    found = rank(query, Neighbours(least, rows, near, pictures, shape))
-    assert (found.picture.tolist(), found.score.tolist()) == ([7], [4])
-    far = rank(query, Neighbours(least, rows, np.full(6, 1_700_000, np.int32), pictures, shape))
-    assert not len(far.picture)
-    crowded = Neighbours(
-        np.full((1, 11), 9, np.int32),
-        np.zeros(12, np.int32),
-        np.full(12, 9, np.int32),
-        np.arange(12, dtype=np.uint32),
-        np.full(12, 20 << 2, np.uint16),
-    )
-    one = Query(query.descriptors[:1], query.shape[:1], query.cells[:1])
-    assert rank(one, crowded).picture.tolist() == list(range(12))  # copies do not hide each other
+    number = (7 << 16) | (turns << 8) | (22 << 2)
+    rows = np.arange(6)
+    assert rank(query, Neighbours(least, rows, np.full(6, 30), number)) == [(7, 4)]
+    assert rank(query, Neighbours(least, rows, np.full(6, 85), number)) == []  # not much nearer than 130
+    many = (np.arange(12) << 16) | (20 << 2)
+    crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
+    assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
 
 
-def test_nothing_to_look_up_or_to_look_in():
-    empty = encode(made_up(np.random.default_rng(0), 0))
-    query = make_query(made_up(np.random.default_rng(0), 5), search.PROBES)
-    nobody = make_query(made_up(np.random.default_rng(0), 0), search.PROBES)
-    for codes in ([], [empty], [empty, empty]):
-        for looked in (query, nobody):
-            assert not len(rank(looked, find_neighbours(looked, make_segment(enumerate(codes)))).picture)
+def test_nothing_to_look_up_or_to_look_in(as_segment):
+    rng = np.random.default_rng(0)
+    empty, query = encode(made_up(rng, 0)), encode(made_up(rng, 5))
+    for looked in (query, empty):
+        assert rank(looked["id"], find_exact(looked, sort_entries(empty), -1)) == []
+        assert rank(looked["id"], _inverted.find_neighbours(looked, as_segment(empty))) == []
 
 
-def test_a_segment_comes_back_from_its_file_and_damage_is_told(gallery, tmp_path):
-    codes, _ = gallery
-    segment = make_segment((10 * k, c) for k, c in enumerate(codes))
-    write_segment(tmp_path / "a.seg", segment)
-    again = open_segment(tmp_path / "a.seg")
-    for name in ("cells", "starts", "owner", "shape", "code"):
-        assert np.array_equal(getattr(again, name), getattr(segment, name))
-    data = (tmp_path / "a.seg").read_bytes()
-    assert len(data) <= 48 * len(segment) + 80
-    for k, damage in enumerate(
-        (b"", data[:-1], b"x" + data[1:], data + b"\0", b"gdlidx01" + b"\xff" * 16 + data[24:])
-    ):
+def test_a_large_query_looks_through_fewer_lists(cells, as_segment, monkeypatch):
+    query = encode(made_up(np.random.default_rng(0), 100))
+    looked = []
+    search = _inverted.search_preassigned
+
+    def looking(segment, bits, k, lists):
+        looked.append(lists.shape[1])
+        return search(segment, bits, k, lists)
+
+    monkeypatch.setattr(_inverted, "search_preassigned", looking)
+    segment = as_segment(query, cells)
+    for most in (10**6, 300, 10):
+        monkeypatch.setattr(_inverted, "LOOKED_THROUGH", most)
+        assert len(_inverted.find_neighbours(query, segment).least) == 100
+    assert looked == [8, 3, 1]
+
+
+def test_damaged_files_are_told(gallery, as_segment, tmp_path):
+    as_segment(np.concatenate(gallery[0]))
+    data = next(tmp_path.glob("*.seg")).read_bytes()
+    for k, damage in enumerate((b"", data[:-1], b"x" + data[1:], b"IBwF" + b"\xff" * 99)):
         (tmp_path / f"{k}").write_bytes(damage)
-        with pytest.raises(ValueError):
-            open_segment(tmp_path / f"{k}")
+        with pytest.raises(ValueError, match="is not a part of an index, or damaged"):
+            _inverted.open_segment(tmp_path / f"{k}")
 
 
-def test_merged_segments_hold_what_a_new_one_would(gallery, tmp_path):
-    codes, _ = gallery
-    numbered = list(
-        enumerate([*codes, Codes(*(c[:0] for c in (codes[0].cell, codes[0].shape, codes[0].code)))])
-    )
-    parts = [make_segment(numbered[::2]), make_segment(numbered[1::2]), make_segment([])]
-    merge_segments(tmp_path / "all", parts, [np.array([2]), np.array([], int), np.array([], int)])
-    merged, new = open_segment(tmp_path / "all"), make_segment(n for n in numbered if n[0] != 2)
-    for name in ("cells", "starts", "owner", "shape", "code"):
-        assert np.array_equal(getattr(merged, name), getattr(new, name))
+def test_merged_segments_hold_what_a_new_one_would(gallery, cells, as_segment, tmp_path):
+    pictures, _ = gallery
+    few = cells[:20]
+    parts = [as_segment(np.concatenate(some)) for some in (pictures[::2], pictures[1::2], pictures[1:2])]
+    _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
+    new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
+    assert (tmp_path / "all").read_bytes() == max(tmp_path.glob("*.seg")).read_bytes()
+    assert new.ntotal == sum(map(len, pictures)) - len(pictures[2])

@@ -1,9 +1,13 @@
 import itertools
 import shutil
+import subprocess
+import sys
 
 import pytest
 from database import content, rows
+from patience import PATIENCE
 
+from matching import InputError
 from matching.collection import (
     FeatureCache,
     match_collection,
@@ -12,7 +16,7 @@ from matching.collection import (
     run,
     work,
 )
-from matching.collection.retrieval import shards, shortlist
+from matching.collection.retrieval import _inverted, _shards, _shortlist
 
 
 def test_only_the_shortlist_is_matched(folder, cache, tmp_path):
@@ -43,27 +47,65 @@ def test_of_a_folder_each_pair_stands_once(folder, cache, tmp_path):
 
 
 @pytest.mark.parametrize("smallest", [1, 2])
-def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch, smallest):
+@pytest.mark.parametrize("largest_exact", [0, 2000])
+def test_any_shards_give_the_same_shortlist(folder, cache, tmp_path, monkeypatch, smallest, largest_exact):
+    """Of a large gallery they are files with inverted lists."""
+    monkeypatch.setattr(_shortlist, "LARGEST_EXACT", largest_exact)
     monkeypatch.setattr(run, "_match", lambda *_: 0)  # the pairs are enough
     plan = plan_gallery(folder, folder)
     match_collection(plan, tmp_path / "whole.db", cache=cache, jobs=1, shortlist=2)
-    monkeypatch.setattr(shortlist, "SMALLEST", smallest)
-    monkeypatch.setattr(shards, "TOGETHER", 2)
+    monkeypatch.setattr(_shortlist, "SMALLEST", smallest)
+    monkeypatch.setattr(_shards, "TOGETHER", 2)
     match_collection(plan, tmp_path / "cut.db", cache=cache, jobs=1, shortlist=2)
     assert content(tmp_path / "cut.db") == content(tmp_path / "whole.db")
-    assert not any((cache.folder / "shards").iterdir())
+    assert not any(cache.folder.glob("shards/*"))
 
 
-def test_shards_that_can_not_be_written_are_kept_in_memory(folder, cache, tmp_path, monkeypatch):
+def test_shards_that_can_not_be_written_are_told(folder, cache, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run, "_match", lambda *_: 0)
+    monkeypatch.setattr(_shortlist, "LARGEST_EXACT", 0)
+    monkeypatch.setattr(_inverted, "write_segment", full)
     plan = plan_gallery(folder, folder)
-    match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)
-    monkeypatch.setattr(shards, "write_segment", full)
-    match_collection(plan, tmp_path / "b.db", cache=cache, jobs=1, shortlist=1)
-    assert content(tmp_path / "a.db") == content(tmp_path / "b.db")
+    with pytest.raises(InputError, match=r"this part of the index can't be used .No space left on device"):
+        match_collection(plan, tmp_path / "a.db", cache=cache, jobs=1, shortlist=1)
+    assert not any(cache.folder.glob("shards/*"))
+
+
+WITHOUT_FAISS = """
+import sys
+from pathlib import Path
+
+sys.modules["faiss"] = None
+from matching.cli.main import main
+from matching.collection.retrieval import _shortlist
+
+_shortlist.LARGEST_EXACT = int(sys.argv.pop(1))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_faiss_a_small_shortlist_works_and_the_rest_says_what_to_install(folder, cache, tmp_path):
+    def run(most, *arguments):
+        how = ["--cache", cache.folder, "--jobs", "1", "--quiet"]
+        command = [sys.executable, "-c", WITHOUT_FAISS, str(most), *arguments, *how]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        return done.returncode, done.stderr
+
+    collection = ["collection", "--all", folder, "--shortlist", "1", "--db"]
+    assert run(2000, *collection, tmp_path / "a.db")[0] == 0
+    told = "needs faiss: pip install 'gdl-match[index]'"
+    for most, *arguments in (
+        (0, *collection, tmp_path / "b.db"),
+        (2000, "index", "add", folder, "--index", tmp_path / "i"),
+        (2000, "index", "query", folder / "c.jpg", "--index", tmp_path / "i"),
+    ):
+        status, error = run(most, *arguments)
+        assert status == 2
+        assert error.strip().splitlines()[-1].endswith(told)
+        assert "Traceback" not in error
+    assert not (tmp_path / "i").exists()
 
 
 @pytest.mark.parametrize("change", ["vanish", "change"])
@@ -75,9 +117,9 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
     lost = pictures / "c.jpg"
 
     def losing(items, desc, **_):
-        if desc == "index":
+        if desc == "shortlist":
             work._describe_or_load.cache_clear()
-            shards._read_query.cache_clear()
+            _shards._read_query.cache_clear()
             lost.unlink() if change == "vanish" else shutil.copy(folder / "a first.png", lost)
         return items
 
@@ -92,5 +134,5 @@ def test_a_picture_that_is_lost_on_the_way_is_left_out(folder, tmp_path, change)
 
 
 def test_batches_hold_everything_in_order():
-    assert list(shards.split_in_batches(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
-    assert list(itertools.chain(*shards.split_in_batches([], 2))) == []
+    assert list(_shards.split_in_batches(iter(range(5)), 2)) == [(0, 1), (2, 3), (4,)]
+    assert list(itertools.chain(*_shards.split_in_batches([], 2))) == []

@@ -9,7 +9,7 @@ import pytest
 from matching import InputError, MatchConfig
 from matching.collection.database.settings import has_same_programs, read_config
 from matching.collection.database.store import open_store
-from matching.collection.kept_index.index import Candidate
+from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.collection.reports.query_results import collect_results
 from matching.objects.description import describe_object

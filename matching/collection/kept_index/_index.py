@@ -1,0 +1,174 @@
+"""Adding pictures to a kept index, and finding those of them that show what a query shows."""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matching._common.threads import default_threads, limit_threads
+from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
+from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.kept_index._store import Counts, Indexed, open_index
+from matching.collection.plan import Plan
+from matching.collection.records import check_origin
+from matching.collection.retrieval._codes import encode
+from matching.collection.retrieval._shards import forget_shards, rank_pictures, split_in_batches
+from matching.collection.run import match_collection
+from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.output.provenance import origin
+
+TOGETHER = 256  # pictures a segment: what a run that is killed may have to do again
+
+
+@dataclass(frozen=True)
+class Added:
+    """What a run did."""
+
+    indexed: int
+    failed: int
+    removed: int
+    mended: int
+    errors: tuple[str, ...]
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A picture of the index that shares descriptors with a query."""
+
+    query: str
+    picture: str
+    votes: int
+
+
+def add_pictures(
+    folder: Path,
+    paths: Sequence[str],
+    config: MatchConfig = MatchConfig(),
+    *,
+    inside: Sequence[str] = (),
+    check: bool = False,
+    **how: Any,
+) -> Added:
+    """Add pictures to the index in a folder, which is made if it is missing.
+
+    Pictures that it has already are skipped; those whose file has changed are described again, and those in
+    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
+    `match_collection`.
+    """
+    with (
+        open_index(folder, config, create=True) as index,
+        _working(config, **how) as (run, settings, progress),
+    ):
+        mended = index.mend(check)
+        gone = [path for parent in inside for path in index.missing(parent)]
+        index.update(paths, gone)
+        n = index.counts().pending
+        tasks = ((number, path, settings) for number, path in index.pending())
+        n_indexed, errors = 0, []
+        done = progress(run(index_file, tasks), total=n, desc="pictures")
+        for records in split_in_batches((_sound(record) for record in done), TOGETHER):
+            index.add(records)
+            index.merge_small_segments()
+            n_indexed += sum(record.error is None for record in records)
+            errors += [record.error for record in records if record.error is not None]
+        return Added(n_indexed, len(errors), len(gone), mended, tuple(errors), index.counts())
+
+
+def index_file(number: int, path: str, settings: Settings) -> Indexed:
+    """Compute what an index keeps of a picture."""
+    content = size = modified = None
+    try:
+        status = Path(path).stat()
+        size, modified = status.st_size, status.st_mtime_ns
+        content = compute_digest(path)
+        with limit_threads(1):
+            features = get_described(Source(path, content), settings).described.features
+            entries = encode(features, picture=number)
+    except (InputError, OSError) as error:
+        reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
+    except Exception:
+        reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
+    else:
+        return Indexed(number, content, size, modified, entries, origin=origin())
+    return Indexed(number, content, size, modified, error=reason, origin=origin())
+
+
+def find_candidates(
+    folder: Path,
+    queries: Sequence[str],
+    n: int,
+    config: MatchConfig = MatchConfig(),
+    **how: Any,
+) -> list[Candidate]:
+    """Find the pictures of an index that share most descriptors with each query.
+
+    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
+    """
+    with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
+        queries = list(dict.fromkeys(queries))
+        forget_shards()
+        known = [index.number_of(path) for path in queries]
+        numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
+        sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}
+        for path, source in zip(queries, sources.values(), strict=True):
+            if source.content is None:
+                raise InputError(explain_unreadable(path))
+        ranked, _ = rank_pictures(
+            numbers, index.shards(), sources, 2 * n, run=run, settings=settings, progress=progress
+        )
+        result = []
+        for number, query in zip(numbers, queries, strict=True):
+            if number not in ranked:
+                get_described(sources[number], settings)  # raises if the query is to blame
+            best = ranked.get(number, ())
+            paths = index.paths(k for k, _ in best)
+            there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
+            result += [Candidate(query, path, score) for path, score in there[:n]]
+        return result
+
+
+@contextmanager
+def verify_candidates(
+    candidates: Sequence[Candidate],
+    config: MatchConfig = MatchConfig(),
+    *,
+    db: Path | None = None,
+    **how: Any,
+) -> Iterator[Path]:
+    """Match each query with its candidates in a collection's database, by default a temporary one."""
+    rows: dict[str, int] = {}
+    pairs = [(rows.setdefault(c.query, len(rows)), rows.setdefault(c.picture, len(rows))) for c in candidates]
+    with tempfile.TemporaryDirectory() as folder:
+        path = db or Path(folder) / "query.db"
+        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
+        match_collection(plan, path, config, **{"jobs": 1, **how})
+        yield path
+
+
+@contextmanager
+def _working(
+    config: MatchConfig,
+    cache: FeatureCache,
+    jobs: int | None = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Run, Settings, Progress]]:
+    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
+    with backend as run:
+        yield run, Settings(config, cache), progress or (lambda items, **_: items)
+
+
+def _sound(record: Any) -> Indexed:
+    if isinstance(record, Lost):
+        return Indexed(record.id, error=record.error)
+    check_origin(record)
+    indexed: Indexed = record
+    return indexed

@@ -1,0 +1,324 @@
+"""An index that stays on disk: a folder of segments, and a database of the pictures in them.
+
+A segment is written under a new name and taken in by one transaction of the database; files in the folder
+that the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries
+are never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is
+merged with others of its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from matching._common.types import Array
+from matching._version import __version__
+from matching.collection.cache import compute_digest
+from matching.collection.database.connection import connect, transaction
+from matching.collection.database.settings import describe_difference
+from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._codes import ENTRY
+from matching.collection.retrieval._shards import Shard
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.output.provenance import Origin
+from matching.pictures.names import is_file
+
+FORMAT = "2"
+DATABASE = "index.db"
+ABANDONED = 86400  # seconds after which a file that nothing refers to goes
+FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
+SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes that are merged
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """What is known of the picture `id` once it has been described: its file, and its `entries` or an error.
+
+    `content` is the SHA-256 of the file, `bytes` and `modified` are its size and time; None if it can't be
+    read.
+    """
+
+    id: int
+    content: str | None = None
+    bytes: int | None = None
+    modified: int | None = None
+    entries: Array | None = None
+    error: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Pictures of an index that can be found, that failed, that are not described yet; bytes of its files."""
+
+    indexed: int
+    failed: int
+    pending: int
+    bytes: int
+
+
+@contextmanager
+def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
+    """Open the index in a folder; raises InputError where it is missing, damaged, or made another way."""
+    folder = Path(folder)
+    path = folder / DATABASE
+    if not create and not is_file(path):
+        raise InputError(f"{folder}: there is no index in this folder")
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: the index can't be opened ({error})") from None
+    foreign = f"{path}: is not the database of an index, or damaged"
+    with connect(path, f"{folder}: the index", foreign) as connection:
+        _prepare(connection, folder, config, create)
+        yield KeptIndex(folder, connection)
+
+
+def _settings(config: MatchConfig) -> dict[str, str]:
+    """What an index depends on."""
+    features = json.dumps([config.max_pixels, asdict(config.features)], sort_keys=True)
+    return {"format": FORMAT, "version": __version__, "features": features}
+
+
+def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
+    with transaction(connection, writes=create):
+        if create and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
+                connection.execute(statement)
+            settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
+            connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+        made_with = dict(connection.execute("SELECT name, value FROM settings"))
+        for name, value in _settings(config).items():
+            if made_with.get(name) != value:
+                told = _describe_difference(name, made_with.get(name), value)
+                raise InputError(
+                    f"{folder}: the index was made with {told}; give another folder, or delete this one and"
+                    " add its pictures again"
+                )
+
+
+def _describe_difference(name: str, made: str | None, wanted: str) -> str:
+    if name == "features" and made is not None:
+        first, second = (dict(zip(("max_pixels", name), json.loads(v), strict=True)) for v in (made, wanted))
+        return f"other settings ({describe_difference(first, second)})"
+    return f"{name} {made}, this is {wanted}"
+
+
+class KeptIndex:
+    """Reads and writes the open index in a folder."""
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self.folder = folder
+        self._db = connection
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a query."""
+        return self._db.execute(query, parameters).fetchall()
+
+    def counts(self) -> Counts:
+        """Count pictures and bytes."""
+        (counts,) = self.rows(
+            "SELECT total(status = 'indexed'), total(status = 'failed'), total(status = 'pending'),"
+            " (SELECT total(bytes) FROM segments) FROM pictures"
+        )
+        indexed, failed, pending, size = map(int, counts)
+        return Counts(indexed, failed, pending, size + (self.folder / DATABASE).stat().st_size)
+
+    def update(self, paths: Sequence[str], gone: Iterable[str] = ()) -> None:
+        """Make new and changed pictures pending, and forget those that are gone."""
+        query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
+        known = ((path, *row) for path in paths for row in self.rows(query, (path,)))
+        changed = [number for path, number, *row in known if _is_another(path, *row)]
+        changed += [number for path in gone for number, *_ in self.rows(query, (path,))]
+        with transaction(self._db):
+            some = [(number,) for number in changed]
+            self._db.executemany(
+                "INSERT OR IGNORE INTO dead SELECT segment, id FROM pictures"
+                " WHERE id = ? AND segment NOT NULL",
+                some,
+            )
+            self._db.executemany("DELETE FROM pictures WHERE id = ?", some)
+            self._db.executemany("INSERT OR IGNORE INTO pictures (path) VALUES (?)", ((p,) for p in paths))
+
+    def missing(self, folder: str) -> list[str]:
+        """Paths of the pictures in a folder whose file is gone."""
+        inside = self._db.execute(
+            "SELECT path FROM pictures WHERE path > ? AND path < ?",
+            (folder + os.sep, folder + chr(ord(os.sep) + 1)),
+        )
+        return [path for (path,) in inside if not is_file(path)]
+
+    def pending(self) -> Iterator[tuple[int, str]]:
+        """Number and path of each picture that has not been described, read a page at a time."""
+        last = -1
+        while rows := self.rows(
+            "SELECT id, path FROM pictures WHERE status = 'pending' AND id > ? ORDER BY id LIMIT 1000",
+            (last,),
+        ):
+            yield from rows
+            last = rows[-1][0]
+
+    def add(self, records: Sequence[Indexed]) -> None:
+        """Add pictures that have been described, unless another process has.
+
+        If the disk is full or can't be written, it raises InputError and the index is as it was before.
+        """
+        good = [record.entries for record in records if record.entries is not None]
+        cells = self._cells()
+        made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
+        name, *row = self._new_segment(cells, [made])
+        with transaction(self._db):
+            self._db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", (name, *row, len(good)))
+            for record in records:
+                known = record.bytes, record.modified, record.content, record.error, record.id
+                n = None if record.entries is None else len(record.entries)
+                state = ("indexed", name, n) if record.error is None else ("failed", None, n)
+                ended = self._db.execute(
+                    "UPDATE pictures SET status = ?, segment = ?, n_entries = ?, bytes = ?, modified = ?,"
+                    " sha256 = ?, error = ? WHERE id = ? AND status = 'pending'",
+                    (*state, *known),
+                )
+                if record.error is None and not ended.rowcount:
+                    self._db.execute("INSERT INTO dead VALUES (?, ?)", (name, record.id))
+
+    def merge_small_segments(self) -> None:
+        """Merge FANOUT segments of about one size, as long as there are that many."""
+        while True:
+            sizes: dict[int, list[str]] = {}
+            for name, n in self.rows("SELECT name, n_pictures FROM segments ORDER BY name"):
+                sizes.setdefault((max(n // SMALL, 1).bit_length() - 1) // 3, []).append(name)
+            several = (sizes.get(level, []) for level in range(LEVELS))
+            names = next((names for names in several if len(names) >= FANOUT), None)
+            if names is None or not self._merge(names):
+                return
+
+    def _merge(self, names: Sequence[str]) -> bool:
+        """Merge segments; returns False if one is damaged or another process has merged them."""
+        marks = ",".join("?" * len(names))
+        query = f"SELECT segment, picture FROM dead WHERE segment IN ({marks})"
+        before = self.rows(query, names)
+        try:
+            segments = [_inverted.open_segment(self.folder / name) for name in names]
+        except (OSError, ValueError):
+            return False
+        dead = [[picture for segment, picture in before if segment == name] for name in names]
+        merged, *row = self._new_segment(self._cells(), _inverted.merge_lists(segments, dead))
+        with transaction(self._db) as db:
+            if self.rows(f"SELECT count(*) FROM segments WHERE name IN ({marks})", names)[0][0] < len(names):
+                (self.folder / merged).unlink()
+                return False
+            db.execute("INSERT INTO segments VALUES (?, ?, ?, ?, 0)", (merged, *row))
+            db.execute(f"UPDATE pictures SET segment = ? WHERE segment IN ({marks})", (merged, *names))
+            later = set(self.rows(query, names)) - set(before)  # those that another process has removed since
+            db.executemany("INSERT OR IGNORE INTO dead VALUES (?, ?)", ((merged, p) for _, p in later))
+            db.execute(f"DELETE FROM segments WHERE name IN ({marks})", names)
+            db.execute(
+                "UPDATE segments SET n_pictures = (SELECT count(*) FROM pictures WHERE segment = name)"
+                " WHERE name = ?",
+                (merged,),
+            )
+        for name in names:
+            with suppress(OSError):
+                (self.folder / name).unlink()
+        return True
+
+    def shards(self) -> list[Shard]:
+        """The segments with their dead pictures, for a search; it raises InputError where one is damaged."""
+        dead: dict[str, list[int]] = {}
+        for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
+            dead.setdefault(name, []).append(picture)
+        for name in self._damaged():
+            raise InputError(
+                f"{self.folder / name}: this part of the index is missing or has changed; gdl-match index add"
+                " looks at its pictures again"
+            )
+        names = [name for (name,) in self.rows("SELECT name FROM segments ORDER BY name")]
+        return [Shard(str(self.folder / n), (), tuple(dead.get(n, ()))) for n in names]
+
+    def paths(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The paths of those pictures that are in the index."""
+        found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
+        return dict(row for rows in found for row in rows)
+
+    def number_of(self, path: str) -> int | None:
+        """The number of a picture, None if it is not in the index."""
+        rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))
+        return rows[0][0] if rows else None
+
+    def mend(self, check: bool = False) -> int:
+        """Make pictures pending again whose segment is damaged, count them, and remove unused files.
+
+        A file is read where its size or time have changed, or with `check` in any case.
+        """
+        broken = [(name,) for name in self._damaged(check)]
+        with transaction(self._db):
+            lost = self._db.executemany(
+                "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
+                broken,
+            ).rowcount
+            self._db.executemany("DELETE FROM segments WHERE name = ?", broken)
+        known = {name for (name,) in self.rows("SELECT name FROM segments")}
+        for path in self.folder.glob("*.seg"):
+            with suppress(OSError):
+                if path.name not in known and path.stat().st_mtime < time.time() - ABANDONED:
+                    path.unlink()
+        return max(lost, 0)
+
+    def _damaged(self, check: bool = False) -> Iterator[str]:
+        """Names of the segments that are missing or have another content."""
+        for name, digest, *known in self.rows("SELECT name, sha256, bytes, modified FROM segments"):
+            path = self.folder / name
+            now = path.stat() if path.exists() else None
+            if now and not check and [now.st_size, now.st_mtime_ns] == known:
+                continue
+            if not now or compute_digest(path) != digest:
+                yield name
+            else:  # of a copy of the index, which perhaps can only be read
+                with suppress(sqlite3.OperationalError):
+                    row = now.st_mtime_ns, name
+                    self._db.execute("UPDATE segments SET modified = ? WHERE name = ?", row)
+
+    def _cells(self) -> Array:
+        ((value,),) = self.rows("SELECT value FROM settings WHERE name = 'cells'")
+        return np.frombuffer(bytes.fromhex(value), np.uint8).reshape(-1, 32)
+
+    def _new_segment(self, cells: Array, chunks: Iterable[_inverted.Lists]) -> tuple[str, str, int, int]:
+        """Write a segment: its name, digest, size and time; it is complete and on the disk."""
+        name, part = f"{uuid4().hex}.seg", self.folder / f"{uuid4().hex}.part"
+        try:
+            try:
+                _inverted.write_segment(part, cells, chunks)
+                digest, status = compute_digest(part), part.stat()
+                part.replace(self.folder / name)
+            finally:
+                part.unlink(missing_ok=True)
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"{self.folder}: the index can't be written ({reason})") from None
+        return name, str(digest), status.st_size, status.st_mtime_ns
+
+
+def _is_another(path: str, size: int | None, modified: int | None, content: str | None, status: str) -> bool:
+    """Whether a file has changed since it was described; its content is read only if size or time differ."""
+    if status == "pending":
+        return False
+    try:
+        now = Path(path).stat()
+    except (OSError, ValueError):
+        return status == "indexed"
+    if (now.st_size, now.st_mtime_ns) == (size, modified):
+        return False
+    return status == "failed" or compute_digest(path) != content

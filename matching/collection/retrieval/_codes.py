@@ -1,0 +1,54 @@
+"""What is kept of the descriptors of a picture: 256 bits of each, and its direction, size and kind.
+
+The first 128 bits say which values of a descriptor exceed its 64th smallest one, the others which exceed its
+96th (Zhou, Lu, Li, Tian, "Scalar quantization for large scale image search", ACM Multimedia 2012). Nothing is
+learned, so a picture has the same bits in every index. The distance of two descriptors is the number of bits
+that differ: a whole number, which is the same in any order of computing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matching._common.types import Array, Floats
+from matching.features.extraction import Features
+from matching.features.thinning import choose_strongest
+
+ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**16 + shape
+PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
+PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
+RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
+SCALE_STEPS = 4  # of a shape, an octave
+N_KINDS = 2  # of features, that a shape tells apart
+N_CLASSES = 2 * N_KINDS  # kind and polarity: only descriptors of one class are compared
+
+
+def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
+    """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops have too."""
+    chosen = features[choose_strongest(features.xy, _size(features), most)]
+    entries = np.empty(len(chosen), ENTRY)
+    entries["id"] = (picture << 16) + pack_shapes(chosen)
+    levels = np.partition(chosen.descriptors, RANKS, axis=1)[:, RANKS]  # (n, 2)
+    larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
+    entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
+    return entries
+
+
+def pack_shapes(features: Features) -> Array:
+    """(n,) int64: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
+    if features.kind.max(initial=0) >= N_KINDS:
+        raise ValueError(f"kinds of features must be below {N_KINDS}, got {features.kind.max()}")
+    size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
+    turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
+    direction = np.rint(256 * turn).astype(np.int64) % 256
+    packed: Array = (direction << 8) | (size << 2) | (2 * features.kind.astype(np.int64) + features.bright)
+    return packed
+
+
+def classes(entries: Array) -> Array:
+    """(n,) int64: kind and polarity of entries, below N_CLASSES."""
+    return np.asarray(entries["id"] & (N_CLASSES - 1))
+
+
+def _size(features: Features) -> Floats:
+    return np.asarray(np.sqrt(np.abs(np.linalg.det(features.frames))))

@@ -1,0 +1,167 @@
+"""Entries in inverted lists: files that faiss maps and searches.
+
+A list holds the entries of one class in one cell, those nearest to one of CELLS descriptors of photographs,
+which are drawn when an index is made and stand in each of its files. Within a list ids rise. A query looks
+through the lists of the nearest cells. All entries that may vote are found; where they are too many, each
+list is searched on its own, and faiss keeps the first of equally near entries. So what is found depends
+neither on how entries are spread over files, nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import skimage.data
+
+from matching._common.threads import default_threads
+from matching._common.types import Array
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, classes, encode
+from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.pictures.images import make_picture
+from matching.pipelines.pair import describe_picture
+
+try:
+    import faiss
+    from faiss.contrib.inspect_tools import get_invlist
+    from faiss.contrib.ivf_tools import add_preassigned, search_preassigned
+except ImportError:
+    raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
+
+PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
+CELLS = 4096
+LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
+PROBES = 8  # at most, of a descriptor
+FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
+TOGETHER = 1024  # lists that are copied at a time where files are merged
+
+Segment = Any  # an IndexBinaryIVF
+Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
+
+
+@cache
+def make_cells(config: MatchConfig) -> Array:
+    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process."""
+    pictures = (make_picture(getattr(skimage.data, name)()) for name in PHOTOGRAPHS)
+    described = [encode(describe_picture(picture, config).features, 10**6)["bits"] for picture in pictures]
+    bits = np.unique(np.concatenate(described), axis=0)
+    return np.random.default_rng(0).permutation(bits)[:CELLS]
+
+
+def assign(entries: Array, cells: Array) -> Lists:
+    """The list of each entry."""
+    near = _find_cells.__wrapped__(entries["bits"].tobytes(), cells.tobytes(), 1)
+    return N_CLASSES * near[:, 0] + classes(entries), entries
+
+
+def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
+    """Write a new file, on the disk for certain when this returns; a list is whole in one of the chunks."""
+    quantizer = _quantizer(cells)
+    segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, N_CLASSES * len(cells))
+    segment.is_trained = True
+    for lists, entries in chunks:
+        order = np.argsort(entries["id"], kind="stable")
+        bits, number = (np.ascontiguousarray(entries[name][order]) for name in ("bits", "id"))
+        add_preassigned(segment, bits, lists[order], number)
+    try:
+        faiss.write_index_binary(segment, os.fspath(path))
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    except RuntimeError as error:
+        raise OSError(f"faiss: {error}") from None
+
+
+def open_segment(path: Path) -> Segment:
+    """Map the file of a segment; it raises OSError or ValueError where it can't be used."""
+    path.open("rb").close()
+    try:
+        segment: Segment = faiss.read_index_binary(
+            os.fspath(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
+        )
+    except (RuntimeError, MemoryError):
+        raise ValueError("is not a part of an index, or damaged") from None
+    return segment
+
+
+def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> Iterator[Lists]:
+    """The lists of several segments, without the entries of pictures that are dead in each."""
+    for start in range(0, segments[0].nlist, TOGETHER):
+        lists, entries = [np.empty(0, np.int64)], [np.empty(0, ENTRY)]
+        for segment, gone in zip(segments, dead, strict=True):
+            for k in range(start, min(start + TOGETHER, segment.nlist)):
+                if segment.get_list_size(k):
+                    number, bits = get_invlist(segment.invlists, k)
+                    alive = ~np.isin(number >> 16, gone)
+                    some = np.empty(alive.sum(), ENTRY)
+                    some["id"], some["bits"] = number[alive], bits[alive]
+                    lists.append(np.full(len(some), k))
+                    entries.append(some)
+        yield np.concatenate(lists), np.concatenate(entries)
+
+
+def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> Neighbours:
+    """The Neighbours of a query in a segment, without the entries of pictures `but`."""
+    if not len(query):
+        return choose_neighbours(np.empty((0, KEPT), np.int64), np.empty((0, KEPT), np.int64))
+    faiss.omp_set_num_threads(default_threads())
+    segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES, segment.nlist // N_CLASSES)
+    bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
+    quantizer: Any = faiss.downcast_IndexBinary(segment.quantizer)
+    cells = faiss.vector_to_array(quantizer.xb).tobytes()
+    near = _find_cells(bits.tobytes(), cells, segment.nprobe)
+    lists = N_CLASSES * near + classes(query)[:, None]
+    distance, found = search_preassigned(segment, bits, FIRST, lists)
+    farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
+    distance = np.where(_is_of(found, dead), MISSING, distance)
+    # an entry that was not found may vote, or be among the first KEPT of those that may
+    crowded = np.flatnonzero(there_are_more & (farthest < find_limit(distance)))
+    if len(crowded):
+        more = _search_each_list(segment, bits[crowded], lists[crowded], dead)
+        distance, found = (
+            np.pad(a, ((0, 0), (0, more[0].shape[1] - FIRST)), constant_values=MISSING)
+            for a in (distance, found)
+        )
+        distance[crowded], found[crowded] = more
+    return choose_neighbours(distance, found)
+
+
+def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) -> tuple[Array, Array]:
+    """Distances and ids (m, p * KEPT) of the living entries nearest to bits (m, 32) in lists (m, p)."""
+    m, p = lists.shape
+    segment.nprobe = 1
+    bits, lists = np.repeat(bits, p, axis=0), lists.reshape(-1, 1)
+    distance, found = np.full((m * p, KEPT), MISSING), np.full((m * p, KEPT), -1)
+    rows, k = np.arange(m * p), KEPT
+    while len(rows):
+        near, number = search_preassigned(segment, bits[rows], k, lists[rows])
+        gone = _is_of(number, dead)
+        order = np.argsort(gone, axis=1, kind="stable")[:, :KEPT]  # the living ones first
+        distance[rows] = np.take_along_axis(np.where(gone, MISSING, near), order, 1)
+        found[rows] = np.take_along_axis(number, order, 1)
+        # of a list that has more entries, all that were found may be dead
+        rows = rows[(number[:, -1] >= 0) & ((~gone).sum(axis=1) < KEPT)]
+        k *= 4
+    return distance.reshape(m, -1), found.reshape(m, -1)
+
+
+def _is_of(number: Array, pictures: Array) -> Array:
+    return np.asarray(np.isin(number >> 16, pictures) & (number >= 0))
+
+
+@lru_cache(maxsize=64)  # all segments of an index have the same cells
+def _find_cells(bits: bytes, cells: bytes, probes: int) -> Array:
+    """(n, probes): the cells nearest to bits (n, 32), of equally near ones the first."""
+    quantizer = _quantizer(np.frombuffer(cells, np.uint8).reshape(-1, 32))
+    return np.asarray(quantizer.search(np.frombuffer(bits, np.uint8).reshape(-1, 32), probes)[1])
+
+
+def _quantizer(cells: Array) -> Any:
+    quantizer = faiss.IndexBinaryFlat(8 * cells.shape[1])
+    quantizer.add(np.ascontiguousarray(cells))
+    return quantizer

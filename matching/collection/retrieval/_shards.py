@@ -1,0 +1,184 @@
+"""Searching shards: parts of an index or of a gallery, each of which any worker can search.
+
+A task searches one shard with some queries. The results of the shards are merged query by query, and do not
+depend on the number of shards.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from matching._common.threads import limit_threads
+from matching._common.types import Array
+from matching.collection.backends import Lost, Progress, Run
+from matching.collection.records import check_origin
+from matching.collection.retrieval._codes import ENTRY, PER_QUERY, encode
+from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
+from matching.collection.work import INTERNAL, Settings, Source, get_described
+from matching.errors import InputError
+from matching.output.provenance import Origin, origin
+
+Find = Callable[[Array, int], Neighbours]  # of a query and its number, which is passed over
+
+TOGETHER = 32  # queries a task
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some pictures: in the file of inverted lists `path`, or, where there is none, searched one by one.
+
+    `pictures` are numbers and sources, if the shard can be made from them. `dead` ones are passed over.
+    """
+
+    path: str | None
+    pictures: tuple[tuple[int, Source], ...] = ()
+    dead: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The result of a task: of each query its number, ids and Neighbours; or why it failed.
+
+    `lost` are pictures whose file is gone or has changed.
+    """
+
+    id: int
+    neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
+    lost: tuple[int, ...] = ()
+    error: str | None = None
+    origin: Origin | None = None
+
+
+def rank_pictures(
+    queries: Sequence[int],
+    shards: Sequence[Shard],
+    sources: Mapping[int, Source],
+    n: int,
+    *,
+    run: Run,
+    settings: Settings,
+    progress: Progress,
+) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
+    """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
+    groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
+    best: dict[int, list[tuple[int, int]]] = {}
+    lost: set[int] = set()
+    for records in progress(_search(groups, shards, run, settings), total=len(groups), desc="shortlist"):
+        lost.update(number for record in records for number in record.lost)
+        for number, query, _ in records[0].neighbours:
+            parts = [found[2] for record in records for found in record.neighbours if found[0] == number]
+            if len(parts) == len(records):  # else the query is lost
+                best[number] = rank(query, merge_neighbours(parts))[:n]
+    return best, lost
+
+
+def _search(
+    groups: Sequence[tuple[tuple[int, Source], ...]], shards: Sequence[Shard], run: Run, settings: Settings
+) -> Iterator[list[Found]]:
+    """For each group of queries what is found in each shard."""
+    tasks = (
+        (g * len(shards) + s, group, shard, settings)
+        for g, group in enumerate(groups)
+        for s, shard in enumerate(shards)
+    )
+    waiting: dict[int, list[Found]] = {}
+    for record in run(search_shard, tasks) if shards else ():
+        check_found(record)
+        group = record.id // len(shards)
+        waiting.setdefault(group, []).append(record)
+        if len(waiting[group]) == len(shards):
+            yield waiting.pop(group)
+
+
+def check_found(record: Found | Lost) -> None:
+    """Raise the error of a task that failed."""
+    if isinstance(record, Lost):
+        raise InputError(f"the search for shared descriptors failed: {record.error}")
+    check_origin(record)
+    if record.error is not None:
+        raise RuntimeError(record.error) if record.error.startswith(INTERNAL) else InputError(record.error)
+
+
+def search_shard(
+    number: int, queries: Sequence[tuple[int, Source]], shard: Shard, settings: Settings
+) -> Found:
+    """Find the Neighbours of some queries in a Shard; without queries, only make it."""
+    found: list[tuple[int, Array, Neighbours]] = []
+    try:
+        with limit_threads(1):
+            find, gone = _open(shard, settings)
+            lost = list(gone)
+            for picture, source in queries:
+                try:
+                    query = _read_query(source, settings)
+                except InputError:
+                    lost.append(picture)
+                    continue
+                found.append((picture, query["id"].copy(), find(query, picture)))
+    except InputError as error:
+        return Found(number, error=str(error), origin=origin())
+    except Exception:
+        return Found(number, error=INTERNAL + traceback.format_exc(), origin=origin())
+    return Found(number, tuple(found), tuple(lost), origin=origin())
+
+
+def forget_shards() -> None:
+    """Open shards anew from now on, in this process."""
+    _open.cache_clear()
+
+
+def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
+    """Divide items into tuples of one size, the last of which may be shorter."""
+    items = iter(items)
+    while some := tuple(islice(items, size)):
+        yield some
+
+
+@lru_cache(maxsize=2 * TOGETHER)  # 320 kB each
+def _read_query(source: Source, settings: Settings) -> Array:
+    return encode(get_described(source, settings).described.features, PER_QUERY)
+
+
+@lru_cache(maxsize=4)
+def _open(shard: Shard, settings: Settings) -> tuple[Find, tuple[int, ...]]:
+    """What searches a Shard, which is made where it is missing; and the lost pictures."""
+    lost: list[int] = []
+    if shard.path is None:
+        entries = sort_entries(_encode(shard.pictures, settings, lost))
+        return lambda query, own: find_exact(query, entries, own), tuple(lost)
+    from matching.collection.retrieval import _inverted
+
+    path = Path(shard.path)
+    try:
+        if shard.pictures and not path.exists():
+            cells = _inverted.make_cells(settings.config)
+            part = path.with_name(f"{uuid4().hex}.part")
+            chunks = [_inverted.assign(_encode(shard.pictures, settings, lost), cells)]
+            _inverted.write_segment(part, cells, chunks)
+            part.replace(path)
+        segment = _inverted.open_segment(path)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: this part of the index can't be used ({reason})") from None
+    find = _inverted.find_neighbours
+    return lambda query, own: find(query, segment, (own, *shard.dead)), tuple(lost)
+
+
+def _encode(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]) -> Array:
+    found = [np.empty(0, ENTRY)]
+    for number, source in pictures:
+        try:
+            found.append(encode(get_described(source, settings).described.features, picture=number))
+        except InputError:
+            lost.append(number)
+    return np.concatenate(found)

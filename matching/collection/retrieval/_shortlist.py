@@ -1,0 +1,81 @@
+"""Which pictures are worth matching with a query: those that share most descriptors with it.
+
+The gallery is divided into shards. A small one is searched without faiss. The shards of a large one are files
+in the cache's folder, each made by one task; a machine that has no access to the file makes it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from matching.collection.backends import Progress, Run
+from matching.collection.retrieval._shards import (
+    Shard,
+    check_found,
+    forget_shards,
+    rank_pictures,
+    search_shard,
+    split_in_batches,
+)
+from matching.collection.work import Settings, Source
+
+LARGEST_EXACT = 2000  # pictures of a gallery that is searched without faiss
+SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (52 kB a picture)
+ABANDONED = 86400  # seconds after which the shards of a run that was killed go
+
+
+def choose_pairs(
+    queries: Sequence[int],
+    gallery: Sequence[int],
+    sources: Mapping[int, Source],
+    n: int,
+    *,
+    run: Run,
+    settings: Settings,
+    progress: Progress,
+) -> tuple[list[tuple[int, int]], set[int]]:
+    """The pairs (query, picture) to match, each query's n best ones first; and lost pictures."""
+    size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
+    some = split_in_batches(sorted(set(gallery)), size)
+    pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
+    with _shards(pictures, len(gallery) > LARGEST_EXACT, settings.cache.folder) as shards:
+        lost: set[int] = set()
+        if len(gallery) > LARGEST_EXACT:
+            tasks = ((k, (), shard, settings) for k, shard in enumerate(shards))
+            for record in progress(run(search_shard, tasks), total=len(shards), desc="index"):
+                check_found(record)
+                lost.update(record.lost)
+        best, gone = rank_pictures(queries, shards, sources, n, run=run, settings=settings, progress=progress)
+    return [(number, k) for number in queries for k, _ in best.get(number, ())], lost | gone
+
+
+def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs: str) -> str:
+    """A SHA-256 of what a shortlist of length n depends on: contents of pictures, and versions."""
+    return hashlib.sha256(repr((n, queries, gallery, programs)).encode()).hexdigest()
+
+
+@contextmanager
+def _shards(
+    pictures: Sequence[tuple[tuple[int, Source], ...]], in_files: bool, cache: Path
+) -> Iterator[list[Shard]]:
+    """Shards of some pictures each; their files are in a new folder, on a disk that the workers may share."""
+    parent = cache / "shards"
+    for old in parent.glob("*"):
+        with suppress(OSError):
+            if old.stat().st_mtime < time.time() - ABANDONED:
+                shutil.rmtree(old)
+    folder = parent / uuid4().hex
+    try:
+        if in_files:
+            folder.mkdir(parents=True)
+        yield [Shard(str(folder / f"{k}.seg") if in_files else None, p) for k, p in enumerate(pictures)]
+    finally:
+        forget_shards()
+        shutil.rmtree(folder, ignore_errors=True)
