@@ -63,7 +63,7 @@ LAYERS = {  # a folder or module imports from those before it
         "words commit provenance json_text export_formats",
         "folders",
         "exchange figures",
-        "html",
+        "html places",
         "files",
     ),
     "matching/cli": (

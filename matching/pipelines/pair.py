@@ -21,6 +21,7 @@ from matching.grouping.clustering import cluster_graph
 from matching.grouping.refinement.ambiguity import is_periodic
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
+from matching.pictures.decoding import read_content
 from matching.pictures.images import (
     Picture,
     WorkingImage,
@@ -75,11 +76,11 @@ def match(
 
     Parameters
     ----------
-    image0, image1 : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
-        The pictures.
+    image0, image1 : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The pictures; bytes are the content of a file.
     config : MatchConfig
         The settings.
-    mask0, mask1 : path, Pillow image, or array of the image's size, optional
+    mask0, mask1 : as an image, of the image's size, optional
         White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each of STAGES has ended.
@@ -107,13 +108,15 @@ def match(
     check_config(config)
     config = config.with_settings(**settings)
     clock = Clock(progress, list_stages(config))
+    images = read_content(image0, "image0"), read_content(image1, "image1")
+    masks = read_content(mask0, "mask0"), read_content(mask1, "mask1")
     pictures = [
         add_mask(make_picture(image, f"image{k}"), mask, f"mask{k}")
-        for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
+        for k, (image, mask) in enumerate(zip(images, masks, strict=True))
     ]
     clock.lap("read")
     result = match_pictures(pictures[0], pictures[1], config, clock=clock)
-    return add_inputs(result, (image0, image1), (mask0, mask1), pictures)
+    return add_inputs(result, images, masks, pictures)
 
 
 def match_pictures(
