@@ -47,6 +47,7 @@ LAYERS = {  # a folder or module imports from those before it
         "pipelines",
         "interchange",
         "collection serve",
+        "labels",
         "cli",
     ),
     "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
@@ -72,6 +73,7 @@ LAYERS = {  # a folder or module imports from those before it
         "commands",
         "main",
     ),
+    "matching/labels": ("references", "places", "record tracks", "formats", "run"),
     "matching/collection": (
         "addresses plan records room",
         "cache database",
