@@ -185,8 +185,9 @@ def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
             _add(thing, "truncated", int(_touches_edge(place, picture)))
             _add(thing, "difficult", 0)
             box = ElementTree.SubElement(thing, "bndbox")
-            for name, side in zip(("xmin", "ymin", "xmax", "ymax"), place.box, strict=True):
-                _add(box, name, round(side) + 1)  # of the pixel's centre, the first one 1
+            most = (picture.width, picture.height) * 2
+            for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, most, strict=True):
+                _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel is 1
         ElementTree.indent(root)
         text = ElementTree.tostring(root, "unicode") + "\n"
         yield f"Annotations/{_stem(picture)}.xml", text.encode("utf-8", "backslashreplace")

@@ -183,6 +183,8 @@ def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
         record = Record(path, wanted)
         for told in lines[1:]:
             record._take(told)
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: can't be used ({error.strerror})") from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -16,7 +16,14 @@ SECTIONS = re.findall(
 STEP = re.compile(r"^```(bash|python)\n(.*?)^```\n\n```text\n(.*?)^```", re.S | re.M)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
 NAMES = {
-    *("Find a logo", "Count a product", "Remove duplicates", "What moved", "Stitch by hand"),
+    *(
+        "Find a logo",
+        "Count a product",
+        "Remove duplicates",
+        "What moved",
+        "Label a data set",
+        "Stitch by hand",
+    ),
 }
 
 
