@@ -13,8 +13,8 @@ from matching._common.types import Floats
 from matching.labels.references import Polygon
 from matching.objects.description import MatchedObject
 from matching.objects.frames import list_corners
-from matching.objects.transforms import apply_transform
-from matching.output.places import cut_at_edges, outline_place
+from matching.objects.transforms import apply_transform, fit_corners
+from matching.output.places import cut_at_edges
 
 OVERLAP = 0.5  # intersection over union above which two places are one
 WITHIN = 0.5  # share of a part in a whole thing above which it belongs to that
@@ -99,24 +99,17 @@ def find_places(
     """
     places = []
     for found in objects:
-        whole = outline_place(found, None, frame=True) is found.frame1
         polygon = found.outline1
-        if whole and found.frame1 is not None:
+        if found.is_whole and found.frame1 is not None:
             polygon = found.frame1
             if shape is not None:
-                polygon = apply_transform(_fit_corners(list_corners(box), polygon), np.array(shape))
+                polygon = apply_transform(fit_corners(list_corners(box), polygon), np.array(shape))
         corners = np.round(cut_at_edges(polygon, size), 2).tolist()
         outline = tuple((x, y) for x, y in corners)
-        places.append(Place(name, outline, round(found.score, 4), found.confidence, found.rank, whole))
+        places.append(
+            Place(name, outline, round(found.score, 4), found.confidence, found.rank, found.is_whole)
+        )
     return places
-
-
-def _fit_corners(xy0: Floats, xy1: Floats) -> Floats:
-    """The homography that takes four points (4, 2) to four others."""
-    rows = []
-    for (x, y), (u, v) in zip(xy0, xy1, strict=True):
-        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
-    return np.append(np.linalg.solve(rows, xy1.ravel()), 1.0).reshape(3, 3)
 
 
 def choose_places(places: Sequence[Place]) -> list[Place]:

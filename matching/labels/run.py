@@ -22,15 +22,17 @@ from matching.labels.places import Place, choose_places, find_places
 from matching.labels.record import LabelledPicture, Record, list_labels, open_record
 from matching.labels.references import Reference
 from matching.labels.tracks import number_tracks, sort_frames
+from matching.objects.copies import add_completeness
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
 from matching.output.provenance import as_text, programs
+from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import make_absolute
 from matching.pipelines.pair import DescribedPicture, describe_picture, match_described
 from matching.settings import LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats of one file
-KEPT = 256  # references that are kept in memory
+KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are kept in memory
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,8 @@ def _label_file(
             for reference in references:
                 thing = _describe_reference(reference, settings.config)
                 objects = match_described(thing, entry.described, settings.config).objects
+                if objects:
+                    objects = add_completeness(objects, _read_reference(reference), read_picture(path))
                 places += find_places(reference.name, objects, reference.polygon, thing.box, size)
     except InputError as error:
         return LabelledPicture(number, name, content, error=" ".join(str(error).split()))
@@ -217,9 +221,14 @@ def _label_file(
     return LabelledPicture(number, name, content, *size, tuple(choose_places(places)))
 
 
+@lru_cache(maxsize=KEPT_PICTURES)
+def _read_reference(reference: Reference) -> Picture:
+    return reference.read()
+
+
 @lru_cache(maxsize=KEPT)
 def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
-    described: DescribedPicture = describe_picture(reference.read(), config)
+    described: DescribedPicture = describe_picture(_read_reference(reference), config)
     if not len(described.features):
         raise InputError(f"{reference.path}: {reference.name} has no features: it can't be found")
     return described

@@ -11,6 +11,7 @@ import shapely
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
+from matching.objects.completeness import Completeness
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
@@ -55,6 +56,8 @@ class MatchedObject:
         Its matches in image 0 and 1, pixels; empty where not known.
     is_rated : bool
         Whether its score says how sure it is. That was measured for the default grouping only.
+    completeness : Completeness or None
+        How much of picture 0 it shows; None where that was not measured: it needs the pixels of both.
     """
 
     id: int
@@ -71,6 +74,7 @@ class MatchedObject:
     points0: Array = field(default_factory=_no_points)
     points1: Array = field(default_factory=_no_points)
     is_rated: bool = True
+    completeness: Completeness | None = None
 
     @property
     def confidence(self) -> str | None:
@@ -79,6 +83,11 @@ class MatchedObject:
         See `matching.objects.confidence`.
         """
         return confidence(self.score) if self.is_rated else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known to show the whole of picture 0, as far as that is visible."""
+        return self.completeness is not None and self.completeness.is_whole
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"

@@ -90,4 +90,6 @@ def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, l
     of_motion = ("turn", "scale", "mirrored", "share", "share1")
     columns = {name: [getattr(found, name) for found in objects] for name in own}
     columns |= {name: [getattr(found.motion, name, None) for found in objects] for name in of_motion}
+    columns["completeness"] = [getattr(found.completeness, "value", None) for found in objects]
+    columns["is_whole"] = [found.is_whole for found in objects]
     return columns | dict(zip(("left", "top", "right", "bottom"), boxes.T.tolist(), strict=True))

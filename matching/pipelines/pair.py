@@ -19,6 +19,7 @@ from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.refinement.ambiguity import is_periodic
+from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
@@ -153,7 +154,13 @@ def match_pictures(
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
-        described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
+        described0,
+        described1,
+        config,
+        find_clusters=find_clusters,
+        clock=clock,
+        views=views,
+        pictures=(picture0, picture1),
     )
 
 
@@ -209,6 +216,7 @@ def match_described(
     find_clusters: FindClusters | None = None,
     clock: Clock | None = None,
     views: Sequence[FindViews] | None = None,
+    pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
     """Find the objects that two pictures both show: `match` for pictures that are already described.
 
@@ -224,6 +232,8 @@ def match_described(
         Measures the stages.
     views : sequence of callable, optional
         Two functions that return the ViewedPicture of either picture. Without them no views are matched.
+    pictures : sequence of Picture, optional
+        The two pictures. Without them it is not known how much of picture 0 the objects show.
 
     Returns
     -------
@@ -257,6 +267,8 @@ def match_described(
     found_objects = describe_objects(xy0, xy1, groups, tolerance, boxes, is_rated)
     things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
     objects = add_things(found_objects, things)
+    if pictures is not None:
+        objects = add_completeness(objects, *pictures)
     clock.lap("objects")
     return MatchResult(
         xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things,

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "share")
-WIDTHS = (6, 7, 5, 10, 13, 5, 4)
+HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
+WIDTHS = (6, 5, 7, 5, 10, 13, 5, 5, 8)
 HOW_SURE = HEADER.index("how sure")
 
 
@@ -117,7 +117,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product, not its logo.
+    """The object that shows most of the first picture: a whole product, not its logo nor a sister product.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def choose_best_object(result: MatchResult) -> MatchedObject:
     MatchedObject
         One of them.
     """
-    return max(result.objects, key=lambda found: (_share(found), found.score))
+    return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 
 def _covered_share(result: MatchResult) -> float:
@@ -201,6 +201,7 @@ class _Search:
                 self.config,
                 find_clusters=self.find_clusters,
                 views=(self.views, lambda: prepare_views(picture, self.config)),
+                pictures=(self.picture, picture),
             )
 
 
@@ -234,23 +235,23 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 
 def _describe_outcome(outcome: Outcome, width: int) -> str:
-    """The line of one picture."""
+    """The line of one picture: how often it shows the thing, then what is told of its best object."""
+    from matching.objects.copies import count_copies
+
     name = _format_name(outcome.path)
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
-    copies = [o for o in outcome.result.objects if o.thing == found.thing]
-    _, _, turn, scale, seen = format_place(found)
+    counted = count_copies(outcome.result.objects)
     cells = (
-        str(len(copies)),
+        str(len(counted.copies)),
+        str(len(counted.parts)),
         str(found.n_matches),
         f"{found.score:.2f}",
         found.confidence or UNKNOWN,
-        turn,
-        scale,
-        seen,
+        *format_place(found)[2:],
     )
     return _format_line(name, cells, width)
 
