@@ -24,8 +24,9 @@ REACH = 2  # pixels by which a place of B may be off: prints bend
 FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
 NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
 ALIKE = 0.6  # least correlation of the same print
+PLAIN = 16.0  # range of a colour's values, of 255, in a row or column that shows no print
 TINT = 40.0  # greatest difference of the same colours, of 255
-WHOLE, VISIBLE = 0.66, 1 / 3  # least completeness of a whole copy, and least share that is visible
+WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness of a whole copy, and least share that is visible
 CONVEX = 0.999  # least share of its convex hull that a frame fills: others are no view of a plane
 LEAST = 10.0  # pixels of a frame, the root of its area, that can be looked at
 
@@ -39,8 +40,8 @@ class Completeness:
     value : float
         In [0, 1], of what should be visible at the place, the share whose print and colours are there.
     visible : float
-        In [0, 1], the share of picture 0 (of what its mask shows) that should be visible: the frame inside
-        picture 1.
+        In [0, 1], the share of picture 0 (of what its mask shows, or without margins of one colour) that
+        should be visible: it lies inside picture 1.
     print_share, colour_share : float
         Of that, the shares whose print and whose colours are there.
     """
@@ -78,31 +79,58 @@ def measure_completeness(
     shape = shapely.Polygon(frame1)
     if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
         return None
-    box = picture0.box
-    size = np.ptp(box, axis=0)
-    width, height = np.maximum(np.rint(size * SIDE / size.max()), 8).astype(int).tolist()
-    rows, columns = np.indices((height, width))
-    xy0 = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
-    xy1 = apply_transform(fit_corners(list_corners(box), frame1), xy0.reshape(-1, 2)).reshape(xy0.shape)
-    last = np.array([picture1.width, picture1.height]) - 0.5
-    inside: Bools = np.asarray(((xy1 >= -0.5) & (xy1 <= last)).all(axis=2))
-    for mask, xy in ((picture0.mask, xy0), (picture1.mask, xy1)):
-        if mask is not None:
-            inside &= _look_up(mask, xy)
-    if not inside.any():
+    box = _find_print(picture0)
+    if box is None:
         return None
-    zoom = math.sqrt(shape.area / (width * height))  # pixels of picture 1 in one of A
-    a = _shrink(picture0.rgb, xy0, float(size[0] / width))
-    b = _shrink(picture1.rgb, xy1, zoom)
+    xy0 = _lay_grid(box)
+    corners = list_corners(picture0.box)
+    xy1 = apply_transform(fit_corners(corners, frame1), xy0.reshape(-1, 2)).reshape(xy0.shape)
+    last = np.array([picture1.width, picture1.height]) - 0.5
+    visible: Bools = np.asarray(((xy1 >= -0.5) & (xy1 <= last)).all(axis=2))
+    print0 = np.ones_like(visible) if picture0.mask is None else _look_up(picture0.mask, xy0)
+    visible &= print0 if picture1.mask is None else print0 & _look_up(picture1.mask, xy1)
+    if not visible.any():
+        return None
+    pixel = math.sqrt(np.prod(np.ptp(box, axis=0)) / visible.size)  # of A, in pixels of picture 0
+    zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # and of picture 1
+    a, b = _shrink(picture0.rgb, xy0, pixel), _shrink(picture1.rgb, xy1, zoom)
     if zoom < 1:
         a = _blur(a, 0.4 / zoom)  # B is no sharper
     matched = shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
-    own = inside & matched
+    own = visible & matched
     has_print = correlate(_grey(a), _grey(b)) > ALIKE
-    has_colour = compare_colours(a, b, own if own.any() else inside) < TINT
-    of_mask = 1.0 if picture0.mask is None else float(_look_up(picture0.mask, xy0).mean())
-    alike = (inside.mean() / of_mask, has_print[inside].mean(), has_colour[inside].mean())
-    return Completeness(float((has_print & has_colour)[inside].mean()), *map(float, alike))
+    has_colour = compare_colours(a, b, own if own.any() else visible) < TINT
+    shares = [float(found[visible].mean()) for found in (has_print & has_colour, has_print, has_colour)]
+    return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
+
+
+def _find_print(picture: Picture) -> Floats | None:
+    """The box of what a mask shows, or of a picture without its margins: rows and columns of one colour at
+    its edges. None where all is of one colour.
+    """
+    box = picture.box
+    if picture.mask is not None:
+        return box
+    xy = _lay_grid(box)
+    size = np.ptp(box, axis=0)
+    small = _shrink(picture.rgb, xy, float(size.max() / SIDE))
+    low, high = box.copy()
+    for axis, n in enumerate(small.shape[1::-1]):
+        full = np.flatnonzero(np.ptp(small, axis=axis).max(axis=1) >= PLAIN)
+        if not len(full):
+            return None
+        step = size[axis] / n
+        low[axis], high[axis] = box[0, axis] + full[0] * step, box[0, axis] + (full[-1] + 1) * step
+    return np.array([low, high])
+
+
+def _lay_grid(box: Floats) -> Floats:
+    """Points (h, w, 2) spread over a box: the middles of as many squares, SIDE along its longer side."""
+    size = np.ptp(box, axis=0)
+    width, height = np.maximum(np.rint(size * SIDE / size.max()), 8).astype(int).tolist()
+    rows, columns = np.indices((height, width))
+    grid: Floats = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
+    return grid
 
 
 def correlate(a: Floats, b: Floats) -> Floats:
@@ -195,9 +223,10 @@ def _move(values: Floats) -> Floats:
 
 def _correlate_windows(a: Floats, b: Floats, sigma: float) -> Floats:
     """The correlations (h, w, n) of A with B, moved, in the window around each pixel."""
-    (mean_a, variance_a), (mean_b, variance_b) = _measure(a, sigma), _measure(b, sigma)
-    common = _blur(a[..., None] * _move(b), sigma) - mean_a[..., None] * _move(mean_b)
-    correlations: Floats = common / np.sqrt((variance_a[..., None] + NOISE) * (_move(variance_b) + NOISE))
+    moved = _move(b)
+    (mean_a, variance_a), (mean_b, variance_b) = _measure(a, sigma), _measure(moved, sigma)
+    common = _blur(a[..., None] * moved, sigma) - mean_a[..., None] * mean_b
+    correlations: Floats = common / np.sqrt((variance_a[..., None] + NOISE) * (variance_b + NOISE))
     return correlations
 
 

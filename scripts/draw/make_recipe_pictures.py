@@ -23,8 +23,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def make(folder: Path) -> None:
+    made = pictures()
     (folder / "photos").mkdir(parents=True)
-    for name, image in pictures().items():
+    for name, image in made.items():
         image.save(folder / name, quality=92)
 
 

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from matching.labels.places import Place, choose_places, find_places
 from matching.labels.references import Reference, _read_yolo_names
 from matching.labels.tracks import number_tracks
+from matching.objects.completeness import Completeness
 from matching.objects.description import describe_object
 
 
@@ -26,13 +29,14 @@ def test_the_outline_of_a_reference_is_carried_over():
     xy0 = rng.uniform(100, 200, (80, 2))
     xy1 = (xy0 - 100) @ np.array([[0.0, 2.0], [-2.0, 0.0]]) + [300, 50]  # a quarter turn, twice as large
     box = np.array([[100.0, 100.0], [200.0, 200.0]])
-    found = describe_object(0, xy0, xy1, 0.6, box=box)
+    whole = Completeness(0.9, 1.0, 0.95, 0.95)
+    found = replace(describe_object(0, xy0, xy1, 0.6, box=box), completeness=whole)
     triangle = ((100.0, 100.0), (200.0, 100.0), (100.0, 200.0))
     (place,) = find_places("a", [found], triangle, box, (640, 480))
     assert np.allclose(place.polygon, [[300, 50], [300, 250], [100, 50]], atol=0.1)
     (framed,) = find_places("a", [found], None, box, (200, 480))
     assert framed.box == pytest.approx((100, 50, 199.5, 250), abs=0.1)  # cut at the picture's edge
-    small = describe_object(0, xy0, xy1, 0.6, box=np.array([[0.0, 0.0], [900.0, 900.0]]))
+    small = replace(found, completeness=Completeness(0.3, 1.0, 0.4, 0.6))
     (part,) = find_places("a", [small], None, box, (640, 480))
     assert not part.whole
     assert np.allclose(part.polygon, small.outline1, atol=0.01)

@@ -40,11 +40,13 @@ def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
     status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
     assert (status, error) == (0, "")
     head, without, with_ = output.splitlines()
-    assert head.split() == ["picture", "places", "matches", "score", "how", "sure", "turn", "scale", "share"]
+    titles = "picture copies parts matches score how sure turn scale share complete"
+    assert " ".join(head.split()) == titles
     assert without == "scenes/without.png  no common object"
     words = with_.split()
-    assert words[:2] == ["scenes/with.png", "1"]
-    assert words[4:7] == ["sure", "0°", "1.00"]
+    assert words[:3] == ["scenes/with.png", "1", "0"]
+    assert words[5:8] == ["sure", "0°", "1.00"]
+    assert words[9] == "100%"
     assert names(tmp_path / "found") == ["box-with-match", "box-without-match"]
     for folder in (tmp_path / "found").iterdir():
         assert names(folder) == ["matches.json", "matches.npz"]
