@@ -73,7 +73,7 @@ LAYERS = {  # a folder or module imports from those before it
         "commands",
         "main",
     ),
-    "matching/labels": ("references", "places", "record tracks", "formats", "run"),
+    "matching/labels": ("references", "places", "record tracks", "formats", "run", "review"),
     "matching/collection": (
         "addresses plan records room",
         "cache database",

@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,7 @@ def make_parser() -> LineParser:
         action="store_true",
         help="the pictures are frames of a video, numbered by their names: number each thing through them",
     )
+    add("--review", action="store_true", help="then show all proposals on a page, to accept or drop them")
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one a processor")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -115,7 +117,24 @@ def _run(arguments: argparse.Namespace) -> int:
             jobs=arguments.jobs,
             progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
         )
-    return _show(labels, arguments)
+    status = _show(labels, arguments)
+    return _review(labels, arguments.format) if arguments.review else status
+
+
+def _review(labels: Labels, form: str) -> int:
+    """Let the user decide on a page until Ctrl-C, and write the labels again."""
+    import webbrowser
+
+    from matching.labels.review import Review
+
+    with Review(labels, form) as review:
+        print(f"{review.address}  (Ctrl-C writes the labels and ends it)", flush=True)
+        webbrowser.open(review.address)
+        with suppress(KeyboardInterrupt):
+            review.serve_forever()
+        n = review.save({})["labels"]
+    print(count(n, "label"))
+    return FOUND if n else NONE_FOUND
 
 
 def _show(labels: Labels, arguments: argparse.Namespace) -> int:
