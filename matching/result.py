@@ -35,10 +35,10 @@ class MatchResult(Matches):
         InputError
             The result doesn't know its pictures, or they can't be read any more, or have changed.
         """
-        from matching.output.figures.drawing import draw_matches
+        from matching.output.figures.repeats import draw_result
 
         picture0, picture1 = self._inputs().pictures()
-        return draw_matches(picture0, picture1, self)
+        return draw_result(picture0, picture1, self)
 
     def save(self, folder: str | PathLike[str], **options: Any) -> Path:
         """Write matches.npz, matches.json and matches.png into a folder, all of them or none.

@@ -19,7 +19,7 @@ from matching.errors import InputError
 from matching.objects.copies import count_copies
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
-from matching.output.figures.drawing import draw_matches
+from matching.output.figures.repeats import draw_result
 from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
@@ -164,7 +164,7 @@ def write_results(
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
-            yield "matches.png", opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
+            yield "matches.png", opencv.encode_png(draw_result(picture0, picture1, result), overwrite=True)
         warps = {}
         for number, drawings in _draw_warps(picture0, picture1, result, deformations):
             if html:

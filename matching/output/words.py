@@ -280,15 +280,13 @@ def _name_objects(places: Sequence[Sequence[int]]) -> str:
     return f"object{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
-def describe_result(result: Matches, of_one: bool = False) -> str:
+def describe_result(result: Matches) -> str:
     """Describe in a few words what was found.
 
     Parameters
     ----------
     result : Matches
         What was found.
-    of_one : bool
-        Whether it is of one picture matched with itself.
 
     Returns
     -------
@@ -297,9 +295,9 @@ def describe_result(result: Matches, of_one: bool = False) -> str:
     """
     n = len(result.objects)
     if not n:
-        return NOTHING_TWICE if of_one else NOTHING
+        return NOTHING_TWICE if result.of_one else NOTHING
     kept = int((result.cluster >= 0).sum())
-    if of_one:
+    if result.of_one:
         n = len(result.things)
         found = "1 thing that stands" if n == 1 else f"{n} things that stand"
         found += " there more than once"

@@ -40,7 +40,7 @@ def show_result(result: Matches, drawn: Bytes | None) -> str:
     of_one = result.of_one
     return fill(
         "notebook.html",
-        told=describe_result(result, of_one),
+        told=describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
         columns=(*REPEATS_HEADER, "") if of_one else HEADER,
         rows=list_repeats(result) if of_one else [format_object(found) for found in result.objects],

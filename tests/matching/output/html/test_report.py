@@ -370,6 +370,7 @@ def test_a_database_made_with_other_programs_is_shown_without_rejected_candidate
 
 def test_the_page_of_one_picture_speaks_of_places(pair):
     (picture, _), found = pair
+    found = replace(found, of_one=True)
     page = pair_report([picture, picture], found)
     assert "2 things that stand there more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
@@ -377,6 +378,8 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
         told = f'<th scope="row">Thing {number}</th><td>{places}</td><td>{objects}</td><td>{n_matches}</td>'
         assert told in page
     assert "each joins two places" in page
+    assert page.count("<img") == 3  # once with all places, and folded, with the two of each object
+    assert page.index("0-1, 0-2") < page.index("<details")
     assert "in both" not in page
     nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
     assert "Nothing stands there twice" in pair_report([picture, picture], nothing)
