@@ -26,7 +26,7 @@ class Inputs:
     Parameters
     ----------
     images, masks : tuple
-        Two each: files, Pillow images, arrays or Pictures; a mask may be None.
+        Two each: files, their contents, Pillow images, arrays or Pictures; a mask may be None.
     sizes : tuple
         Width and height of both pictures.
     contents : tuple of str
@@ -113,6 +113,8 @@ class Matches:
         One for each number that objects have as their `thing`.
     n_features : tuple of int, optional
         How many features either picture has; None if it is not known.
+    of_one : bool
+        Whether it is of one picture matched with itself.
     """
 
     xy0: Floats
@@ -125,6 +127,7 @@ class Matches:
     inputs: Inputs | None = None
     things: tuple[Thing, ...] = ()
     n_features: tuple[int, int] | None = None
+    of_one: bool = False
 
     @property
     def confidence(self) -> str | None:

@@ -8,7 +8,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from matching._common.types import Bytes
+import numpy as np
+
+from matching._common.types import Bytes, Floats
 from matching.errors import InputError
 from matching.matches import Inputs, Matches, digest_pixels
 from matching.pictures.images import Picture
@@ -33,10 +35,10 @@ class MatchResult(Matches):
         InputError
             The result doesn't know its pictures, or they can't be read any more, or have changed.
         """
-        from matching.output.figures.drawing import draw_matches
+        from matching.output.figures.repeats import draw_result
 
         picture0, picture1 = self._inputs().pictures()
-        return draw_matches(picture0, picture1, self)
+        return draw_result(picture0, picture1, self)
 
     def save(self, folder: str | PathLike[str], **options: Any) -> Path:
         """Write matches.npz, matches.json and matches.png into a folder, all of them or none.
@@ -65,6 +67,73 @@ class MatchResult(Matches):
         pictures = self._inputs().pictures()
         write_results(Path(folder), pictures, self, self.config, **options)
         return Path(folder)
+
+    def polygons(self, *, frame: bool = False) -> list[Floats]:
+        """Outline each object in picture 1.
+
+        Parameters
+        ----------
+        frame : bool
+            Whether an object that covers a quarter of picture 0 or more is outlined by the frame of that
+            picture (or of what its mask shows), cut at the edges of picture 1: then it is a picture of one
+            thing.
+
+        Returns
+        -------
+        list of (k, 2) float64
+            One polygon for each object, pixels; (0, 0) is the centre of the top-left one.
+        """
+        from matching.output.places import outline_place
+
+        size = None if self.inputs is None else self.inputs.sizes[1]
+        return [outline_place(found, size, frame=frame) for found in self.objects]
+
+    def boxes(self, *, frame: bool = False) -> Floats:
+        """Put an upright box around each object in picture 1.
+
+        Parameters
+        ----------
+        frame : bool
+            As of `polygons`.
+
+        Returns
+        -------
+        (n, 4) float64
+            Least x and y and greatest x and y of each object, pixels.
+        """
+        boxes = [np.concatenate([p.min(axis=0), p.max(axis=0)]) for p in self.polygons(frame=frame)]
+        return np.array(boxes).reshape(-1, 4)
+
+    def to_dataframe(self) -> Any:
+        """Put the objects in a table, one row each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Numbers, scores and words of the objects, and their boxes in picture 1.
+
+        Raises
+        ------
+        InputError
+            pandas is not installed.
+        """
+        from matching.output.places import list_columns
+
+        try:
+            import pandas
+        except ImportError:
+            raise InputError("a data frame needs pandas: pip install pandas") from None
+        return pandas.DataFrame(list_columns(self.objects, self.boxes()))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the drawing, made smaller, and the table."""
+        from matching.output.html.notebook import show_result
+
+        try:
+            drawn = self.draw()
+        except InputError:  # without its pictures the table is left
+            drawn = None
+        return show_result(self, drawn)
 
     def _inputs(self) -> Inputs:
         if self.inputs is None:

@@ -199,3 +199,4 @@ N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="for initial clust
 N_NEIGHBOR_CLUSTERS = Setting(10, 1, 10_000, symbol="Kc", text="neighbour clusters, Kc")
 BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, of use only with --paper")
 REGIONS = ("mser", "sift")
+LABEL_FORMATS = ("coco", "yolo", "labelme", "voc", "csv")

@@ -1,6 +1,7 @@
 """Products found on shelf photographs, and foreign ones rejected; with --ablation, for each step left out.
 With --scenes the photographs are matched with each other instead: writes shelves_scenes.csv. With --ranking:
-how often a product that stands in a scene ranks above one that does not.
+how often a product that stands in a scene ranks above one that does not. With --counts: whether as many
+copies of each product are counted in each scene as stand there.
 
 DATA holds scenes/labels.json and the pictures that it names.
 """
@@ -19,8 +20,10 @@ from eval.common.tables import write_csv
 from eval.matching.ablation.variants import settings
 from eval.matching.photographs.shelves import (
     SCENE_COLUMNS,
+    format_counts,
     format_table,
     measure,
+    measure_counts,
     measure_ranking,
     measure_scenes,
     read_scenes,
@@ -39,17 +42,29 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--scenes", action="store_true", help="every two scenes instead of models and scenes")
     parser.add_argument("--ranking", action="store_true", help="rank all products in every scene")
     parser.add_argument(
+        "--counts", action="store_true", help="count the copies of all products in every scene"
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("shelves"), help="folder of shelves_scenes.csv (default: shelves)"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     args = parser.parse_args(argv)
-    work = evaluate_ranking if args.ranking else evaluate_scenes if args.scenes else evaluate
-    return exit_status(lambda: work(args))
+    chosen = [name for name in ("ablation", "scenes", "ranking", "counts") if getattr(args, name)]
+    if len(chosen) > 1:
+        parser.error(f"--{chosen[0]} and --{chosen[1]} can't go together")
+    works = {"scenes": evaluate_scenes, "ranking": evaluate_ranking, "counts": evaluate_counts}
+    return exit_status(lambda: works.get("".join(chosen), evaluate)(args))
+
+
+def evaluate_counts(args: argparse.Namespace) -> None:
+    rows = list(tqdm(measure_counts(args.data, MatchConfig()), desc="pairs", disable=args.quiet))
+    for row in rows:
+        if row["missed"] or row["strangers"] or row["twice"]:
+            print("{pair}: {counted} counted, {exact} there, and {promo} with other print".format(**row))
+    print(format_counts(rows))
 
 
 def evaluate_ranking(args: argparse.Namespace) -> None:
-    if args.ablation or args.scenes:
-        raise ValueError("--ranking goes with neither --ablation nor --scenes")
     rows = list(tqdm(measure_ranking(args.data, MatchConfig()), desc="scenes", disable=args.quiet))
     total = {name: sum(row[name] for row in rows) for name in ("comparisons", "by_score", "by_rank")}
     print(
@@ -61,8 +76,6 @@ def evaluate_ranking(args: argparse.Namespace) -> None:
 
 
 def evaluate_scenes(args: argparse.Namespace) -> None:
-    if args.ablation:
-        raise ValueError("--scenes and --ablation can't go together")
     check_folder(args.out)
     scenes = read_scenes(args.data)
     steps, total = measure_scenes(scenes, MatchConfig()), len(scenes) * (len(scenes) - 1) // 2

@@ -47,6 +47,7 @@ LAYERS = {  # a folder or module imports from those before it
         "pipelines",
         "interchange",
         "collection serve",
+        "labels",
         "cli",
     ),
     "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
@@ -63,7 +64,7 @@ LAYERS = {  # a folder or module imports from those before it
         "words commit provenance json_text export_formats",
         "folders",
         "exchange figures",
-        "html",
+        "html places",
         "files",
     ),
     "matching/cli": (
@@ -72,6 +73,7 @@ LAYERS = {  # a folder or module imports from those before it
         "commands",
         "main",
     ),
+    "matching/labels": ("references", "places", "record tracks", "formats", "run", "review"),
     "matching/collection": (
         "addresses plan records room",
         "cache database",

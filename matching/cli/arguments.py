@@ -39,7 +39,8 @@ DESCRIPTION = (
 )
 EPILOG = """\
 The table says how sure an object is (sure, likely, look at it), centre and size of its outline in the second
-picture, its turn (cw: clockwise) and scale from the first to the second, and the share of the first seen.
+picture, its turn (cw: clockwise) and scale from the first to the second, the share of the first that it
+covers, and how much of the first is there. Whole copies are counted apart from places that share a part.
 Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,

@@ -45,17 +45,16 @@ def make_printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def open_report(folder: Path) -> None:
-    """Open the report of a folder in the browser; if there is no browser, print where it is.
+def open_report(report: Path) -> None:
+    """Open a report in the browser; if there is no browser, print where it is.
 
     Parameters
     ----------
-    folder : Path
-        With a matches.html.
+    report : Path
+        The page.
     """
     import webbrowser
 
-    report = folder / "matches.html"
     if not webbrowser.open(report.resolve().as_uri()):
         print(f"gdl-match: warning: no browser could be opened: the report is {report}", file=sys.stderr)
 

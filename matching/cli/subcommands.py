@@ -8,6 +8,7 @@ SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
     "group": ("matching.cli.commands.group", "FILE", "group the matches of another program into objects"),
     "collection": ("matching.cli.commands.collection", "...", "match many pictures into one database"),
     "index": ("matching.cli.commands.index", "...", "keep an index of many pictures, and query it"),
+    "label": ("matching.cli.commands.label", "...", "label things once, find them in many pictures"),
     "serve": ("matching.cli.commands.serve", "", "run a web page on this machine"),
 }
 

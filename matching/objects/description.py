@@ -11,6 +11,7 @@ import shapely
 from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.points import as_numbers
+from matching.objects.completeness import Completeness
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
@@ -57,6 +58,8 @@ class MatchedObject:
         Decimal logarithm of its number of false alarms: how many objects like it the same matches give by
         chance (`matching.grouping.significance`); None where it is not known, as with the grouping of the
         paper.
+    completeness : Completeness or None
+        How much of picture 0 it shows; None where that was not measured: it needs the pixels of both.
     """
 
     id: int
@@ -73,6 +76,7 @@ class MatchedObject:
     points0: Array = field(default_factory=_no_points)
     points1: Array = field(default_factory=_no_points)
     log_nfa: float | None = None
+    completeness: Completeness | None = None
 
     @property
     def confidence(self) -> str | None:
@@ -81,6 +85,11 @@ class MatchedObject:
         See `matching.objects.confidence`.
         """
         return None if self.log_nfa is None else confidence(self.log_nfa)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is known to show the whole of picture 0, as far as that is visible."""
+        return self.completeness is not None and self.completeness.is_whole
 
     def __repr__(self) -> str:
         words = "" if self.motion is None else f", {self.motion.words}"

@@ -143,6 +143,25 @@ def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floa
     return np.array([[unit, 0, origin[0]], [0, unit, origin[1]], [0, 0, 1]])
 
 
+def fit_corners(xy0: Floats, xy1: Floats) -> Floats:
+    """Find the homography that takes four points to four others.
+
+    Parameters
+    ----------
+    xy0, xy1 : (4, 2) float64
+        The points, no three of them in a line.
+
+    Returns
+    -------
+    (3, 3) float64
+        The homography, scaled so that its last number is 1.
+    """
+    rows = []
+    for (x, y), (u, v) in zip(xy0, xy1, strict=True):
+        rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
+    return np.append(np.linalg.solve(rows, np.ravel(xy1)), 1.0).reshape(3, 3)
+
+
 def apply_transform(transform: Array, xy: Array) -> Floats:
     """Map points by a transform.
 

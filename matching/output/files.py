@@ -16,9 +16,10 @@ import numpy as np
 from matching._common import opencv
 from matching._version import __version__
 from matching.errors import InputError
+from matching.objects.copies import count_copies
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
-from matching.output.figures.drawing import draw_matches
+from matching.output.figures.repeats import draw_result
 from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matching._common.types import Bytes
     from matching.config import MatchConfig
     from matching.matches import Matches
+    from matching.objects.completeness import Completeness
     from matching.objects.deformation import Deformation
     from matching.objects.frames import Motion
     from matching.pictures.images import Picture
@@ -162,7 +164,7 @@ def write_results(
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
-            yield "matches.png", opencv.encode_png(draw_matches(picture0, picture1, result), overwrite=True)
+            yield "matches.png", opencv.encode_png(draw_result(picture0, picture1, result), overwrite=True)
         warps = {}
         for number, drawings in _draw_warps(picture0, picture1, result, deformations):
             if html:
@@ -313,6 +315,8 @@ def summarise(
                 "frame1": None if o.frame1 is None else np.round(o.frame1, digits).tolist(),
                 "motion": _motion_summary(o.motion, digits),
                 "thing": o.thing,
+                "completeness": None if o.completeness is None else round(o.completeness.value, 4),
+                "evidence": _evidence_summary(o.completeness),
                 **_deformation_summary((deformations or {}).get(o.id)),
             }
             for o in result.objects
@@ -326,6 +330,7 @@ def summarise(
             }
             for thing in result.things
         ],
+        "copies": _copies_summary(result),
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.timings.items()},
         "programs": programs(),
         "machine": machine(),
@@ -352,6 +357,25 @@ def _motion_summary(motion: Motion | None, digits: int) -> dict[str, Any] | None
         "share": None if motion.share is None else round(motion.share, 4),
         "share1": None if motion.share1 is None else round(motion.share1, 4),
     }
+
+
+def _evidence_summary(completeness: Completeness | None) -> dict[str, Any] | None:
+    if completeness is None:
+        return None
+    return {
+        "whole": completeness.is_whole,
+        "visible": round(completeness.visible, 4),
+        "print": round(completeness.print_share, 4),
+        "colours": round(completeness.colour_share, 4),
+    }
+
+
+def _copies_summary(result: Matches) -> dict[str, Any] | None:
+    """The objects of each copy of picture 0, and of each other place; None where that was not measured."""
+    if not any(found.completeness for found in result.objects):
+        return None
+    found = count_copies(result.objects)
+    return {"whole": [list(ids) for ids in found.copies], "part": [list(ids) for ids in found.parts]}
 
 
 def _deformation_summary(deformation: Deformation | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
-    "error",
+    *("complete", "error"),
 )
 REPEATS_HEADER = ("thing", "places", "objects", "matches", "score", "how sure", "error")
 UNKNOWN = "-"
@@ -47,7 +47,8 @@ def format_table(result: Matches, name: str = "picture 0") -> str:
 def format_object(found: MatchedObject) -> tuple[str, ...]:
     """The table's cells for an object.
 
-    Centre and size are those of its outline in picture 1; `share` is that of picture 0 which it covers.
+    Centre and size are those of its outline in picture 1; `share` is that of picture 0 which its outline
+    covers, `complete` how much of picture 0 is there, of what should be visible.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
 
 
 def format_place(found: MatchedObject) -> tuple[str, ...]:
-    """Centre, size, turn, scale and share of an object.
+    """Centre, size, turn, scale, share and completeness of an object.
 
     Parameters
     ----------
@@ -75,19 +76,20 @@ def format_place(found: MatchedObject) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Five texts; `UNKNOWN` for what is not known.
+        Six texts; `UNKNOWN` for what is not known.
     """
     if not len(found.outline1):
-        return (UNKNOWN,) * 5
+        return (UNKNOWN,) * 6
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
     digits = _count_digits(found)
     x, y, width, height = (f"{value + 0.0:.{digits}f}" for value in (*(low + high) / 2, *(high - low)))
     centre, size = f"{x}, {y}", f"{width} x {height}"
     motion = found.motion
     if motion is None:
-        return centre, size, *(UNKNOWN,) * 3
+        return centre, size, *(UNKNOWN,) * 4
     share = UNKNOWN if motion.share is None else format_percent(motion.share)
-    return centre, size, format_turn(motion), f"{motion.scale:.2f}", share
+    complete = UNKNOWN if found.completeness is None else format_percent(found.completeness.value)
+    return centre, size, format_turn(motion), f"{motion.scale:.2f}", share, complete
 
 
 def _count_digits(found: MatchedObject) -> int:
@@ -216,9 +218,10 @@ def format_percent(share: float) -> str:
 
 
 def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
-    """Describe the things found in several places.
+    """Describe the copies of picture 0, or the things found in several places.
 
-    If all objects show one thing, it has the name of picture 0.
+    Where picture 0 as a whole is there, its copies are counted, and the places that share a part of it.
+    Otherwise, if all objects show one thing, it has the name of picture 0.
 
     Parameters
     ----------
@@ -232,14 +235,17 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
     Returns
     -------
     list of str
-        A line for each such thing: its name, the number of places, and its objects.
+        A line of the copies, or for each such thing: its name, the number of places, and its objects.
 
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> describe_things([SimpleNamespace(id=0, thing=0), SimpleNamespace(id=1, thing=0)], "nesquik")
+    >>> objects = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
+    >>> describe_things(objects, "nesquik")
     ['nesquik: 2 places (objects 0, 1)']
     """
+    if any(found.is_whole for found in objects):
+        return _describe_copies(objects, name)
     numbers, lines = sorted({found.thing for found in objects}), []
     places = {thing.number: len(thing.places) for thing in things}
     textures = {thing.number for thing in things if thing.periodic}
@@ -254,15 +260,33 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
     return lines
 
 
-def describe_result(result: Matches, of_one: bool = False) -> str:
+def _describe_copies(objects: Sequence[MatchedObject], name: str) -> list[str]:
+    """A line of the copies and the other places; none where the table's one row says it all."""
+    from matching.objects.copies import count_copies
+
+    found = count_copies(objects)
+    n, m = len(found.copies), len(found.parts)
+    if n == 1 and not m:
+        return []
+    line = f"{name}: {n} cop{'y' if n == 1 else 'ies'} ({_name_objects(found.copies)})"
+    if m:
+        line += f"; {m} more place{'' if m == 1 else 's'} share{'s' if m == 1 else ''} a part of it"
+        line += f" ({_name_objects(found.parts)})"
+    return [line]
+
+
+def _name_objects(places: Sequence[Sequence[int]]) -> str:
+    ids = sorted(number for place in places for number in place)
+    return f"object{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
+
+
+def describe_result(result: Matches) -> str:
     """Describe in a few words what was found.
 
     Parameters
     ----------
     result : Matches
         What was found.
-    of_one : bool
-        Whether it is of one picture matched with itself.
 
     Returns
     -------
@@ -271,9 +295,9 @@ def describe_result(result: Matches, of_one: bool = False) -> str:
     """
     n = len(result.objects)
     if not n:
-        return NOTHING_TWICE if of_one else NOTHING
+        return NOTHING_TWICE if result.of_one else NOTHING
     kept = int((result.cluster >= 0).sum())
-    if of_one:
+    if result.of_one:
         n = len(result.things)
         found = "1 thing that stands" if n == 1 else f"{n} things that stand"
         found += " there more than once"

@@ -67,14 +67,74 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
         if path.exists() and not (path.is_file() or path.is_dir()):  # it may never end, or never begin
             raise InputError(f"{path}: is a pipe or device, not a file")
         with _open(path) as file:
-            try:
-                with _damage(path):
-                    image = open_image(file)
-            except UnidentifiedImageError:
-                file.seek(0)
-                return _unusual(path, file)
-            with image:
-                return _decode(image, path, path)
+            return _decode_file(file, path, path)
+
+
+def read_content(image: Any, name: str) -> Any:
+    """Read a file that is open: it may be read only once, and its content as often as needed.
+
+    Parameters
+    ----------
+    image : object
+        A binary file, read from where it stands to its end, or anything else.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    bytes or object
+        The content; what is no open file as it is.
+
+    Raises
+    ------
+    InputError
+        It can't be read, or is a file of text.
+    """
+    if not callable(getattr(image, "read", None)):
+        return image
+    with _one_line_errors(name):
+        content = image.read()
+    if not isinstance(content, bytes):
+        raise InputError(f"{name}: a file must be opened as binary, got one of {type(content).__name__}")
+    return content
+
+
+def decode_content(content: bytes, name: str) -> tuple[Array, int]:
+    """Read the picture in the content of a file, as `decode` reads the file.
+
+    Parameters
+    ----------
+    content : bytes
+        The content.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    array : (h, w), (h, w, 3) or (h, w, 4) array
+        Grey, RGB or RGBA, upright.
+    orientation : int
+        Its EXIF orientation, 1 to 8.
+
+    Raises
+    ------
+    InputError
+        It is no picture, damaged or larger than MAX_PIXELS.
+    """
+    with _one_line_errors(name):
+        return _decode_file(BytesIO(content), name, content)
+
+
+def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
+    """Decode an open file, whose path or content is `encoded`."""
+    try:
+        with _damage(name):
+            image = open_image(file)
+    except UnidentifiedImageError:
+        file.seek(0)
+        return _unusual(file, name, encoded)
+    with image:
+        return _decode(image, name, encoded)
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
@@ -328,50 +388,51 @@ def _is_deep(codec: str, arguments: Any) -> bool:
     return ";16" in str(arguments)
 
 
-def _unusual(path: Path, file: BinaryIO) -> tuple[Array, int]:
+def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
     """Kinds that Pillow does not read: HEIC, Radiance HDR, and TIFF of other numbers or bands."""
     head = file.read(HEAD)
     if not head:
-        raise InputError(f"{path}: is empty")
+        raise InputError(f"{name}: is empty")
     if HEIF.match(head):
-        return _heif(path), 1
+        return _heif(file, name), 1
     if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
         file.seek(0)
-        return _unusual_tiff(path, file)
+        return _unusual_tiff(file, name, encoded)
     array = None
     if head.startswith(b"#?"):
-        _check_size(path, *_radiance_size(head))
-        array = opencv.read_deep(path)
+        _check_size(name, *_radiance_size(head))
+        array = opencv.read_deep(encoded)
     if array is None:
-        raise InputError(f"{path}: is not a picture that can be read")
+        raise InputError(f"{name}: is not a picture that can be read")
     return array, 1
 
 
-def _unusual_tiff(path: Path, file: BinaryIO) -> tuple[Array, int]:
+def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
     """A TIFF that Pillow does not know."""
-    with _damage(path):
+    with _damage(name):
         page = tiff.open_page(file)
         tags = tiff.read_tags(page)
         layout, orientation = tiff.read_layout(tags), tags.get(ORIENTATION, 1)
-    _check_size(path, layout.width, layout.height)
-    array = opencv.read_deep(path) if layout.is_plain else None  # turned already
+    _check_size(name, layout.width, layout.height)
+    array = opencv.read_deep(encoded) if layout.is_plain else None  # turned already
     if array is None:
         if layout.photometric not in tiff.PHOTOMETRIC_KINDS:
-            raise InputError(f"{path}: is not a picture that can be read")
-        with _damage(path):
+            raise InputError(f"{name}: is not a picture that can be read")
+        with _damage(name):
             array = _turned(tiff.read_bands(page, layout), orientation)
     return tiff.mask_nodata(array, layout.nodata), orientation if orientation in TURNS else 1
 
 
-def _heif(path: str | Path) -> Array:
+def _heif(file: BinaryIO, name: str | Path) -> Array:
     try:
         import pillow_heif
     except ImportError:
-        raise InputError(f"{path}: HEIC needs pillow-heif: pip install 'gdl-match[heic]'") from None
-    with _damage(path):
-        picture = pillow_heif.open_heif(path)
-    _check_size(path, *picture.size)
-    with _damage(path):
+        raise InputError(f"{name}: HEIC needs pillow-heif: pip install 'gdl-match[heic]'") from None
+    with _damage(name):
+        file.seek(0)
+        picture = pillow_heif.open_heif(file)
+    _check_size(name, *picture.size)
+    with _damage(name):
         return _array(picture.to_pillow())  # libheif has turned it
 
 

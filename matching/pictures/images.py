@@ -19,7 +19,7 @@ from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
 from matching.pictures.contrast import draw_shape, has_one_colour, to_eight_bits
-from matching.pictures.decoding import decode, decode_image
+from matching.pictures.decoding import decode, decode_content, decode_image, read_content
 
 SQUARES = 60  # of the checkerboard along the longer side
 CHECKERBOARD = (255, 204)  # its greys, those of most image editors
@@ -192,16 +192,16 @@ def read_picture(path: str | PathLike[str]) -> Picture:
     return replace(picture, path=Path(path), orientation=orientation)
 
 
-def make_picture(image: Picture | str | PathLike[str] | Image.Image | Array, name: str = "image") -> Picture:
-    """Take the picture that a file, a Pillow image or an array holds.
+def make_picture(image: Any, name: str = "image") -> Picture:
+    """Take the picture that a file, its content, a Pillow image or an array holds.
 
     Parameters
     ----------
-    image : Picture, str, path-like, PIL.Image.Image or array
-        A Picture is returned as it is; a Pillow image is taken as its file would be read (`read_picture`);
-        for arrays see `make_picture_of_array`.
+    image : Picture, str, path-like, bytes, binary file, PIL.Image.Image or array
+        A Picture is returned as it is; bytes are the content of a file; a Pillow image is taken as its file
+        would be read (`read_picture`); for arrays see `make_picture_of_array`.
     name : str
-        What errors call arrays and images.
+        What errors call anything but paths.
 
     Returns
     -------
@@ -217,10 +217,20 @@ def make_picture(image: Picture | str | PathLike[str] | Image.Image | Array, nam
         return image
     if isinstance(image, (str, PathLike)):
         return read_picture(image)
+    array, orientation = _decode_any(image, name)
+    return replace(make_picture_of_array(array, name), orientation=orientation)
+
+
+def _decode_any(image: Any, name: str) -> tuple[Any, int]:
+    """The array that is in anything but a Picture, and its EXIF orientation."""
+    image = read_content(image, name)
+    if isinstance(image, (str, PathLike)):
+        return decode(image)
+    if isinstance(image, (bytes, bytearray)):
+        return decode_content(bytes(image), name)
     if isinstance(image, Image.Image):
-        array, orientation = decode_image(image, name)
-        return replace(make_picture_of_array(array, name), orientation=orientation)
-    return make_picture_of_array(image, name)
+        return decode_image(image, name)
+    return image, 1
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
@@ -251,21 +261,20 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     return Picture(rgb, mask, transparent=None if mask is None else ~mask)
 
 
-def add_mask(
-    picture: Picture, mask: str | PathLike[str] | Image.Image | Array | None, name: str = "mask"
-) -> Picture:
+def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
     """Restrict a picture's features to where a mask is white, and to where the picture was not masked before.
 
     Parameters
     ----------
     picture : Picture
         The picture.
-    mask : str, path-like, PIL.Image.Image, array or None
-        A file, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or (h, w, 4); None for no
-        change. White is half of full scale or more, in every channel, and not transparent. Full scale is the
-        least of 1, 255 and 65535 that no value is above, or else the largest value.
+    mask : str, path-like, bytes, binary file, PIL.Image.Image, array or None
+        A file, its content, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or
+        (h, w, 4); None for no change. White is half of full scale or more, in every channel, and not
+        transparent. Full scale is the least of 1, 255 and 65535 that no value is above, or else the largest
+        value.
     name : str
-        What errors call an array or image.
+        What errors call anything but paths.
 
     Returns
     -------
@@ -279,11 +288,8 @@ def add_mask(
     """
     if mask is None:
         return picture
-    if isinstance(mask, (str, PathLike)):
-        mask, name = decode(mask)[0], str(mask)
-    elif isinstance(mask, Image.Image):
-        mask = decode_image(mask, name)[0]
-    values, alpha = _channels(mask, name)
+    name = str(mask) if isinstance(mask, (str, PathLike)) else name
+    values, alpha = _channels(_decode_any(mask, name)[0], name)
     if values.shape[:2] != picture.rgb.shape[:2]:
         raise InputError(
             f"{name}: a mask must be as large as its picture, {picture.width} x {picture.height},"

@@ -19,8 +19,10 @@ from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.refinement.ambiguity import is_periodic
+from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
+from matching.pictures.decoding import read_content
 from matching.pictures.images import (
     Picture,
     WorkingImage,
@@ -75,11 +77,11 @@ def match(
 
     Parameters
     ----------
-    image0, image1 : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
-        The pictures.
+    image0, image1 : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        The pictures; bytes are the content of a file.
     config : MatchConfig
         The settings.
-    mask0, mask1 : path, Pillow image, or array of the image's size, optional
+    mask0, mask1 : as an image, of the image's size, optional
         White where features may lie; by default, they may lie everywhere.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each of STAGES has ended.
@@ -107,13 +109,15 @@ def match(
     check_config(config)
     config = config.with_settings(**settings)
     clock = Clock(progress, list_stages(config))
+    images = read_content(image0, "image0"), read_content(image1, "image1")
+    masks = read_content(mask0, "mask0"), read_content(mask1, "mask1")
     pictures = [
         add_mask(make_picture(image, f"image{k}"), mask, f"mask{k}")
-        for k, (image, mask) in enumerate(((image0, mask0), (image1, mask1)))
+        for k, (image, mask) in enumerate(zip(images, masks, strict=True))
     ]
     clock.lap("read")
     result = match_pictures(pictures[0], pictures[1], config, clock=clock)
-    return add_inputs(result, (image0, image1), (mask0, mask1), pictures)
+    return add_inputs(result, images, masks, pictures)
 
 
 def match_pictures(
@@ -150,7 +154,13 @@ def match_pictures(
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
     return match_described(
-        described0, described1, config, find_clusters=find_clusters, clock=clock, views=views
+        described0,
+        described1,
+        config,
+        find_clusters=find_clusters,
+        clock=clock,
+        views=views,
+        pictures=(picture0, picture1),
     )
 
 
@@ -206,6 +216,7 @@ def match_described(
     find_clusters: FindClusters | None = None,
     clock: Clock | None = None,
     views: Sequence[FindViews] | None = None,
+    pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
     """Find the objects that two pictures both show: `match` for pictures that are already described.
 
@@ -221,6 +232,8 @@ def match_described(
         Measures the stages.
     views : sequence of callable, optional
         Two functions that return the ViewedPicture of either picture. Without them no views are matched.
+    pictures : sequence of Picture, optional
+        The two pictures. Without them it is not known how much of picture 0 the objects show.
 
     Returns
     -------
@@ -253,6 +266,8 @@ def match_described(
     found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
     things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
     objects = add_things(found_objects, things)
+    if pictures is not None:
+        objects = add_completeness(objects, *pictures)
     clock.lap("objects")
     return MatchResult(
         xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things,

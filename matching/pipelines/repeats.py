@@ -22,6 +22,7 @@ from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import find_things_of_repeats
+from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.pair import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
 from matching.result import MatchResult, add_inputs
@@ -49,11 +50,11 @@ def find_repeats(
 
     Parameters
     ----------
-    image : path, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+    image : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
         The picture.
     config : MatchConfig
         All settings.
-    mask : path, Pillow image, or array of the image's size, optional
+    mask : as an image, of the image's size, optional
         White where features may lie.
     progress : callable, optional
         Called as ``progress(stage, n_done, n_stages)`` when each stage has ended.
@@ -78,6 +79,7 @@ def find_repeats(
     if config.view_synthesis:
         raise InputError("view_synthesis must be off for one picture: it simulates the views of two")
     clock = Clock(progress)
+    image, mask = read_content(image, "image"), read_content(mask, "mask")
     picture = add_mask(make_picture(image), mask, "mask")
     clock.lap("read")
     result = find_repeats_in_picture(picture, config, clock=clock)
@@ -153,7 +155,7 @@ def find_repeats_in_described(
     found = add_things(objects, things)
     return MatchResult(
         xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things,
-        n_features=(len(described.features),) * 2,
+        n_features=(len(described.features),) * 2, of_one=True,
     )  # fmt: skip
 
 

@@ -1,14 +1,17 @@
 """What a result offers in Python."""
 
 import inspect
+import io
+import re
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
-from planting import object_pair
+from planting import crops, object_pair
 
-from matching import InputError, MatchConfig, MatchResult, config, match
+from matching import InputError, MatchConfig, MatchResult, config, find_repeats, match
 from matching.objects.description import describe_object
 from matching.output.figures.drawing import draw_matches
 from matching.pipelines.pair import STAGES
@@ -155,3 +158,87 @@ def test_a_result_without_pictures_says_so():
     assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
     with pytest.raises(InputError, match="doesn't know its pictures"):
         result.draw()
+
+
+def test_contents_of_files_and_open_files_are_taken(found, files, tmp_path):
+    content, second = files[0].read_bytes(), io.BytesIO(b"??" + files[1].read_bytes())
+    second.seek(2)  # a file is read from where it stands
+    taken = match(content, second, max_matches=1500)
+    assert np.array_equal(taken.xy1, found.xy1)
+    assert np.array_equal(taken.cluster, found.cluster)
+    assert taken.draw().shape == found.draw().shape  # the file has been read to its end, once
+    mask = io.BytesIO()
+    Image.fromarray(np.full((220, 440), 255, np.uint8)).save(mask, "PNG")
+    mask.seek(0)
+    assert len(match(bytearray(content), files[1], mask0=mask, max_matches=1500).objects) == 2
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        (b"", "image0: is empty"),
+        (b"no picture", "image0: is not a picture that can be read"),
+        (io.StringIO("text"), "image0: a file must be opened as binary, got one of str"),
+    ],
+)
+def test_contents_that_are_no_picture(image, message):
+    with pytest.raises(InputError, match=message):
+        match(image, np.zeros((60, 60)))
+
+
+def test_boxes_and_polygons_are_of_the_second_picture(found):
+    polygons, boxes = found.polygons(), found.boxes()
+    for one, polygon, box in zip(found.objects, polygons, boxes, strict=True):
+        assert np.array_equal(polygon, one.outline1)
+        assert np.array_equal(box, [*polygon.min(axis=0), *polygon.max(axis=0)])
+    # either object covers a quarter of picture 0 or more: its frame, cut at the edges of picture 1
+    assert np.allclose(
+        found.boxes(frame=True), [[-0.5, 219.5, 439.5, 439.5], [-0.5, -0.5, 439.5, 219.5]], atol=0.1
+    )
+    nothing = replace(found, objects=())
+    assert nothing.boxes().shape == (0, 4)
+    small = replace(found.objects[0], motion=replace(found.objects[0].motion, share=0.1))
+    assert np.array_equal(replace(found, objects=(small,)).polygons(frame=True)[0], small.outline1)
+    unknown = replace(found, inputs=None).boxes(frame=True)  # the size of the picture
+    assert np.allclose(unknown[0], [-0.5, 219.5, 439.5, 439.5], atol=0.1)
+
+
+def test_objects_as_a_data_frame(found, monkeypatch):
+    table = found.to_dataframe()
+    assert len(table) == 2
+    assert table.n_matches.tolist() == [one.n_matches for one in found.objects]
+    assert table.confidence.tolist() == ["sure", "sure"]
+    assert np.array_equal(table[["left", "top", "right", "bottom"]], found.boxes())
+    assert table.scale.round(2).tolist() == [1.0, 1.0]
+    unmoved = replace(found, objects=(replace(found.objects[0], motion=None),)).to_dataframe()
+    assert unmoved.turn.isna().all()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="a data frame needs pandas"):
+        found.to_dataframe()
+
+
+def test_a_notebook_shows_picture_and_table(found):
+    shown = found._repr_html_()
+    assert shown.count("<img") == 1
+    assert 'src="data:image/jpeg;base64,' in shown
+    assert "2 objects in both" in shown
+    cells = re.findall("<td>(.*?)</td>", shown)
+    assert cells[1] == str(found.objects[0].n_matches)
+    assert cells[3] == "sure"
+    assert "<script" not in shown
+    without = replace(found, inputs=None)._repr_html_()
+    assert "<img" not in without
+    assert re.findall("<td>(.*?)</td>", without) == cells
+
+
+def test_a_notebook_shows_repeats_and_why_there_is_nothing():
+    own = crops()
+    repeats = find_repeats(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
+    assert repeats.of_one
+    shown = repeats._repr_html_()
+    assert "1 thing that stands there more than once" in shown
+    assert shown.count("<th>places</th>") == 1
+    flat = match(np.zeros((60, 80)), np.zeros((60, 80)))._repr_html_()
+    assert "No common object" in flat
+    assert "no features" in flat
+    assert "<table>" not in flat

@@ -18,17 +18,20 @@ from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 from skimage.measure import points_in_poly
 
 from eval.common.tables import format_markdown
 from matching import MatchConfig, MatchResult
 from matching._common.threads import default_threads
+from matching.objects.copies import count_copies
 from matching.pictures.images import read_picture
 from matching.pipelines.pair import describe_picture, match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones
+SAME = 0.5  # intersection over union of a frame and the instance that it is of
 ASIDE = 0.25  # sizes of a product by which neighbours may stand otherwise in the other scene
 COVERED = 0.5  # share of an instance inside an outline that makes it covered
 SCENE_COLUMNS = (
@@ -161,6 +164,70 @@ def measure(pairs: list[ShelfPair], variants: dict[str, MatchConfig]) -> Iterato
                 "instances": len(pair.instances),
                 "found": len(own),
             }
+
+
+def measure_counts(data: Path, config: MatchConfig) -> Iterator[dict]:
+    """A row for each product and scene: copies counted, and how many are right by the labels.
+
+    exact : copies of the exact print that stand there, all of which are to be counted
+    promo : copies with other print, each of which may be counted or not
+    counted, strangers : copies counted, and those of them where neither stands
+    Products whose presence in a scene could not be decided are left out.
+    """
+    scenes = _from_labels(data, lambda labels: dict(_scenes(labels)))
+    models = sorted({i["model"] for entry in scenes.values() for i in entry["instances"]})
+    pictures = {name: read_picture(data / name) for name in (*models, *scenes)}
+    described = {
+        name: describe_picture(picture, config, default_threads()) for name, picture in pictures.items()
+    }
+    for (scene, entry), model in product(scenes.items(), models):
+        if model in entry["uncertain"]:
+            continue
+        both = pictures[model], pictures[scene]
+        objects = match_described(described[model], described[scene], config, pictures=both).objects
+        own = [Instance(model, i["variant"], _quads(i)) for i in entry["instances"] if i["model"] == model]
+        frames = [objects[ids[0]].frame1 for ids in count_copies(objects).copies]
+        at = [find_standing(frame, own) for frame in frames]
+        n_exact = sum(instance.variant == "exact" for instance in own)
+        found = sum(own[k].variant == "exact" for k in set(at) - {-1})
+        yield {
+            "pair": f"{Path(model).stem} in {Path(scene).stem}",
+            "exact": n_exact,
+            "promo": len(own) - n_exact,
+            "counted": len(frames),
+            "missed": n_exact - found,
+            "strangers": at.count(-1),
+            "twice": len(at) - at.count(-1) - len(set(at) - {-1}),
+        }
+
+
+def find_standing(frame: NDArray, instances: list[Instance]) -> int:
+    """The instance that a frame (4, 2) is of: by intersection over union, at least `SAME`; -1 for none."""
+    shape = shapely.make_valid(shapely.Polygon(frame))
+    overlaps = [
+        max(
+            shape.intersection(other).area / shape.union(other).area
+            for other in map(shapely.Polygon, instance.quads)
+        )
+        for instance in instances
+    ]
+    best = int(np.argmax(overlaps)) if overlaps else -1
+    return best if overlaps and overlaps[best] >= SAME else -1
+
+
+def format_counts(rows: Iterable[dict]) -> str:
+    """Sums over all pairs, in words."""
+    rows = list(rows)
+    wrong = [row for row in rows if row["missed"] or row["strangers"] or row["twice"]]
+    under, over = (
+        sum(any(row[name] for name in names) for row in wrong)
+        for names in (("missed",), ("strangers", "twice"))
+    )
+    total = {name: sum(row[name] for row in rows) for name in ("exact", "missed", "strangers", "twice")}
+    return (
+        f"{len(rows) - len(wrong)} of {len(rows)} counts right, {under} under and {over} over;\n"
+        "{exact} copies: {missed} missed, {twice} counted twice, {strangers} others counted".format(**total)
+    )
 
 
 def measure_ranking(data: Path, config: MatchConfig) -> Iterator[dict]:

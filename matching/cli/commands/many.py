@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from matching.cli.arguments import make_config
 from matching.cli.compiling import report_compiling
@@ -22,18 +23,19 @@ from matching.cli.console import (
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
-from matching.output.folders import MANIFEST, check_folder, choose_folder
+from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page
 from matching.output.words import NOTHING, UNKNOWN, explain_nothing, format_place
-from matching.pictures.names import is_file, is_folder, make_absolute
+from matching.pictures.names import is_file, is_folder, make_absolute, make_relative
 
 if TYPE_CHECKING:
     from matching.objects.description import MatchedObject
+    from matching.output.html.overview import Shot
     from matching.pictures.images import Picture
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-HEADER = ("places", "matches", "score", "how sure", "turn", "scale", "share")
-WIDTHS = (6, 7, 5, 10, 13, 5, 4)
+HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
+WIDTHS = (6, 5, 7, 5, 10, 13, 5, 5, 8)
 HOW_SURE = HEADER.index("how sure")
 
 
@@ -51,12 +53,15 @@ class Outcome:
         What it has in common with the first picture.
     error : str, optional
         Why it can't be used.
+    shot : Shot, optional
+        Its entry of the overview.
     """
 
     path: Path
     folder: Path | None = None
     result: MatchResult | None = None
     error: str | None = None
+    shot: Shot | None = None
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
@@ -86,6 +91,9 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()
         check_folder(base)
+        overview = base / f"{thing.stem}-overview.html" if arguments.html or arguments.open else None
+        if overview is not None and overview.exists() and not is_own_page(overview):
+            raise InputError(f"{overview}: was not written by gdl-match; choose another --out, or remove it")
         search = _Search(arguments, rivals, thing, base, guard)
     explained: set[str] = set()
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
@@ -108,16 +116,33 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
         print(_format_json(outcomes))
     else:
         tell(_describe_written(outcomes, base))
-    having = [(o.result, o.folder) for o in outcomes if o.result and o.result.objects and o.folder]
-    if not having:
-        return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
-    if arguments.open:
-        open_report(max(having, key=lambda pair: _covered_share(pair[0]))[1])
-    return FOUND
+    if overview is not None:
+        _write_overview(overview, thing, outcomes)
+        tell(f"overview: {overview}")
+    if arguments.open and overview is not None:
+        open_report(overview)
+    if any(o.result and o.result.objects for o in outcomes):
+        return FOUND
+    return BAD_INPUT if any(o.error is not None for o in outcomes) else NONE_FOUND
+
+
+def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> None:
+    from matching.output.folders import write_whole
+    from matching.output.html.overview import overview_page
+
+    names = make_relative([o.path for o in outcomes]) if len(outcomes) > 1 else [outcomes[0].path.name]
+    shots = [
+        replace(o.shot, name=_format_name(name))
+        for o, name in zip(outcomes, names, strict=True)
+        if o.shot is not None
+    ]
+    failed = [(_format_name(o.path), o.error) for o in outcomes if o.error is not None]
+    page = overview_page(_format_name(thing.name), shots, failed)
+    write_whole(path, page.encode("utf-8", "backslashreplace"))
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product, not its logo.
+    """The object that shows most of the first picture: a whole product, not its logo nor a sister product.
 
     Parameters
     ----------
@@ -129,11 +154,7 @@ def choose_best_object(result: MatchResult) -> MatchedObject:
     MatchedObject
         One of them.
     """
-    return max(result.objects, key=lambda found: (_share(found), found.score))
-
-
-def _covered_share(result: MatchResult) -> float:
-    return _share(choose_best_object(result))
+    return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 
 def _share(found: MatchedObject) -> float:
@@ -183,7 +204,16 @@ class _Search:
             write_results(folder, (self.picture, picture), result, self.config, inputs=inputs, **options)
         except InputError as error:
             return Outcome(path, error=str(error))
-        return Outcome(path, folder, result)
+        return Outcome(path, folder, result, shot=self._shot(path, folder, picture, result))
+
+    def _shot(self, path: Path, folder: Path, picture: Picture, result: MatchResult) -> Shot | None:
+        """The entry of the overview, if there is one."""
+        if not (self.arguments.html or self.arguments.open):
+            return None
+        from matching.output.html.overview import make_shot
+
+        report = quote((folder.relative_to(self.base) / "matches.html").as_posix())
+        return make_shot(path.name, report, picture, result)
 
     def _folder(self, path: Path) -> Path:
         inputs = make_absolute(self.thing), make_absolute(path)
@@ -201,6 +231,7 @@ class _Search:
                 self.config,
                 find_clusters=self.find_clusters,
                 views=(self.views, lambda: prepare_views(picture, self.config)),
+                pictures=(self.picture, picture),
             )
 
 
@@ -234,23 +265,23 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 
 def _describe_outcome(outcome: Outcome, width: int) -> str:
-    """The line of one picture."""
+    """The line of one picture: how often it shows the thing, then what is told of its best object."""
+    from matching.objects.copies import count_copies
+
     name = _format_name(outcome.path)
     if outcome.result is None:
         return f"{name:<{width}}  can't be used"
     if not outcome.result.objects:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
-    copies = [o for o in outcome.result.objects if o.thing == found.thing]
-    _, _, turn, scale, seen = format_place(found)
+    counted = count_copies(outcome.result.objects)
     cells = (
-        str(len(copies)),
+        str(len(counted.copies)),
+        str(len(counted.parts)),
         str(found.n_matches),
         f"{found.score:.2f}",
         found.confidence or UNKNOWN,
-        turn,
-        scale,
-        seen,
+        *format_place(found)[2:],
     )
     return _format_line(name, cells, width)
 

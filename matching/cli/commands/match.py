@@ -155,7 +155,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
         tell("pictures from very different directions? --view-synthesis looks harder")
     if arguments.open:
-        open_report(folder)
+        open_report(folder / "matches.html")
     return FOUND if result.objects else NONE_FOUND
 
 

@@ -13,7 +13,7 @@ from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching.output.figures.labels import place_labels
 from matching.output.figures.lettering import add_caption, draw_label, label_size
-from matching.output.words import NOTHING, NOTHING_TWICE, describe_things, name_picture
+from matching.output.words import NOTHING, describe_things, name_picture
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -70,15 +70,15 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
         The drawing.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
-    (rgb0, zoom0), (rgb1, zoom1) = (_reduce(p.displayed, factor) for p in (picture0, picture1))
+    (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
     shift = np.array([rgb0.shape[1] + _margin(rgb0.shape[1] + rgb1.shape[1]), 0])
-    drawn = _zoom(result.xy0, zoom0), _zoom(result.xy1, zoom1) + shift
+    drawn = zoom(result.xy0, zoom0), zoom(result.xy1, zoom1) + shift
     outlines = (
-        [(found.id, _zoom(found.outline0, zoom0)) for found in result.objects],
-        [(found.id, _zoom(found.outline1, zoom1) + shift) for found in result.objects],
+        [(found.id, zoom(found.outline0, zoom0)) for found in result.objects],
+        [(found.id, zoom(found.outline1, zoom1) + shift) for found in result.objects],
     )
     framed = [(found.id, choose_frame(found)) for found in result.objects]
-    frames = [(number, _zoom(frame, zoom1)) for number, frame in framed if frame is not None]
+    frames = [(number, zoom(frame, zoom1)) for number, frame in framed if frame is not None]
     bright = [o for _, o in outlines[0]], [*(o - shift for _, o in outlines[1]), *(f for _, f in frames)]
     canvas = _side_by_side((rgb0, rgb1), shift[0], bright)
     # drawing sizes for a 960 pixel picture
@@ -96,11 +96,17 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
             opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
             opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
     for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
-        _draw_labels(canvas, side, (left, 0), (left + rgb.shape[1], len(rgb)), 28 * unit)
+        draw_labels(
+            canvas,
+            [(number, str(number), outline) for number, outline in side],
+            (left, 0),
+            (left + rgb.shape[1], len(rgb)),
+            28 * unit,
+        )
     caption = (
         describe_things(result.objects, name_picture(picture0.path), result.things)
         if result.objects
-        else [NOTHING_TWICE if picture0 is picture1 else NOTHING]
+        else [NOTHING]
     )
     return add_caption(canvas, caption, 26 * unit)
 
@@ -147,19 +153,30 @@ def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> Non
                 opencv.draw_line(canvas, a, b, ink, width)
 
 
-def _draw_labels(
+def draw_labels(
     canvas: Bytes,
-    outlines: Sequence[tuple[int, Floats]],
+    outlines: Sequence[tuple[int, str, Floats]],
     low: tuple[float, float],
     high: tuple[float, float],
     size: float,
 ) -> None:
-    """Write the numbers of objects at their outlines, the largest first, so that small ones move aside."""
-    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[1], axis=0))))
-    texts = [str(number) for number, _ in order]
-    sizes = [label_size(text, size) for text in texts]
-    centres = place_labels([outline for _, outline in order], sizes, low, high)
-    for (number, _), text, centre in zip(order, texts, centres, strict=True):
+    """Write names at outlines, at the largest first, so that small ones move aside.
+
+    Parameters
+    ----------
+    canvas : (h, w, 3) uint8
+        The drawing.
+    outlines : sequence of tuple
+        The number whose colour it has, the name and the polygon (k, 2) of each, pixels.
+    low, high : tuple of float
+        Top-left and bottom-right corner of the picture.
+    size : float
+        Height of the letters.
+    """
+    order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
+    sizes = [label_size(text, size) for _, text, _ in order]
+    centres = place_labels([outline for *_, outline in order], sizes, low, high)
+    for (number, text, _), centre in zip(order, centres, strict=True):
         if centre is not None:
             draw_label(canvas, text, centre, colour(number), size)
 
@@ -273,17 +290,45 @@ def _outline(result: Matches, found: MatchedObject) -> Ints:
     return own[spread(result.xy0[own], LINES_AN_OBJECT)]
 
 
-def _reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
-    """A picture made smaller by a factor, and the zoom (2,) that this was in x and y."""
+def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
+    """Make a picture smaller.
+
+    Parameters
+    ----------
+    rgb : (h, w, 3) uint8
+        The picture.
+    factor : float
+        At most 1.
+
+    Returns
+    -------
+    rgb : (h1, w1, 3) uint8
+        The smaller picture; the same one where the factor is 1.
+    factors : (2,) float64
+        How much smaller it is in x and y.
+    """
     if factor == 1:
         return rgb, np.ones(2)
     height, width = (max(round(n * factor), 1) for n in rgb.shape[:2])
     return opencv.resize_area(rgb, width, height), np.array([width, height]) / rgb.shape[1::-1]
 
 
-def _zoom(xy: Floats, zoom: Floats) -> Floats:
-    """Pixels of a picture as pixels of the smaller one; exactly the same where it is no smaller."""
-    return xy if (zoom == 1).all() else (xy + 0.5) * zoom - 0.5
+def zoom(xy: Floats, factors: Floats) -> Floats:
+    """Convert pixels of a picture to those of a smaller one.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Pixels.
+    factors : (2,) float64
+        As of `reduce`.
+
+    Returns
+    -------
+    (n, 2) float64
+        Pixels of the smaller picture, exactly the same where it is no smaller.
+    """
+    return xy if (factors == 1).all() else (xy + 0.5) * factors - 0.5
 
 
 def _margin(width: int) -> int:

@@ -47,7 +47,25 @@ def render(template: str, data: Any, **values: Any) -> str:
     str
         The page.
     """
-    return _environment().get_template(template).render(data=_json(data), version=__version__, **values)
+    return fill(template, data=_json(data), version=__version__, **values)
+
+
+def fill(template: str, **values: Any) -> str:
+    """Fill in a template that has no script.
+
+    Parameters
+    ----------
+    template : str
+        Name of its file.
+    **values : object
+        Its variables.
+
+    Returns
+    -------
+    str
+        The text.
+    """
+    return _environment().get_template(template).render(**values)
 
 
 @cache

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, render
 from matching.output.words import (
@@ -125,17 +126,20 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
-    of_one = pictures[0] is pictures[1]
+    of_one = result.of_one
     name = name_picture(pictures[0].path)
     things = [] if of_one else describe_things(result.objects, name, result.things)
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
-        "told": describe_result(result, of_one),
+        "told": describe_result(result),
         "things": things,
         "harder": may_look_harder(result) and not of_one,
         "facts": _facts(result),
         "of_one": of_one,
         "repeats": list_repeats(result) if of_one else [],
+        "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
+        if of_one and result.things
+        else None,
         "repeats_columns": [name.capitalize() for name in REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)

@@ -195,7 +195,7 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
     def stop(*_):
         raise error
 
-    monkeypatch.setattr(output, "draw_matches", stop)
+    monkeypatch.setattr(output, "draw_result", stop)
     with pytest.raises((KeyboardInterrupt, InputError)):
         write_results(folder, pictures, result, MatchConfig())
     assert [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))] == before

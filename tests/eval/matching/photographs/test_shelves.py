@@ -15,8 +15,11 @@ from eval.matching.photographs.shelves import (
     covers_unmatched,
     find_instances,
     find_owners,
+    find_standing,
+    format_counts,
     format_table,
     measure,
+    measure_counts,
     read_scenes,
     read_shelves,
     scenes_summary,
@@ -178,3 +181,21 @@ def test_bad_labels_are_named(tmp_path):
         (tmp_path / "scenes" / "labels.json").write_text(text)
         with pytest.raises(ValueError, match="must hold scenes with instances, and negatives"):
             read_shelves(tmp_path)
+
+
+def test_a_frame_is_of_the_instance_that_it_covers():
+    own = [Instance("a", "exact", (SQUARE,)), Instance("a", "promo", (SQUARE + 300, SQUARE + 200))]
+    assert find_standing(SQUARE + 10, own) == 0
+    assert find_standing(SQUARE + 205, own) == 1
+    assert find_standing(SQUARE + 60, own) == -1
+    assert find_standing(SQUARE, []) == -1
+
+
+def test_copies_are_counted_against_the_labels(shelves):
+    rows = {row["pair"]: row for row in measure_counts(shelves, MatchConfig())}
+    cat = next(row for pair, row in rows.items() if pair.startswith("cat"))
+    assert (cat["exact"], cat["counted"], cat["missed"], cat["strangers"], cat["twice"]) == (1, 1, 0, 0, 0)
+    wrong = {**cat, "missed": 1, "strangers": 2}
+    assert format_counts([cat, wrong]) == (
+        "1 of 2 counts right, 1 under and 1 over;\n2 copies: 1 missed, 0 counted twice, 2 others counted"
+    )

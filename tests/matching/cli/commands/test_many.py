@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -12,6 +13,7 @@ from planting import crops, object_pair
 from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
+from matching.output.html.overview import Shot, overview_page
 from matching.pipelines import pair
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
@@ -40,11 +42,13 @@ def test_a_line_and_a_folder_for_each_picture(gdl_match, tmp_path):
     status, output, error = gdl_match("box.png", "scenes/without.png", "scenes/with.png", "--out", "found")
     assert (status, error) == (0, "")
     head, without, with_ = output.splitlines()
-    assert head.split() == ["picture", "places", "matches", "score", "how", "sure", "turn", "scale", "share"]
+    titles = "picture copies parts matches score how sure turn scale share complete"
+    assert " ".join(head.split()) == titles
     assert without == "scenes/without.png  no common object"
     words = with_.split()
-    assert words[:2] == ["scenes/with.png", "1"]
-    assert words[4:7] == ["sure", "0°", "1.00"]
+    assert words[:3] == ["scenes/with.png", "1", "0"]
+    assert words[5:8] == ["sure", "0°", "1.00"]
+    assert 95 <= int(words[9].removesuffix("%")) <= 100
     assert names(tmp_path / "found") == ["box-with-match", "box-without-match"]
     for folder in (tmp_path / "found").iterdir():
         assert names(folder) == ["matches.json", "matches.npz"]
@@ -157,8 +161,45 @@ def test_json_is_one_document(gdl_match, tmp_path):
     assert with_ == {"picture": "scenes/with.png", "folder": "box-with-match", **written}
 
 
-def test_the_best_report_is_opened(gdl_match, tmp_path, monkeypatch):
+def test_an_overview_leads_to_the_reports(gdl_match, tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
-    assert gdl_match("box.png", "scenes", "--open")[0] == 0
-    assert opened == [(tmp_path / "box-with-match" / "matches.html").as_uri()]
+    (tmp_path / "scenes" / "torn.png").write_bytes(b"no picture")
+    assert gdl_match("box.png", "scenes", "--out", "found", "--open")[0] == 0
+    page = tmp_path / "found" / "box-overview.html"
+    assert opened == [page.as_uri()]
+    text = page.read_text()
+    assert "<strong>1 copy in 1 picture</strong>" in text
+    assert "<h2>1 picture can't be used</h2>" in text
+    assert "torn.png" in text
+    links = re.findall(r'href="([^"]*matches.html)"', text)
+    assert links == ["box-with-match/matches.html", "box-without-match/matches.html"]  # what shows it first
+    assert all((page.parent / link).is_file() for link in links)
+    outline = re.findall(r'class="outline ink (\w+)" d="M([^"]*)Z"', text)
+    assert [kind for kind, _ in outline] == ["copy"]
+    corners = np.array([corner.split() for corner in outline[0][1].split("L")], float)
+    assert np.allclose(corners, [[0, 220], [220, 220], [220, 440], [0, 440]], atol=1)
+    assert gdl_match("box.png", "scenes", "--out", "found", "--html")[0] == 0  # it is ours, and written again
+    page.write_text("mine")
+    status, _, error = gdl_match("box.png", "scenes", "--out", "found", "--html")
+    assert (status, "box-overview.html: was not written by gdl-match" in error) == (2, True)
+
+
+def test_the_least_sure_come_first_and_parts_are_dashed():
+    def shot(name, confidence, score, **places):
+        return Shot(
+            name, f"{name}/matches.html", "data:,", 80, 60, confidence=confidence, score=score, **places
+        )
+
+    path = (("M0 0L9 0L9 9Z", "#ff0000"),)
+    shots = [
+        shot("a", None, 0.0),
+        shot("b", "sure", 0.8, copies=path * 2, parts=path),
+        shot("c", "look at it", 0.2, parts=path),
+        shot("d", "sure", 0.5, copies=path),
+    ]
+    text = overview_page("box.png", shots, [])
+    assert re.findall(r'href="(\w)/matches', text) == ["c", "d", "b", "a"]
+    assert "<strong>3 copies in 2 pictures</strong>" in text
+    assert "2 more places share a part" in text
+    assert text.count("ink part") == 2

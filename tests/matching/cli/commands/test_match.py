@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[4]
 SCRIPT = ROOT / "scripts" / "match.py"
 ROW = (  # of the table
     r" *(?P<object>\d+) +\d+ +0\.\d\d  (?P<sure>sure|likely|look at it) +(?P<x>\d+), \d+ +\d+ x \d+"
-    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<share>\d+)% +\d+\.\d px"
+    r"  (?P<turn>\S+)( c?cw)? +(?P<scale>\d\.\d\d) +(?P<share>\d+)% +(?P<complete>\d+)% +\d+\.\d px"
 )
 FILES = ["matches.json", "matches.npz", "matches.png"]
 
@@ -103,7 +103,7 @@ def test_two_dashes_end_the_options(pictures, tmp_path):
 def test_table_has_an_object_a_line(found):
     lines = found[0].stdout.splitlines()
     assert len(lines) == 3
-    titles = "object matches score how sure centre size turn scale share error"
+    titles = "object matches score how sure centre size turn scale share complete error"
     assert " ".join(lines[0].split()) == titles
     rows = [re.fullmatch(ROW, line) for line in lines[1:]]
     assert [row["object"] for row in rows] == ["0", "1"]

@@ -272,7 +272,8 @@ def test_a_collection_shows_what_the_single_match_shows(tmp_path):
     assert (kept[1:] > kept[:-1]).any()  # some stand behind outliers
     expected, rows = candidates_data(result.xy0, result.xy1, result.cluster, result.score, 400)
     assert pair["candidates"] == expected
-    objects = json.loads(json.dumps(objects_data(result.objects, result.cluster[rows], result.xy0[rows])))
+    unmeasured = [replace(item, completeness=None) for item in result.objects]  # pixels are not looked at
+    objects = json.loads(json.dumps(objects_data(unmeasured, result.cluster[rows], result.xy0[rows])))
     for shown, item in zip(pair["objects"], objects, strict=True):
         assert [shown[key] for key in ("cells", "words", "frame")] == [
             item[key] for key in ("cells", "words", "frame")
@@ -369,6 +370,7 @@ def test_a_database_made_with_other_programs_is_shown_without_rejected_candidate
 
 def test_the_page_of_one_picture_speaks_of_places(pair):
     (picture, _), found = pair
+    found = replace(found, of_one=True)
     page = pair_report([picture, picture], found)
     assert "2 things that stand there more than once" in page
     for row in format_repeats(found).splitlines()[1:]:  # the things that the command lists
@@ -376,6 +378,8 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
         told = f'<th scope="row">Thing {number}</th><td>{places}</td><td>{objects}</td><td>{n_matches}</td>'
         assert told in page
     assert "each joins two places" in page
+    assert page.count("<img") == 3  # once with all places, and folded, with the two of each object
+    assert page.index("0-1, 0-2") < page.index("<details")
     assert "in both" not in page
     nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
     assert "Nothing stands there twice" in pair_report([picture, picture], nothing)

@@ -1,0 +1,157 @@
+"""`gdl-match label`: label once, find everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from matching.cli.arguments import LineParser, add_settings, make_config, parse_path
+from matching.cli.commands.collection import add_run_options, open_cache
+from matching.cli.console import make_printable, make_teller
+from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
+from matching.output.words import align_columns, count
+from matching.settings import LABEL_FORMATS
+
+if TYPE_CHECKING:
+    from matching.labels.run import Labels
+
+COMMAND = "gdl-match label"
+STOPPED = "interrupted; the same command goes on from here"
+DESCRIPTION = "Label things once, find them everywhere: boxes and polygons in all pictures of a folder."
+EPILOG = """\
+Exit status: 0 something found, 1 nothing found, 2 bad input or usage, 3 the program failed, 130
+interrupted. The folder for the labels also holds labels.jsonl, from which the same command goes on after it
+was stopped."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after `gdl-match label`; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    return exit_status(
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
+    )
+
+
+def make_parser() -> LineParser:
+    """Make the parser of the command.
+
+    Returns
+    -------
+    LineParser
+        It raises InputError.
+    """
+    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument(
+        "references",
+        type=parse_path,
+        nargs="+",
+        metavar="REFERENCE",
+        help="a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a"
+        " .json of COCO or LabelMe, a .txt of YOLO",
+    )
+    what = parser.add_argument_group("input and output")
+    add = what.add_argument
+    add("--in", dest="folder", type=parse_path, metavar="FOLDER", required=True, help="pictures to label")
+    add("--recursive", action="store_true", help="with its subfolders")
+    add(
+        "--mask",
+        type=parse_path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="white where the thing is, for the first picture; again for the second, and so on",
+    )
+    add(
+        "--format",
+        choices=LABEL_FORMATS,
+        metavar="NAME",
+        default=LABEL_FORMATS[0],
+        help=f"{', '.join(LABEL_FORMATS)} (default: coco)",
+    )
+    add("--out", type=parse_path, metavar="DIR", required=True, help="folder for the labels")
+    add(
+        "--tracks",
+        action="store_true",
+        help="the pictures are frames of a video, numbered by their names: number each thing through them",
+    )
+    add("--review", action="store_true", help="then show all proposals on a page, to accept or drop them")
+    how = parser.add_argument_group("how it runs")
+    add_run_options(how, "one a processor")
+    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from tqdm import tqdm
+
+    from matching.labels.references import read_references
+    from matching.labels.run import label_pictures
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
+        labels = label_pictures(
+            read_references(arguments.references, arguments.mask),
+            arguments.folder,
+            arguments.out,
+            make_config(arguments),
+            cache=open_cache(arguments),
+            form=arguments.format,
+            recursive=arguments.recursive,
+            tracks=arguments.tracks,
+            jobs=arguments.jobs,
+            progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+        )
+    status = _show(labels, arguments)
+    return _review(labels, arguments.format) if arguments.review else status
+
+
+def _review(labels: Labels, form: str) -> int:
+    """Let the user decide on a page until Ctrl-C, and write the labels again."""
+    import webbrowser
+
+    from matching.labels.review import Review
+
+    with Review(labels, form) as review:
+        print(f"{review.address}  (Ctrl-C writes the labels and ends it)", flush=True)
+        webbrowser.open(review.address)
+        with suppress(KeyboardInterrupt):
+            review.serve_forever()
+        n = review.save({})["labels"]
+    print(count(n, "label"))
+    return FOUND if n else NONE_FOUND
+
+
+def _show(labels: Labels, arguments: argparse.Namespace) -> int:
+    """Print what was found; returns the exit status."""
+    failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
+    for picture in failed:
+        reason = str(picture.error).strip().splitlines()[-1]
+        print(f"gdl-match: error: {make_printable(reason)}", file=sys.stderr)
+    pictures = labels.pictures
+    rows = [("class", "labels", "pictures")]
+    for name in labels.classes:
+        own = [sum(place.name == name for place in picture.places) for picture in pictures]
+        rows.append((make_printable(name), str(sum(own)), str(sum(n > 0 for n in own))))
+    print("\n".join(align_columns(rows, left=(0,))))
+    without = sum(not picture.places for picture in pictures)
+    print(f"{count(len(pictures), 'picture')}, {without} without a thing")
+    make_teller(arguments)(f"written to {arguments.out}")
+    if not pictures:
+        return BAD_INPUT
+    return FOUND if without < len(pictures) else NONE_FOUND

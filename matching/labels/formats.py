@@ -1,0 +1,270 @@
+"""Labels in the formats of other programs: COCO, YOLO, LabelMe, Pascal VOC, CSV.
+
+Coordinates are pixels of the pictures as displayed, counted from the corner of the top-left one; Pascal VOC's
+are whole and begin with 1. Pictures without a thing are listed as well, without labels.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+import numpy as np
+
+from matching._common.types import Floats
+from matching._version import __version__
+from matching.labels.places import Place
+from matching.labels.record import LabelledPicture
+from matching.objects.frames import polygon_area
+from matching.output.json_text import json_text
+
+LABELME = "5.5.0"  # the version of LabelMe whose layout its files have
+Files = Iterator[tuple[str, bytes]]
+Tracks = Sequence[Sequence[int | None]]
+
+
+def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks) -> Files:
+    """Write labels as COCO does: annotations.json.
+
+    Parameters
+    ----------
+    pictures : sequence of LabelledPicture
+        The pictures.
+    classes : sequence of str
+        The names of the classes.
+    tracks : sequence of sequence of int or None
+        The track of each label.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of a file.
+    """
+    annotations: list[dict[str, object]] = []
+    for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
+        for place, track in zip(picture.places, own, strict=True):
+            left, top, right, bottom = _box(place)
+            annotation = {
+                "id": len(annotations) + 1,
+                "image_id": number,
+                "category_id": classes.index(place.name) + 1,
+                "bbox": [left, top, round(right - left, 2), round(bottom - top, 2)],
+                "area": round(polygon_area(_corners(place)), 2),
+                "segmentation": [_corners(place).ravel().tolist()],
+                "iscrowd": 0,
+                "score": place.score,
+            }
+            annotations.append(annotation | ({} if track is None else {"track_id": track}))
+    told = {
+        "info": {"description": f"gdl-match {__version__}"},
+        "licenses": [],
+        "images": [
+            {"id": number, "file_name": p.name, "width": p.width, "height": p.height}
+            for number, p in enumerate(pictures, 1)
+        ],
+        "categories": [
+            {"id": number, "name": name, "supercategory": ""} for number, name in enumerate(classes, 1)
+        ],
+        "annotations": annotations,
+    }
+    yield "annotations.json", _dump(told)
+
+
+def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], folder: str) -> Files:
+    """Write boxes as YOLO does: a file of each picture in labels, and data.yaml.
+
+    Parameters
+    ----------
+    pictures : sequence of LabelledPicture
+        The pictures.
+    classes : sequence of str
+        The names of the classes.
+    folder : str
+        The folder of the pictures.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of a file.
+    """
+    for picture in pictures:
+        size = np.array([picture.width, picture.height])
+        lines = []
+        for place in picture.places:
+            low, high = np.array(_box(place)).reshape(2, 2) / size
+            numbers = " ".join(f"{value:.6f}" for value in (*(low + high) / 2, *(high - low)))
+            lines.append(f"{classes.index(place.name)} {numbers}\n")
+        yield f"labels/{_stem(picture)}.txt", "".join(lines).encode()
+    told = {"path": folder, "train": ".", "val": ".", "nc": len(classes), "names": list(classes)}
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in told.items()]
+    yield "data.yaml", "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: str, out: str) -> Files:
+    """Write polygons as LabelMe does: a file of each picture.
+
+    Parameters
+    ----------
+    pictures : sequence of LabelledPicture
+        The pictures.
+    tracks : sequence of sequence of int or None
+        The track of each label, its group.
+    folder, out : str
+        Absolute paths of the folders of the pictures and of the labels.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of a file.
+    """
+    for picture, own in zip(pictures, tracks, strict=True):
+        shapes = [
+            {
+                "label": place.name,
+                "points": _corners(place).tolist(),
+                "group_id": track,
+                "description": "",
+                "shape_type": "polygon",
+                "flags": {},
+                "mask": None,
+                "score": place.score,
+            }
+            for place, track in zip(picture.places, own, strict=True)
+        ]
+        name = f"{_stem(picture)}.json"
+        start = os.path.dirname(os.path.join(out, name))  # noqa: PTH118, PTH120
+        path = os.path.relpath(os.path.join(folder, picture.name), start)  # noqa: PTH118
+        yield (
+            name,
+            _dump(
+                {
+                    "version": LABELME,
+                    "flags": {},
+                    "shapes": shapes,
+                    "imagePath": path.replace(os.path.sep, "/"),
+                    "imageData": None,
+                    "imageHeight": picture.height,
+                    "imageWidth": picture.width,
+                }
+            ),
+        )
+
+
+def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
+    """Write boxes as Pascal VOC does: a file of each picture in Annotations.
+
+    Parameters
+    ----------
+    pictures : sequence of LabelledPicture
+        The pictures.
+    folder : str
+        The folder of the pictures.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of a file.
+    """
+    for picture in pictures:
+        root = ElementTree.Element("annotation")
+        _add(root, "folder", Path(folder).name)
+        _add(root, "filename", picture.name)
+        size = ElementTree.SubElement(root, "size")
+        for name, value in (("width", picture.width), ("height", picture.height), ("depth", 3)):
+            _add(size, name, value)
+        _add(root, "segmented", 0)
+        for place in picture.places:
+            thing = ElementTree.SubElement(root, "object")
+            _add(thing, "name", place.name)
+            _add(thing, "pose", "Unspecified")
+            _add(thing, "truncated", int(_touches_edge(place, picture)))
+            _add(thing, "difficult", 0)
+            box = ElementTree.SubElement(thing, "bndbox")
+            most = (picture.width, picture.height) * 2
+            for name, side, last in zip(("xmin", "ymin", "xmax", "ymax"), place.box, most, strict=True):
+                _add(box, name, min(max(round(side) + 1, 1), last))  # the first pixel is 1
+        ElementTree.indent(root)
+        text = ElementTree.tostring(root, "unicode") + "\n"
+        yield f"Annotations/{_stem(picture)}.xml", text.encode("utf-8", "backslashreplace")
+
+
+def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
+    """Write a table, labels.csv: a row for each label, and one for each picture without.
+
+    Parameters
+    ----------
+    pictures : sequence of LabelledPicture
+        The pictures.
+    tracks : sequence of sequence of int or None
+        The track of each label.
+
+    Yields
+    ------
+    tuple of str and bytes
+        Name and content of the file.
+    """
+    buffer = io.StringIO()
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(
+        ("picture", "class", "left", "top", "right", "bottom", "score", "how sure", "track", "polygon")
+    )
+    for picture, own in zip(pictures, tracks, strict=True):
+        for place, track in zip(picture.places, own, strict=True):
+            row = (picture.name, place.name, *_box(place), place.score, place.confidence, track)
+            table.writerow((*row, json.dumps(_corners(place).tolist())))
+        if not picture.places:
+            table.writerow((picture.name, *[""] * 9))
+    yield "labels.csv", buffer.getvalue().encode("utf-8", "backslashreplace")
+
+
+def find_twins(names: Iterable[str]) -> tuple[str, str] | None:
+    """Find two pictures whose label files would have one name.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Of the pictures.
+
+    Returns
+    -------
+    tuple of str or None
+        Two of them; None where all differ.
+    """
+    seen: dict[str, str] = {}
+    for name in names:
+        stem = str(PurePosixPath(name).with_suffix(""))
+        if stem in seen:
+            return seen[stem], name
+        seen[stem] = name
+    return None
+
+
+def _stem(picture: LabelledPicture) -> str:
+    return str(PurePosixPath(picture.name).with_suffix(""))
+
+
+def _corners(place: Place) -> Floats:
+    corners: Floats = np.round(np.array(place.polygon) + 0.5, 2)
+    return corners
+
+
+def _box(place: Place) -> tuple[float, ...]:
+    return tuple(round(value + 0.5, 2) for value in place.box)
+
+
+def _touches_edge(place: Place, picture: LabelledPicture) -> bool:
+    left, top, right, bottom = place.box
+    return left <= 0 or top <= 0 or right >= picture.width - 1 or bottom >= picture.height - 1
+
+
+def _add(parent: ElementTree.Element, name: str, value: object) -> None:
+    ElementTree.SubElement(parent, name).text = str(value)
+
+
+def _dump(told: object) -> bytes:
+    return json_text(told).encode()

@@ -1,0 +1,143 @@
+"""Where a picture shows the things: places of each, and which of those that overlap is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+
+from matching._common.types import Floats
+from matching.labels.references import Polygon
+from matching.objects.description import MatchedObject
+from matching.objects.frames import list_corners
+from matching.objects.transforms import apply_transform, fit_corners
+from matching.output.places import cut_at_edges
+
+OVERLAP = 0.5  # intersection over union above which two places are one
+WITHIN = 0.5  # share of a part in a whole thing above which it belongs to that
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place where a picture shows a thing.
+
+    Parameters
+    ----------
+    name : str
+        Its class.
+    polygon : tuple of (float, float)
+        Its outline, pixels, (0, 0) the centre of the top-left one.
+    score : float
+        The object's score.
+    confidence : str or None
+        How sure it is.
+    rank : float
+        The object's rank, by which one of several that overlap is chosen.
+    whole : bool
+        Whether the thing is there, and not just a part that it shares with others.
+    """
+
+    name: str
+    polygon: Polygon
+    score: float
+    confidence: str | None
+    rank: float
+    whole: bool = True
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom, pixels."""
+        x, y = zip(*self.polygon, strict=True)
+        return min(x), min(y), max(x), max(y)
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Place:
+        """Make a place of what `dataclasses.asdict` and JSON made of it.
+
+        Parameters
+        ----------
+        told : dict
+            Its fields.
+
+        Returns
+        -------
+        Place
+            The place.
+        """
+        return cls(**{**told, "polygon": tuple((x, y) for x, y in told["polygon"])})
+
+
+def find_places(
+    name: str,
+    objects: Iterable[MatchedObject],
+    shape: Polygon | None,
+    box: Floats,
+    size: tuple[int, int],
+) -> list[Place]:
+    """Find the places of one thing.
+
+    Parameters
+    ----------
+    name : str
+        Its class.
+    objects : iterable of MatchedObject
+        What its picture and another one have in common.
+    shape : tuple of (float, float) or None
+        The outline of the thing in its picture; None if it is the box.
+    box : (2, 2) float64
+        Least and greatest x and y of the thing in its picture.
+    size : tuple of int
+        Width and height of the other picture.
+
+    Returns
+    -------
+    list of Place
+        One for each object.
+    """
+    places = []
+    for found in objects:
+        polygon = found.outline1
+        if found.is_whole and found.frame1 is not None:
+            polygon = found.frame1
+            if shape is not None:
+                polygon = apply_transform(fit_corners(list_corners(box), polygon), np.array(shape))
+        corners = np.round(cut_at_edges(polygon, size), 2).tolist()
+        outline = tuple((x, y) for x, y in corners)
+        places.append(
+            Place(name, outline, round(found.score, 4), found.confidence, found.rank, found.is_whole)
+        )
+    return places
+
+
+def choose_places(places: Sequence[Place]) -> list[Place]:
+    """Choose among places that overlap: whole things before parts, then those of the highest rank.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Of all things in one picture.
+
+    Returns
+    -------
+    list of Place
+        No two of the same place, and no part of a whole one.
+    """
+    chosen: list[Place] = []
+    shapes: list[Any] = []
+    for place in sorted(places, key=lambda p: (not p.whole, -p.rank, p.name, p.polygon)):
+        shape = shapely.make_valid(shapely.Polygon(place.polygon))
+        if not any(_is_same(place, shape, other, taken) for other, taken in zip(chosen, shapes, strict=True)):
+            chosen.append(place)
+            shapes.append(shape)
+    return chosen
+
+
+def _is_same(place: Place, shape: Any, other: Place, taken: Any) -> bool:
+    """Whether a place is one that is chosen already, or a part of it."""
+    common = shapely.area(shapely.intersection(shape, taken))
+    union = shapely.area(shape) + shapely.area(taken) - common
+    is_part = other.whole and not place.whole and common > WITHIN * shapely.area(shape)
+    return bool(common > OVERLAP * union or is_part)

@@ -1,0 +1,239 @@
+"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and what the user decided.
+
+Lines are only added, each as soon as it is known, so that a run that was stopped goes on from there. A last
+line without an end is one that was being written, and does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from matching.errors import InputError
+from matching.labels.places import Place
+
+NAME = "labels.jsonl"
+REMEDY = "choose another --out, or remove the folder"
+
+
+@dataclass(frozen=True)
+class LabelledPicture:
+    """A picture and where it shows the things.
+
+    Parameters
+    ----------
+    id : int
+        Its number in the run.
+    name : str
+        Its path in the folder, with / between folders.
+    content : str or None
+        SHA-256 of its file; None if it can't be read.
+    width, height : int
+        Pixels, as displayed.
+    places : tuple of Place
+        Where it shows the things.
+    error : str, optional
+        Why it can't be used.
+    """
+
+    id: int
+    name: str
+    content: str | None
+    width: int = 0
+    height: int = 0
+    places: tuple[Place, ...] = ()
+    error: str | None = None
+
+
+@dataclass
+class Record:
+    """The content of a record.
+
+    Parameters
+    ----------
+    path : Path
+        Its file.
+    head : dict
+        What the run looks for and with which settings.
+    pictures : dict of str to LabelledPicture
+        The latest line of each picture, by its name.
+    verdicts : dict
+        True for a place that the user accepted, False for one dropped, by the content of the picture's file
+        and the number of the place.
+    written : dict of str to list of str
+        SHA-256 of all that was written to each label file.
+    """
+
+    path: Path
+    head: dict[str, Any]
+    pictures: dict[str, LabelledPicture] = field(default_factory=dict)
+    verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
+    written: dict[str, list[str]] = field(default_factory=dict)
+
+    def add_picture(self, picture: LabelledPicture) -> None:
+        """Add a picture.
+
+        Parameters
+        ----------
+        picture : LabelledPicture
+            Found in a run.
+        """
+        self._take(told := {"picture": asdict(picture)})
+        self._append(told)
+
+    def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | None) -> None:
+        """Add what the user decided of a place.
+
+        Parameters
+        ----------
+        picture : LabelledPicture
+            The picture.
+        place : int
+            The number of its place.
+        verdict : bool or None
+            Accepted or dropped; None takes back what was decided.
+        """
+        self._take(told := {"verdict": verdict, "content": picture.content, "place": place})
+        self._append(told)
+
+    def add_written(self, digests: Mapping[str, str]) -> None:
+        """Add the files that are about to be written.
+
+        Parameters
+        ----------
+        digests : mapping of str to str
+            SHA-256 of each, by its name.
+        """
+        self._take(told := {"written": dict(digests)})
+        self._append(told)
+
+    def is_label(self, picture: LabelledPicture, place: int) -> bool:
+        """Test whether a place is a label: accepted, or a whole thing that was not dropped.
+
+        Parameters
+        ----------
+        picture : LabelledPicture
+            The picture.
+        place : int
+            The number of its place.
+
+        Returns
+        -------
+        bool
+        """
+        return self.verdicts.get((str(picture.content), place), picture.places[place].whole)
+
+    def _take(self, told: dict[str, Any]) -> None:
+        if "picture" in told:
+            own = told["picture"]
+            places = tuple(Place.from_json(place) for place in own["places"])
+            self.pictures[own["name"]] = LabelledPicture(**{**own, "places": places})
+        elif "verdict" in told:
+            key = str(told["content"]), int(told["place"])
+            if told["verdict"] is None:
+                self.verdicts.pop(key, None)
+            else:
+                self.verdicts[key] = bool(told["verdict"])
+        elif "written" in told:
+            for name, digest in told["written"].items():
+                self.written.setdefault(name, []).append(digest)
+
+    def _append(self, told: Mapping[str, Any]) -> None:
+        try:
+            with self.path.open("ab") as file:
+                file.write((json.dumps(told) + "\n").encode())
+        except OSError as error:
+            raise InputError(f"{self.path}: can't be written ({error.strerror})") from None
+
+
+def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
+    """Begin the record of a folder, or take up that of an earlier run.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, which is there.
+    head : mapping of str to object
+        What the run looks for, as JSON has it.
+
+    Returns
+    -------
+    Record
+        The record.
+
+    Raises
+    ------
+    InputError
+        The folder holds other files, or an earlier run looked for something else.
+    """
+    path, wanted = folder / NAME, json.loads(json.dumps(head))
+    try:
+        if not path.exists() and (others := sorted(entry.name for entry in folder.iterdir())):
+            raise InputError(
+                f"{folder}: holds {others[0]}, which no run of label wrote; choose another --out"
+            )
+        lines = list(_read_lines(path))
+        if not lines:
+            path.write_bytes((json.dumps({"head": wanted}) + "\n").encode())
+            return Record(path, wanted)
+        _check_head(path, lines[0].get("head"), wanted)
+        record = Record(path, wanted)
+        for told in lines[1:]:
+            record._take(told)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: can't be used ({error.strerror})") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: is damaged ({error}); {REMEDY}") from None
+    return record
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of a record that are complete; what is left of the last one is cut off."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    end = content.rfind(b"\n") + 1
+    if end < len(content):
+        with path.open("r+b") as file:
+            file.truncate(end)
+    for line in content[:end].splitlines():
+        yield json.loads(line)
+
+
+def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
+    if not isinstance(made, dict):
+        raise InputError(f"{path}: was not written by gdl-match label; choose another --out")
+    for key in (key for key in wanted if made.get(key) != wanted[key]):
+        raise InputError(f"{path}: is of a run with other {key}; {REMEDY}")
+
+
+def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
+    """List pictures with their labels alone.
+
+    Parameters
+    ----------
+    record : Record
+        The record.
+    names : sequence of str
+        Of the pictures.
+
+    Returns
+    -------
+    list of LabelledPicture
+        Those that can be used, without the places that are no labels, in the given order.
+    """
+    usable = [picture for name in names if (picture := record.pictures[name]).error is None]
+    return [
+        LabelledPicture(
+            **{
+                **vars(picture),
+                "places": tuple(p for k, p in enumerate(picture.places) if record.is_label(picture, k)),
+            }
+        )
+        for picture in usable
+    ]

@@ -1,0 +1,226 @@
+"""What is looked for: pictures, parts of them that masks show, or what existing labels outline.
+
+Label files count pixels from the corner of the top-left one, this program from its centre.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Floats
+from matching.collection.plan import find_picture_suffixes, find_pictures
+from matching.errors import InputError
+from matching.pictures.images import Picture, add_mask, read_picture
+from matching.pictures.names import is_file, is_folder
+
+Polygon = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """One thing as one picture shows it.
+
+    Parameters
+    ----------
+    name : str
+        Its class.
+    path : str
+        The picture.
+    polygon : tuple of (float, float), optional
+        Its outline in the picture, pixels, (0, 0) the centre of the top-left one; by default, the thing is
+        the whole picture, or what the mask shows.
+    mask : str, optional
+        A picture of the same size, white where the thing is.
+    """
+
+    name: str
+    path: str
+    polygon: Polygon | None = None
+    mask: str | None = None
+
+    def read(self) -> Picture:
+        """Read the picture, masked to the thing.
+
+        Returns
+        -------
+        Picture
+            The picture.
+
+        Raises
+        ------
+        InputError
+            A file can't be read, or nothing of the outline lies in the picture.
+        """
+        picture = add_mask(read_picture(self.path), self.mask)
+        if self.polygon is None:
+            return picture
+        inside = opencv.fill_polygons(picture.rgb.shape[:2], [np.array(self.polygon)])
+        if not inside.any():
+            raise InputError(f"{self.path}: the outline of {self.name} lies outside of the picture")
+        return add_mask(picture, inside)
+
+
+def read_references(paths: Sequence[Path], masks: Sequence[Path] = ()) -> tuple[Reference, ...]:
+    """Read what is looked for.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Pictures, each of a class of its own with its name; folders of pictures, each folder a class; and
+        label files: COCO's or LabelMe's .json, or YOLO's .txt.
+    masks : sequence of Path
+        Masks of the pictures, as many as there are pictures, in their order; or none.
+
+    Returns
+    -------
+    tuple of Reference
+        At least one.
+
+    Raises
+    ------
+    InputError
+        A file is missing or holds no labels, or the masks are not as many as the pictures.
+    """
+    found: list[Reference] = []
+    left = list(masks)
+    for path in paths:
+        if is_folder(path):
+            found += [Reference(path.resolve().name, str(picture)) for picture in find_pictures(path)]
+        elif not is_file(path):
+            raise InputError(f"{path}: no such file")
+        elif path.suffix.lower() in (".json", ".txt"):
+            found += _read_labels(path)
+        else:
+            found.append(Reference(path.stem, str(path), None, str(left.pop(0)) if left else None))
+            if masks and found[-1].mask is None:
+                raise InputError(f"{path}: has no --mask; give one for each picture, or none")
+    if left:
+        raise InputError(f"--mask {left[0]}: there is no picture left for it")
+    return tuple(found)
+
+
+def _read_labels(path: Path) -> list[Reference]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        found = list(_read_yolo(path, text) if path.suffix.lower() == ".txt" else _read_json(path, text))
+    except InputError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        reason = f"{type(error).__name__} {error}"
+        raise InputError(f"{path}: is no label file of COCO, LabelMe or YOLO ({reason})") from None
+    if not found:
+        raise InputError(f"{path}: has no boxes and no polygons")
+    return found
+
+
+def _read_json(path: Path, text: str) -> Iterator[Reference]:
+    told = json.loads(text)
+    if "shapes" in told:
+        picture = _find_picture(path, told["imagePath"])
+        for shape in told["shapes"]:
+            points = np.array(shape["points"], np.float64).reshape(-1, 2)
+            polygon = _outline_shape(shape.get("shape_type") or "polygon", points)
+            if polygon is not None:
+                yield _make_reference(str(shape["label"]), picture, polygon)
+    else:
+        names = {entry["id"]: str(entry["name"]) for entry in told["categories"]}
+        files = {entry["id"]: entry["file_name"] for entry in told["images"]}
+        for entry in told["annotations"]:
+            if not entry.get("iscrowd"):
+                picture = _find_picture(path, files[entry["image_id"]])
+                yield _make_reference(names[entry["category_id"]], picture, _outline_annotation(entry))
+
+
+def _outline_shape(kind: str, points: Floats) -> Floats | None:
+    """The polygon of a shape of LabelMe; None of one that has no area."""
+    if kind == "polygon" and len(points) >= 3:
+        return points
+    if kind == "circle" and len(points) == 2:
+        angles = np.arange(0, 2 * math.pi, math.pi / 16)
+        radius = np.linalg.norm(points[1] - points[0])
+        return np.asarray(points[0] + radius * np.column_stack([np.cos(angles), np.sin(angles)]))
+    return _box(*points.min(axis=0), *points.max(axis=0)) if kind == "rectangle" and len(points) > 1 else None
+
+
+def _outline_annotation(entry: Mapping[str, Any]) -> Floats:
+    """The longest polygon of an annotation of COCO; its box where it has none."""
+    polygons = entry.get("segmentation") or []
+    if isinstance(polygons, list) and polygons:
+        return np.array(max(polygons, key=len), np.float64).reshape(-1, 2)
+    left, top, width, height = entry["bbox"]
+    return _box(left, top, left + width, top + height)
+
+
+def _read_yolo(path: Path, text: str) -> Iterator[Reference]:
+    picture = _find_yolo_picture(path)
+    size = np.array([(image := read_picture(picture)).width, image.height])
+    names = _read_yolo_names(path)
+    for line in filter(None, map(str.split, text.splitlines())):
+        number, values = int(line[0]), [float(word) for word in line[1:]]
+        if len(values) in (4, 5):  # a box, and perhaps how sure it is
+            x, y, width, height = values[:4]
+            polygon = _box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+        else:
+            polygon = np.array(values).reshape(-1, 2)
+        name = names[number] if number < len(names) else f"class {number}"
+        yield _make_reference(name, picture, polygon * size)
+
+
+def _read_yolo_names(path: Path) -> list[str]:
+    """The names of the classes, of classes.txt or data.yaml, beside the labels or in the folders above."""
+    for folder in list(path.resolve().parents)[:3]:
+        if is_file(folder / "classes.txt"):
+            return (folder / "classes.txt").read_text("utf-8-sig").splitlines()
+        if is_file(folder / "data.yaml"):
+            text = (folder / "data.yaml").read_text("utf-8-sig")
+            block = re.search(r"^names:\s*(\[.*?\]|(?:\n[ \t-].*)+)", text, re.M | re.S)
+            entry = re.compile(r"""(?:^\s*(?:-|\d+:)|[\[,])\s*["']?([^"',\]\n]+)""", re.M)
+            return entry.findall(block[1]) if block else []
+    return []
+
+
+def _find_yolo_picture(path: Path) -> str:
+    folders = [path.parent]
+    if "labels" in path.parts:
+        at = len(path.parts) - 1 - path.parts[::-1].index("labels")
+        folders.append(Path(*path.parts[:at], "images", *path.parts[at + 1 : -1]))
+    for folder in folders:
+        for suffix in sorted(find_picture_suffixes()):
+            for name in (path.stem + suffix, path.stem + suffix.upper()):
+                if is_file(folder / name):
+                    return str(folder / name)
+    raise InputError(f"{path}: there is no picture {path.stem} beside it, nor in ../images")
+
+
+def _find_picture(path: Path, name: str) -> str:
+    """The picture that a label file names: beside it, in images, or in one of these of the folder above."""
+    name = str(name).replace("\\", "/")
+    for folder in (path.parent, path.parent / "images", path.parent.parent, path.parent.parent / "images"):
+        for tried in (name, PurePosixPath(name).name):
+            if is_file(folder / tried):
+                return str(folder / tried)
+    raise InputError(f"{path}: its picture {name} is neither beside it nor in images")
+
+
+def _make_reference(name: str, picture: str, polygon: Floats) -> Reference:
+    """A reference of an outline that counts from the corner of the first pixel."""
+    if not np.isfinite(polygon).all():
+        raise ValueError("a coordinate is no number")
+    x, y = (polygon - 0.5).T.tolist()
+    return Reference(name, picture, tuple(zip(x, y, strict=True)))
+
+
+def _box(left: float, top: float, right: float, bottom: float) -> Floats:
+    return np.array([[left, top], [right, top], [right, bottom], [left, bottom]], np.float64)

@@ -1,0 +1,201 @@
+"""A page on this machine on which proposals are accepted or dropped by keyboard."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
+
+from PIL import Image
+
+from matching.errors import InputError
+from matching.labels.record import LabelledPicture
+from matching.labels.run import Labels
+from matching.pictures.images import read_picture
+
+HOST = "127.0.0.1"
+Act = Callable[[dict[str, Any]], dict[str, Any]]
+LONGEST = 1600  # pixels of a picture that is sent
+BODY = 1000  # bytes that a request may have
+POLICY = (
+    "default-src 'none'; img-src 'self' data:; connect-src 'self'; style-src 'unsafe-inline';"
+    " script-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+
+class Review(ThreadingHTTPServer):
+    """The server of the page. Its address holds a secret, without which nothing is answered.
+
+    Parameters
+    ----------
+    labels : Labels
+        What was found.
+    form : str
+        The format that is written again.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, labels: Labels, form: str) -> None:
+        super().__init__((HOST, 0), _Handler)
+        self.labels, self.form = labels, form
+        self.secret = secrets.token_urlsafe(16)
+        self.lock = Lock()
+
+    @property
+    def address(self) -> str:
+        """The address of the page."""
+        return f"http://{HOST}:{self.server_port}/{self.secret}/"
+
+    @cached_property
+    def pictures(self) -> list[LabelledPicture]:
+        """The pictures that can be used, with all their places."""
+        found = (self.labels.record.pictures[name] for name in self.labels.names)
+        return [picture for picture in found if picture.error is None]
+
+    def list_proposals(self) -> list[dict[str, Any]]:
+        """List all places: whole things, then parts, of either the least sure first.
+
+        Returns
+        -------
+        list of dict
+            What the page shows of each.
+        """
+        record = self.labels.record
+        proposals = [
+            {
+                "picture": number,
+                "place": k,
+                "name": picture.name,
+                "class": place.name,
+                "score": place.score,
+                "sure": place.confidence,
+                "whole": place.whole,
+                "polygon": place.polygon,
+                "size": [picture.width, picture.height],
+                "label": record.is_label(picture, k),
+                "decided": (str(picture.content), k) in record.verdicts,
+            }
+            for number, picture in enumerate(self.pictures)
+            for k, place in enumerate(picture.places)
+        ]
+        return sorted(proposals, key=lambda told: (not told["whole"], told["score"]))
+
+    def decide(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Keep what the user decided of a place.
+
+        Parameters
+        ----------
+        told : dict
+            Numbers of the `picture` and the `place`, and the `verdict`: true, false or null.
+
+        Returns
+        -------
+        dict
+            Whether the place is a `label` now.
+        """
+        picture, place, verdict = self.pictures[told["picture"]], told["place"], told["verdict"]
+        if not (0 <= place < len(picture.places) and verdict in (True, False, None)):
+            raise ValueError("there is no such place")
+        with self.lock:
+            self.labels.record.add_verdict(picture, place, verdict)
+        return {"label": self.labels.record.is_label(picture, place)}
+
+    def save(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Write the labels again.
+
+        Parameters
+        ----------
+        told : dict
+            Nothing that matters.
+
+        Returns
+        -------
+        dict
+            How many `labels` there are.
+        """
+        with self.lock:
+            self.labels.write(self.form)
+        return {"labels": sum(len(picture.places) for picture in self.labels.pictures)}
+
+    def show(self, number: int) -> bytes:
+        """Read a picture.
+
+        Parameters
+        ----------
+        number : int
+            Its number.
+
+        Returns
+        -------
+        bytes
+            A JPEG file, made smaller.
+        """
+        image = Image.fromarray(read_picture(self.labels.folder / Path(self.pictures[number].name)).displayed)
+        image.thumbnail((LONGEST, LONGEST))
+        buffer = io.BytesIO()
+        image.save(buffer, "JPEG", quality=85)
+        return buffer.getvalue()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers of the page."""
+
+    server: Review
+    kinds: ClassVar = {"html": "text/html; charset=utf-8", "json": "application/json", "jpg": "image/jpeg"}
+
+    def do_GET(self) -> None:
+        """The page, the proposals, or a picture."""
+        what = self._find()
+        if what == "":
+            self._answer("html", files(__package__).joinpath("static", "review.html").read_bytes())
+        elif what == "proposals":
+            self._answer("json", json.dumps(self.server.list_proposals()).encode())
+        elif what is not None and what.removeprefix("picture/").isdecimal():
+            self._try("jpg", lambda: self.server.show(int(what.removeprefix("picture/"))))
+        else:
+            self.send_error(404)
+
+    def do_POST(self) -> None:
+        """A verdict, or the wish that the labels are written."""
+        acts: dict[str | None, Act] = {"verdict": self.server.decide, "save": self.server.save}
+        what, length = self._find(), self.headers.get("Content-Length", "")
+        if what not in acts or not length.isdecimal() or int(length) > BODY:
+            self.send_error(404)
+            return
+        body = self.rfile.read(int(length))
+        self._try("json", lambda: json.dumps(acts[what](json.loads(body))).encode())
+
+    def _find(self) -> str | None:
+        """What is asked for, None without the secret."""
+        start = f"/{self.server.secret}/"
+        return self.path.removeprefix(start) if self.path.startswith(start) else None
+
+    def _try(self, kind: str, make: Callable[[], bytes]) -> None:
+        try:
+            content = make()
+        except (InputError, LookupError, TypeError, ValueError) as error:
+            self.send_error(400, explain=str(error))
+        else:
+            self._answer(kind, content)
+
+    def _answer(self, kind: str, content: bytes) -> None:
+        self.send_response(200)
+        headers = {"Content-Type": self.kinds[kind], "Content-Length": str(len(content))}
+        headers |= {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
+        for name, value in (headers | {"Referrer-Policy": "no-referrer"}).items():
+            self.send_header(name, value)
+        with suppress(ConnectionError):  # the page has gone on to another picture
+            self.end_headers()
+            self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""

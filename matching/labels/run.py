@@ -1,0 +1,234 @@
+"""A run: every picture of a folder is looked at once, and what was found is written as labels."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from matching._common.threads import default_threads, limit_threads
+from matching.collection.backends import Lost, Progress, local_backend
+from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.plan import find_pictures
+from matching.collection.work import INTERNAL, Settings, Source, get_described
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.labels import formats
+from matching.labels.places import Place, choose_places, find_places
+from matching.labels.record import LabelledPicture, Record, list_labels, open_record
+from matching.labels.references import Reference
+from matching.labels.tracks import number_tracks, sort_frames
+from matching.objects.copies import add_completeness
+from matching.output.files import make_folder
+from matching.output.folders import write_whole
+from matching.output.provenance import as_text, programs
+from matching.pictures.images import Picture, read_picture
+from matching.pictures.names import make_absolute
+from matching.pipelines.pair import DescribedPicture, describe_picture, match_described
+from matching.settings import LABEL_FORMATS
+
+SINGLE = ("coco", "csv")  # formats of one file
+KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are kept in memory
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What a run has found.
+
+    Parameters
+    ----------
+    folder, out : Path
+        The folders of the pictures and of the labels.
+    record : Record
+        All that is known.
+    names : tuple of str
+        The pictures of the folder.
+    classes : tuple of str
+        The names of the things.
+    has_tracks : bool
+        Whether the pictures are frames that follow each other.
+    """
+
+    folder: Path
+    out: Path
+    record: Record
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    has_tracks: bool = False
+
+    @property
+    def pictures(self) -> list[LabelledPicture]:
+        """The pictures that can be used, with their labels."""
+        return list_labels(self.record, self.names)
+
+    def write(self, form: str) -> list[str]:
+        """Write the labels in a format.
+
+        Parameters
+        ----------
+        form : str
+            One of `matching.settings.LABEL_FORMATS`.
+
+        Returns
+        -------
+        list of str
+            Names of the files.
+
+        Raises
+        ------
+        InputError
+            A file can't be written, or has been changed by somebody else.
+        """
+        files = dict(self._encode(form))
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        changed = {name: content for name, content in files.items() if self._is_due(name, digests[name])}
+        if changed:
+            self.record.add_written({name: digests[name] for name in changed})
+        for name, content in changed.items():
+            make_folder((self.out / name).parent)
+            write_whole(self.out / name, content)
+        return list(files)
+
+    def _is_due(self, name: str, digest: str) -> bool:
+        """Whether a file is not there as it should be. Raises InputError where it is not ours."""
+        there = compute_digest(self.out / name)
+        if there is None and os.path.lexists(self.out / name):
+            raise InputError(f"{self.out / name}: can't be replaced; choose another --out, or remove it")
+        if there not in (None, digest, *self.record.written.get(name, ())):
+            raise InputError(
+                f"{self.out / name}: was not written by gdl-match label, or has been changed since;"
+                " choose another --out, or remove it"
+            )
+        return there != digest
+
+    def _encode(self, form: str) -> formats.Files:
+        pictures = self.pictures
+        tracks: formats.Tracks = [[None] * len(picture.places) for picture in pictures]
+        if self.has_tracks:
+            tracks = number_tracks([picture.places for picture in pictures])
+        folder, out = make_absolute(self.folder), make_absolute(self.out)
+        return {
+            "coco": lambda: formats.write_coco(pictures, self.classes, tracks),
+            "yolo": lambda: formats.write_yolo(pictures, self.classes, folder),
+            "labelme": lambda: formats.write_labelme(pictures, tracks, folder, out),
+            "voc": lambda: formats.write_voc(pictures, folder),
+            "csv": lambda: formats.write_csv(pictures, tracks),
+        }[form]()
+
+
+def label_pictures(
+    references: Sequence[Reference],
+    folder: Path,
+    out: Path,
+    config: MatchConfig = MatchConfig(),
+    *,
+    cache: FeatureCache,
+    form: str = "coco",
+    recursive: bool = False,
+    tracks: bool = False,
+    jobs: int | None = None,
+    progress: Progress = lambda records, **_: records,
+) -> Labels:
+    """Find things in all pictures of a folder, and write their labels.
+
+    A run that was stopped goes on where it was, and a picture whose file has changed is looked at again.
+
+    Parameters
+    ----------
+    references : sequence of Reference
+        The things; several of one class are pictures of one thing.
+    folder : Path
+        The folder of the pictures.
+    out : Path
+        The folder for the labels, made if missing.
+    config : MatchConfig
+        The settings.
+    cache : FeatureCache
+        For the features of the pictures.
+    form : str
+        The format, one of `matching.settings.LABEL_FORMATS`.
+    recursive : bool
+        Whether pictures in folders inside the folder count.
+    tracks : bool
+        Whether the pictures are frames that follow each other, in the order of the numbers in their names.
+    jobs : int, optional
+        Processes at a time; by default, one for each processor.
+    progress : callable
+        Like tqdm.
+
+    Returns
+    -------
+    Labels
+        What was found.
+
+    Raises
+    ------
+    InputError
+        A reference or the folder can't be used, or files of somebody else are in the way.
+    """
+    paths = find_pictures(folder, recursive)
+    names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
+    if form not in LABEL_FORMATS:
+        raise InputError(f"the format must be one of {', '.join(LABEL_FORMATS)}, got {form!r}")
+    if form not in SINGLE and (twins := formats.find_twins(names)):
+        raise InputError(f"{twins[0]} and {twins[1]} would have one label file; rename a picture")
+    if tracks:
+        order = sort_frames(names)
+        paths, names = [paths[k] for k in order], [names[k] for k in order]
+    looked_for = [(r.name, r.polygon, _describe_reference(r, config).digest.hex()) for r in references]
+    head = {"references": looked_for, "settings": asdict(config), "programs": as_text(programs())}
+    record = open_record(make_folder(out), head)
+    todo = [
+        (number, str(path), name, tuple(references), Settings(config, cache))
+        for number, (path, name) in enumerate(zip(paths, names, strict=True))
+        if name not in record.pictures or record.pictures[name].content != compute_digest(path)
+    ]
+    with local_backend(jobs or default_threads()) as run:
+        for found in progress(run(_label_file, todo), total=len(todo), desc="pictures"):
+            if isinstance(found, Lost):
+                found = LabelledPicture(found.id, names[found.id], None, error=found.error)
+            record.add_picture(found)
+    classes = tuple(dict.fromkeys(reference.name for reference in references))
+    labels = Labels(folder, out, record, tuple(names), classes, tracks)
+    labels.write(form)
+    return labels
+
+
+def _label_file(
+    number: int, path: str, name: str, references: tuple[Reference, ...], settings: Settings
+) -> LabelledPicture:
+    """Look for all things in a picture."""
+    content = compute_digest(path)
+    try:
+        with limit_threads(1):
+            entry = get_described(Source(path, content), settings)
+            size = entry.width, entry.height
+            places: list[Place] = []
+            for reference in references:
+                thing = _describe_reference(reference, settings.config)
+                objects = match_described(thing, entry.described, settings.config).objects
+                if objects:
+                    objects = add_completeness(objects, _read_reference(reference), read_picture(path))
+                places += find_places(reference.name, objects, reference.polygon, thing.box, size)
+    except InputError as error:
+        return LabelledPicture(number, name, content, error=" ".join(str(error).split()))
+    except Exception:
+        return LabelledPicture(number, name, content, error=INTERNAL + traceback.format_exc())
+    return LabelledPicture(number, name, content, *size, tuple(choose_places(places)))
+
+
+@lru_cache(maxsize=KEPT_PICTURES)
+def _read_reference(reference: Reference) -> Picture:
+    return reference.read()
+
+
+@lru_cache(maxsize=KEPT)
+def _describe_reference(reference: Reference, config: MatchConfig) -> DescribedPicture:
+    described: DescribedPicture = describe_picture(_read_reference(reference), config)
+    if not len(described.features):
+        raise InputError(f"{reference.path}: {reference.name} has no features: it can't be found")
+    return described

@@ -1,0 +1,83 @@
+"""Numbers for the things of a video's frames: one that stands near where it stood before keeps its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import scipy
+
+from matching.labels.places import Place
+
+REACH = 1.0  # of a thing's size: how far it may move from one frame to the next
+GAP = 5  # frames in which a thing may be missed
+
+
+def sort_frames(names: Sequence[str]) -> list[int]:
+    """Sort the names of frames by the numbers in them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+
+    Returns
+    -------
+    list of int
+        Rows in the order of the frames.
+
+    Examples
+    --------
+    >>> sort_frames(["frame10.png", "frame9.png"])
+    [1, 0]
+    """
+
+    def key(row: int) -> list[tuple[int, str]]:
+        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
+
+    return sorted(range(len(names)), key=key)
+
+
+def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
+    """Number the things in frames that follow each other.
+
+    In each frame, places and the tracks of their class are paired so that the distances between their
+    centres, in sizes (the mean of both diagonals), have the least sum. A distance above REACH is none.
+
+    Parameters
+    ----------
+    frames : sequence of sequence of Place
+        The places of each frame.
+
+    Returns
+    -------
+    list of list of int
+        The track of each place: 1, 2, ... as they begin.
+    """
+    last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
+    numbers, n = [], 0
+    for k, places in enumerate(frames):
+        tracks = [number for number, (seen, _) in last.items() if k - seen <= GAP + 1]
+        distance = np.array([[_distance(last[t][1], place) for place in places] for t in tracks])
+        distance = distance.reshape(len(tracks), len(places))
+        own = [0] * len(places)
+        for i, j in zip(*scipy.optimize.linear_sum_assignment(np.minimum(distance, 2 * REACH)), strict=True):
+            if distance[i, j] <= REACH:
+                own[j] = tracks[i]
+        for j, place in enumerate(places):
+            if not own[j]:
+                n += 1
+                own[j] = n
+            last[own[j]] = k, place
+        numbers.append(own)
+    return numbers
+
+
+def _distance(a: Place, b: Place) -> float:
+    """How far two places of one class are from each other, in sizes."""
+    if a.name != b.name:
+        return np.inf
+    low, high = np.array([a.box, b.box]).reshape(2, 2, 2).swapaxes(0, 1)
+    size = np.linalg.norm(high - low, axis=1).mean()
+    return float(np.linalg.norm(np.diff((low + high) / 2, axis=0)) / max(size, 1e-9))

@@ -1,0 +1,236 @@
+"""Whether a place shows the whole of picture 0, or a part that it shares with others, as a logo.
+
+Both pictures are looked at in the frame of picture 0, made small: A is picture 0, B what picture 1 shows
+there. Where their print or their colours differ, picture 1 shows something else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.lib.stride_tricks import sliding_window_view
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats
+from matching.objects.frames import list_corners
+from matching.objects.transforms import apply_transform, fit_corners
+from matching.pictures.images import Picture
+
+SIDE = 64  # pixels of the longer side that both are made small to
+REACH = 2  # pixels by which a place of B may be off: prints bend
+FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
+NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
+ALIKE = 0.6  # least correlation of the same print
+PLAIN = 16.0  # range of a colour's values, of 255, in a row or column that shows no print
+TINT = 40.0  # greatest difference of the same colours, of 255
+WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness of a whole copy, and least share that is visible
+CONVEX = 0.999  # least share of its convex hull that a frame fills: others are no view of a plane
+LEAST = 10.0  # pixels of a frame, the root of its area, that can be looked at
+
+
+@dataclass(frozen=True)
+class Completeness:
+    """How much of picture 0 a place shows.
+
+    Parameters
+    ----------
+    value : float
+        In [0, 1], of what should be visible at the place, the share whose print and colours are there.
+    visible : float
+        In [0, 1], the share of picture 0 (of what its mask shows, or without margins of one colour) that
+        should be visible: it lies inside picture 1.
+    print_share, colour_share : float
+        Of that, the shares whose print and whose colours are there.
+    """
+
+    value: float
+    visible: float
+    print_share: float
+    colour_share: float
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the place shows the whole, as far as it is visible; no less than a third must be."""
+        return self.value >= WHOLE and self.visible >= VISIBLE
+
+
+def measure_completeness(
+    picture0: Picture, picture1: Picture, frame1: Floats, outline0: Floats
+) -> Completeness | None:
+    """Measure how much of picture 0 a place in picture 1 shows.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures.
+    frame1 : (4, 2) float64
+        The corners of picture 0, or of the box of its mask, as they lie in picture 1.
+    outline0 : (k, 2) float64
+        Where the matches are in picture 0: there the light is compared.
+
+    Returns
+    -------
+    Completeness or None
+        None where the frame is too small to be looked at, no view of a plane, or outside of picture 1.
+    """
+    shape = shapely.Polygon(frame1)
+    if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
+        return None
+    box = _find_print(picture0)
+    if box is None:
+        return None
+    xy0 = _lay_grid(box)
+    corners = list_corners(picture0.box)
+    xy1 = apply_transform(fit_corners(corners, frame1), xy0.reshape(-1, 2)).reshape(xy0.shape)
+    last = np.array([picture1.width, picture1.height]) - 0.5
+    visible: Bools = np.asarray(((xy1 >= -0.5) & (xy1 <= last)).all(axis=2))
+    print0 = np.ones_like(visible) if picture0.mask is None else _look_up(picture0.mask, xy0)
+    visible &= print0 if picture1.mask is None else print0 & _look_up(picture1.mask, xy1)
+    if not visible.any():
+        return None
+    pixel = math.sqrt(np.prod(np.ptp(box, axis=0)) / visible.size)  # of A, in pixels of picture 0
+    zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # and of picture 1
+    a, b = _shrink(picture0.rgb, xy0, pixel), _shrink(picture1.rgb, xy1, zoom)
+    if zoom < 1:
+        a = _blur(a, 0.4 / zoom)  # B is no sharper
+    matched = shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
+    own = visible & matched
+    has_print = correlate(_grey(a), _grey(b)) > ALIKE
+    has_colour = compare_colours(a, b, own if own.any() else visible) < TINT
+    shares = [float(found[visible].mean()) for found in (has_print & has_colour, has_print, has_colour)]
+    return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
+
+
+def _find_print(picture: Picture) -> Floats | None:
+    """The box of what a mask shows, or of a picture without its margins: rows and columns of one colour at
+    its edges. None where all is of one colour.
+    """
+    box = picture.box
+    if picture.mask is not None:
+        return box
+    xy = _lay_grid(box)
+    size = np.ptp(box, axis=0)
+    small = _shrink(picture.rgb, xy, float(size.max() / SIDE))
+    low, high = box.copy()
+    for axis, n in enumerate(small.shape[1::-1]):
+        full = np.flatnonzero(np.ptp(small, axis=axis).max(axis=1) >= PLAIN)
+        if not len(full):
+            return None
+        step = size[axis] / n
+        low[axis], high[axis] = box[0, axis] + full[0] * step, box[0, axis] + (full[-1] + 1) * step
+    return np.array([low, high])
+
+
+def _lay_grid(box: Floats) -> Floats:
+    """Points (h, w, 2) spread over a box: the middles of as many squares, SIDE along its longer side."""
+    size = np.ptp(box, axis=0)
+    width, height = np.maximum(np.rint(size * SIDE / size.max()), 8).astype(int).tolist()
+    rows, columns = np.indices((height, width))
+    grid: Floats = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
+    return grid
+
+
+def correlate(a: Floats, b: Floats) -> Floats:
+    """Correlate the print of two grey pictures around each pixel.
+
+    B is looked at in several places: around the one in which a wide window correlates best.
+
+    Parameters
+    ----------
+    a, b : (h, w) float64
+        Grey values.
+
+    Returns
+    -------
+    (h, w) float64
+        Correlations in [-1, 1]; 1 where neither has any print.
+    """
+    best = _correlate_windows(a, b, COARSE).argmax(axis=2)
+    fine = _correlate_windows(a, b, FINE)
+    most = np.full(a.shape, -1.0)
+    steps = np.arange((2 * REACH + 1) ** 2)
+    x, y = steps % (2 * REACH + 1), steps // (2 * REACH + 1)
+    for k in steps:
+        near = np.maximum(abs(x - x[k]), abs(y - y[k])) <= 1
+        here = best == k
+        most[here] = fine[here][:, near].max(axis=1)
+    flat = np.maximum(_measure(a, FINE)[1], _measure(b, FINE)[1]) < FLAT
+    return np.where(flat, 1.0, most)
+
+
+def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
+    """Compare the colours of two pictures in different light.
+
+    Parameters
+    ----------
+    a, b : (h, w, 3) float64
+        Pictures.
+    own : (h, w) bool
+        Where both surely show the same: there each channel has the same sum.
+
+    Returns
+    -------
+    (h, w) float64
+        Differences of 255, without those of brightness.
+    """
+    a, b = _blur(a, FINE), _blur(b, FINE)
+    light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
+    off = b / light - a
+    differences: Floats = np.linalg.norm(off - off.mean(axis=2, keepdims=True), axis=2)
+    return differences
+
+
+def _look_up(mask: Bools, xy: Floats) -> Bools:
+    """The values of a mask at pixels (h, w, 2); of the nearest one beyond its edges."""
+    last = np.array(mask.shape[1::-1]) - 1
+    columns, rows = np.moveaxis(np.clip(np.rint(xy), 0, last).astype(int), 2, 0)
+    found: Bools = mask[rows, columns]
+    return found
+
+
+def _shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
+    """The colours at pixels (h, w, 2) of a picture, which are `zoom` of its pixels from each other."""
+    margin = 2 * max(zoom, 1.0)
+    size = np.array(rgb.shape[1::-1])
+    low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)
+    high = np.clip(np.ceil(xy.max(axis=(0, 1)) + margin), low + 1, size).astype(int)
+    part = np.ascontiguousarray(rgb[low[1] : high[1], low[0] : high[0]])
+    if zoom > 1:
+        small = np.maximum(np.rint((high - low) / zoom), 1)
+        xy = (xy - low + 0.5) * small / (high - low) - 0.5
+        return opencv.sample(opencv.resize_area(part, *small.astype(int).tolist()), xy).astype(np.float64)
+    return opencv.sample(part, xy - low).astype(np.float64)
+
+
+def _grey(rgb: Floats) -> Floats:
+    grey: Floats = rgb.mean(axis=2)
+    return grey
+
+
+def _blur(values: Floats, sigma: float) -> Floats:
+    return np.asarray(opencv.gaussian_blur(values, sigma), np.float64)
+
+
+def _move(values: Floats) -> Floats:
+    """A picture (h, w, n) moved by up to REACH pixels, row by row; its edges are continued."""
+    padded = np.pad(values, REACH, "edge")
+    moved: Floats = np.moveaxis(sliding_window_view(padded, values.shape).reshape(-1, *values.shape), 0, 2)
+    return moved
+
+
+def _correlate_windows(a: Floats, b: Floats, sigma: float) -> Floats:
+    """The correlations (h, w, n) of A with B, moved, in the window around each pixel."""
+    moved = _move(b)
+    (mean_a, variance_a), (mean_b, variance_b) = _measure(a, sigma), _measure(moved, sigma)
+    common = _blur(a[..., None] * moved, sigma) - mean_a[..., None] * mean_b
+    correlations: Floats = common / np.sqrt((variance_a[..., None] + NOISE) * (variance_b + NOISE))
+    return correlations
+
+
+def _measure(values: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Mean and variance in the window around each pixel."""
+    mean = _blur(values, sigma)
+    return mean, np.maximum(_blur(values * values, sigma) - mean**2, 0)

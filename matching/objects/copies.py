@@ -1,0 +1,98 @@
+"""How many copies of picture 0 picture 1 shows, and which places only share a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import shapely
+
+from matching.objects.completeness import measure_completeness
+from matching.objects.description import MatchedObject
+from matching.objects.things import number_places
+from matching.pictures.images import Picture
+
+WITHIN = 0.5  # share of a part in the frame of a copy above which it belongs to that
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Whole copies and other places, each as the ids of the objects that show it.
+
+    Parameters
+    ----------
+    copies : tuple of tuple of int
+        The copies of picture 0.
+    parts : tuple of tuple of int
+        The places that show a part of picture 0 and belong to no copy.
+    """
+
+    copies: tuple[tuple[int, ...], ...]
+    parts: tuple[tuple[int, ...], ...]
+
+
+def add_completeness(
+    objects: Sequence[MatchedObject], picture0: Picture, picture1: Picture
+) -> tuple[MatchedObject, ...]:
+    """Add to objects how much of picture 0 they show.
+
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        The objects.
+    picture0, picture1 : Picture
+        The pictures.
+
+    Returns
+    -------
+    tuple of MatchedObject
+        The objects with `completeness`.
+    """
+
+    def measured(found: MatchedObject) -> MatchedObject:
+        if found.frame1 is None:
+            return found
+        completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
+        return replace(found, completeness=completeness)
+
+    return tuple(map(measured, objects))
+
+
+def count_copies(objects: Sequence[MatchedObject]) -> Copies:
+    """Count the copies of picture 0.
+
+    Several objects are one copy if their frames are at one place (`number_places`), as the halves of a print
+    that bends. A part that lies in the frame of a copy belongs to it.
+
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        With `completeness`.
+
+    Returns
+    -------
+    Copies
+        In the order of their first objects.
+    """
+    whole = [found for found in objects if found.is_whole]
+    frames = [np.asarray(found.frame1) for found in whole]
+    shapes = [shapely.Polygon(frame) for frame in frames]
+
+    def is_of_a_copy(found: MatchedObject) -> bool:
+        outline = shapely.Polygon(found.outline1).buffer(0)
+        return any(outline.intersection(shape).area > WITHIN * outline.area for shape in shapes)
+
+    parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]
+    outlines = [np.asarray(found.outline1) for found in parts]
+    return Copies(_group(whole, number_places(frames)), _group(parts, number_places(outlines)))
+
+
+def _group(
+    objects: Sequence[MatchedObject], places: Sequence[int] | np.ndarray
+) -> tuple[tuple[int, ...], ...]:
+    """The ids of the objects at each place 0, 1, ..."""
+    n = max(places, default=-1) + 1
+    return tuple(
+        tuple(found.id for found, place in zip(objects, places, strict=True) if place == k) for k in range(n)
+    )

@@ -1,0 +1,88 @@
+"""The picture of repeats: each thing in its own colour, its places numbered."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matching._common import opencv
+from matching._common.types import Bytes
+from matching.output.figures.drawing import (
+    CANVAS_PIXELS,
+    CANVAS_SIDE,
+    colour,
+    draw_labels,
+    draw_matches,
+    fade_outside,
+    reduce,
+    zoom,
+)
+from matching.output.figures.lettering import add_caption
+from matching.output.words import NOTHING_TWICE
+
+if TYPE_CHECKING:
+    from matching.matches import Matches
+    from matching.pictures.images import Picture
+
+
+def draw_result(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
+    """Draw a result: two pictures side by side, or the places of the things in one.
+
+    Parameters
+    ----------
+    picture0, picture1 : Picture
+        The pictures, twice the same one for repeats.
+    result : Matches
+        What was found.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing.
+    """
+    return draw_repeats(picture0, result) if result.of_one else draw_matches(picture0, picture1, result)
+
+
+def draw_repeats(picture: Picture, result: Matches) -> Bytes:
+    """Draw the things that a picture shows more than once.
+
+    Each place is outlined in the colour of its thing and has its name on it: 0-2 is the second place of thing
+    0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    result : Matches
+        Of the picture matched with itself.
+
+    Returns
+    -------
+    (h, w, 3) uint8
+        The drawing, smaller than the picture where that has more than CANVAS_PIXELS pixels.
+    """
+    pixels = picture.width * picture.height
+    factor = min(1.0, math.sqrt(CANVAS_PIXELS / pixels), CANVAS_SIDE / max(picture.width, picture.height))
+    rgb, factors = reduce(picture.displayed, factor)
+    unit = max(rgb.shape[:2]) / 960
+    places = [
+        (
+            thing.number,
+            str(thing.number) if thing.periodic else f"{thing.number}-{k}",
+            zoom(np.asarray(place), factors),
+        )
+        for thing in result.things
+        for k, place in enumerate(thing.places, 1)
+    ]
+    canvas = fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
+    for found in result.objects:
+        for end in (found.points0, found.points1):
+            for point in zoom(end, factors):
+                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
+    for number, _, outline in places:
+        opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
+        opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
+    draw_labels(canvas, places, (0, 0), rgb.shape[1::-1], 28 * unit)
+    return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)

@@ -1,0 +1,49 @@
+"""What a notebook shows of a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matching._common.types import Bytes
+from matching.output.html.page import embed_picture, fill
+from matching.output.words import (
+    HEADER,
+    REPEATS_HEADER,
+    describe_result,
+    describe_things,
+    explain_nothing,
+    format_object,
+    list_repeats,
+)
+
+if TYPE_CHECKING:
+    from matching.matches import Matches
+
+LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
+
+
+def show_result(result: Matches, drawn: Bytes | None) -> str:
+    """Show a result as a piece of HTML: what was found, the drawing, and a table of the objects.
+
+    Parameters
+    ----------
+    result : Matches
+        What was found.
+    drawn : (h, w, 3) uint8 or None
+        The drawing, None where the pictures are not known.
+
+    Returns
+    -------
+    str
+        HTML that loads nothing and has no script.
+    """
+    of_one = result.of_one
+    return fill(
+        "notebook.html",
+        told=describe_result(result),
+        src=None if drawn is None else embed_picture(drawn, LONGEST),
+        columns=(*REPEATS_HEADER, "") if of_one else HEADER,
+        rows=list_repeats(result) if of_one else [format_object(found) for found in result.objects],
+        lines=explain_nothing(result)
+        or ([] if of_one else describe_things(result.objects, "picture 0", result.things)),
+    )

@@ -1,0 +1,126 @@
+"""The overview of one thing and many pictures: a gallery with counts, what is least sure first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from matching._common.types import Floats
+from matching._version import __version__
+from matching.objects.confidence import WORDS
+from matching.objects.copies import count_copies
+from matching.output.figures.drawing import colour
+from matching.output.html.page import embed_picture, fill
+
+if TYPE_CHECKING:
+    from matching.matches import Matches
+    from matching.pictures.images import Picture
+
+LONGEST = 480  # pixels of an embedded picture
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A picture of the overview.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    report : str
+        The address of its report, from the overview.
+    src : str
+        Its thumbnail, a data URI.
+    width, height : int
+        Of the picture, pixels.
+    copies, parts : tuple of tuple of str
+        For each copy and each other place, the path that outlines it, as SVG has it, and its colour.
+    confidence : str or None
+        How sure its surest object is.
+    score : float
+        Of its best object; 0 where there is none.
+    """
+
+    name: str
+    report: str
+    src: str
+    width: int
+    height: int
+    copies: tuple[tuple[str, str], ...] = ()
+    parts: tuple[tuple[str, str], ...] = ()
+    confidence: str | None = None
+    score: float = 0.0
+
+
+def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot:
+    """Make the entry of a picture.
+
+    Parameters
+    ----------
+    name, report : str
+        As of `Shot`.
+    picture : Picture
+        The picture.
+    result : Matches
+        What it has in common with the picture of the thing.
+
+    Returns
+    -------
+    Shot
+        The entry; the pixels are no longer needed.
+    """
+    counted = count_copies(result.objects)
+    found = {item.id: item for item in result.objects}
+    return Shot(
+        name,
+        report,
+        embed_picture(picture.displayed, LONGEST),
+        picture.width,
+        picture.height,
+        tuple(_draw(np.asarray(found[ids[0]].frame1), ids[0]) for ids in counted.copies),
+        tuple(_draw(found[ids[0]].outline1, ids[0]) for ids in counted.parts),
+        result.confidence,
+        max((item.score for item in result.objects), default=0.0),
+    )
+
+
+def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, str]]) -> str:
+    """Make the page.
+
+    Parameters
+    ----------
+    name : str
+        Of the thing.
+    shots : sequence of Shot
+        The pictures.
+    failed : sequence of tuple of str
+        Names of pictures that can't be used, and why.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    order = [*WORDS[::-1], None]
+    having = [shot for shot in shots if shot.copies or shot.parts]
+    having.sort(key=lambda shot: (order.index(shot.confidence), shot.score, shot.name))
+    return fill(
+        "overview.html",
+        version=__version__,
+        name=name,
+        having=having,
+        without=[shot for shot in shots if not (shot.copies or shot.parts)],
+        failed=failed,
+        n_copies=sum(len(shot.copies) for shot in shots),
+        n_parts=sum(len(shot.parts) for shot in shots),
+        n_showing=sum(bool(shot.copies) for shot in shots),
+    )
+
+
+def _draw(polygon: Floats, number: int) -> tuple[str, str]:
+    """An outline as SVG has it, and the colour of its object."""
+    corners = "L".join(f"{x + 0.5:.1f} {y + 0.5:.1f}" for x, y in polygon)
+    return f"M{corners}Z", "#{:02x}{:02x}{:02x}".format(*colour(number))

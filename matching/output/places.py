@@ -1,0 +1,95 @@
+"""Where the objects of a result lie in picture 1, as the shapes and columns that other programs take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from matching._common.types import Floats
+from matching.output.figures.drawing import choose_frame
+
+if TYPE_CHECKING:
+    from matching.objects.description import MatchedObject
+
+
+def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: bool) -> Floats:
+    """Outline an object in picture 1.
+
+    Parameters
+    ----------
+    found : MatchedObject
+        The object.
+    size : tuple of int or None
+        Width and height of picture 1, None if they are not known.
+    frame : bool
+        Whether the outline of an object that covers much of picture 0 is the frame of that picture.
+
+    Returns
+    -------
+    (k, 2) float64
+        Its outline, or the frame, cut at the edges of picture 1.
+    """
+    corners = choose_frame(found) if frame else None
+    if corners is None:
+        return np.asarray(found.outline1, np.float64)
+    return cut_at_edges(corners, size)
+
+
+def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
+    """Cut a polygon at the edges of a picture.
+
+    Parameters
+    ----------
+    polygon : (k, 2) float64
+        Its corners, pixels.
+    size : tuple of int or None
+        Width and height of the picture, None if they are not known.
+
+    Returns
+    -------
+    (l, 2) float64
+        The corners of the largest part in the picture; as given where there is none, or it crosses itself.
+
+    Examples
+    --------
+    >>> cut_at_edges(np.array([[-20.0, 1], [5, 1], [5, 4], [-20, 4]]), (10, 10)).tolist()
+    [[-0.5, 4.0], [5.0, 4.0], [5.0, 1.0], [-0.5, 1.0]]
+    """
+    shape = shapely.Polygon(polygon)
+    if size is None or not shape.is_valid:
+        return polygon
+    inside = shapely.intersection(shape, shapely.box(-0.5, -0.5, size[0] - 0.5, size[1] - 0.5))
+    part = max(shapely.get_parts(inside), key=shapely.area, default=None)
+    if not isinstance(part, shapely.Polygon) or part.is_empty:
+        return polygon
+    if part.equals(shape):
+        return polygon
+    corners: Floats = shapely.get_coordinates(part.exterior)[:-1]
+    return corners
+
+
+def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
+    """List what is known of objects, column by column.
+
+    Parameters
+    ----------
+    objects : sequence of MatchedObject
+        The n objects.
+    boxes : (n, 4) float64
+        Their boxes in picture 1.
+
+    Returns
+    -------
+    dict of str to list
+        Names as in `MatchedObject` and `Motion`; None for what is not known.
+    """
+    own = ("id", "thing", "n_matches", "score", "confidence", "transform_kind", "transform_error")
+    of_motion = ("turn", "scale", "mirrored", "share", "share1")
+    columns = {name: [getattr(found, name) for found in objects] for name in own}
+    columns |= {name: [getattr(found.motion, name, None) for found in objects] for name in of_motion}
+    columns["completeness"] = [getattr(found.completeness, "value", None) for found in objects]
+    columns["is_whole"] = [found.is_whole for found in objects]
+    return columns | dict(zip(("left", "top", "right", "bottom"), boxes.T.tolist(), strict=True))

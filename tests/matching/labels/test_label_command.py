@@ -1,0 +1,202 @@
+"""Labels as a user makes them: what is found, in files that other programs read, and going on."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from matching.labels import run
+
+BOTH = "photos/both.png"
+THERE = {"astronaut": [0, 220, 220, 440], "cup": [220, 0, 440, 220]}  # in both.png
+
+
+def boxes(rows):
+    return {row["class"]: [float(row[side]) for side in ("left", "top", "right", "bottom")] for row in rows}
+
+
+def read_csv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_things_are_found_and_pictures_without_are_listed(label, tmp_path):
+    status, output, error = label("astronaut.png", "cup.png", "--out", "labels", "--format", "csv")
+    assert (status, error) == (0, "")
+    assert output.splitlines() == [
+        "class      labels  pictures",
+        "astronaut       1         1",
+        "cup             1         1",
+        "2 pictures, 1 without a thing",
+    ]
+    rows = read_csv(tmp_path / "labels" / "labels.csv")
+    assert [row["picture"] for row in rows] == ["both.png", "both.png", "cat.png"]
+    assert rows[2]["class"] == ""
+    for name, box in boxes(rows[:2]).items():
+        assert box == pytest.approx(THERE[name], abs=1)
+    assert rows[0]["how sure"] == "sure"
+    assert rows[0]["track"] == ""
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools itself
+def test_coco_opens_in_pycocotools(label, tmp_path):
+    coco = pytest.importorskip("pycocotools.coco")
+    assert label("astronaut.png", "cup.png", "--out", "labels", "--tracks")[0] == 0
+    opened = coco.COCO(tmp_path / "labels" / "annotations.json")
+    assert [opened.imgs[k]["file_name"] for k in opened.getImgIds()] == ["both.png", "cat.png"]
+    assert [entry["name"] for entry in opened.loadCats(opened.getCatIds())] == ["astronaut", "cup"]
+    for annotation in opened.anns.values():
+        name = opened.cats[annotation["category_id"]]["name"]
+        left, top, right, bottom = THERE[name]
+        assert annotation["bbox"] == pytest.approx([left, top, right - left, bottom - top], abs=1)
+        mask = opened.annToMask(annotation)
+        assert mask[top + 2 : bottom - 2, left + 2 : right - 2].all()
+        assert mask.sum() == pytest.approx(220**2, rel=0.02)
+        assert annotation["track_id"] in (1, 2)
+    assert opened.getAnnIds(imgIds=[2]) == []
+
+
+@pytest.mark.parametrize("form", ["coco", "yolo", "voc"])
+def test_labels_open_in_supervision(label, tmp_path, form):
+    dataset = pytest.importorskip("supervision").DetectionDataset
+    assert label("astronaut.png", "cup.png", "--out", "labels", "--format", form)[0] == 0
+    read = {
+        "coco": lambda: dataset.from_coco("photos", "labels/annotations.json"),
+        "yolo": lambda: dataset.from_yolo("photos", "labels/labels", "labels/data.yaml"),
+        "voc": lambda: dataset.from_pascal_voc("photos", "labels/Annotations"),
+    }
+    opened = read[form]()
+    found = {Path(path).name: labels for path, labels in opened.annotations.items()}
+    assert len(found["cat.png"]) == 0
+    both = found["both.png"]
+    assert {opened.classes[k] for k in both.class_id} == set(THERE)
+    for box, k in zip(both.xyxy, both.class_id, strict=True):
+        assert box == pytest.approx(THERE[opened.classes[k]], abs=1.5)
+
+
+def test_polygons_are_those_of_labelme(label, tmp_path):
+    assert label("astronaut.png", "--out", "labels/deep", "--format", "labelme")[0] == 0
+    path = tmp_path / "labels" / "deep" / "both.json"
+    told = json.loads(path.read_text())
+    assert (path.parent / told["imagePath"]).resolve() == (tmp_path / BOTH).resolve()
+    assert (told["imageWidth"], told["imageHeight"]) == (440, 440)
+    (shape,) = told["shapes"]
+    assert (shape["label"], shape["shape_type"]) == ("astronaut", "polygon")
+    assert np.min(shape["points"], axis=0) == pytest.approx([0, 220], abs=1)
+    assert json.loads((path.parent / "cat.json").read_text())["shapes"] == []
+    labelme = pytest.importorskip("labelme")
+    assert labelme.LabelFile(str(path)).shapes[0]["points"] == shape["points"]
+
+
+def test_labels_are_references(label, tmp_path):
+    """Label once, in any of the formats: the same places are found."""
+    assert label("astronaut.png", "cup.png", "--out", "first")[0] == 0
+    for form in ("yolo", "labelme"):
+        assert label("astronaut.png", "cup.png", "--out", "first", "--format", form)[0] == 0
+    for k, name in enumerate(("annotations.json", "both.json", "labels/both.txt")):
+        if name.endswith(".txt"):  # beside its picture
+            (tmp_path / "both.png").write_bytes((tmp_path / BOTH).read_bytes())
+            (tmp_path / "both.txt").write_bytes((tmp_path / "first" / name).read_bytes())
+            (tmp_path / "data.yaml").write_bytes((tmp_path / "first" / "data.yaml").read_bytes())
+            reference = "both.txt"
+        else:
+            reference = tmp_path / "photos" / Path(name).name
+            told = json.loads((tmp_path / "first" / name).read_text())
+            reference.write_text(json.dumps({**told, "imagePath": "both.png"}))
+        assert label(reference, "--out", f"again{k}", "--format", "csv")[0] == 0
+        found = boxes(read_csv(tmp_path / f"again{k}" / "labels.csv")[:2])
+        assert set(found) == set(THERE)
+        for own, box in found.items():
+            assert box == pytest.approx(THERE[own], abs=2)
+
+
+def test_a_mask_and_a_folder_of_one_class(label, tmp_path):
+    mask = np.zeros((220, 220), np.uint8)
+    mask[20:200, 20:200] = 255
+    Image.fromarray(mask).save("mask.png")
+    assert label("astronaut.png", "--mask", "mask.png", "--out", "masked", "--format", "csv")[0] == 0
+    (row, _) = read_csv(tmp_path / "masked" / "labels.csv")
+    assert boxes([row])["astronaut"] == pytest.approx([20, 240, 200, 420], abs=1)
+    (tmp_path / "things").mkdir()
+    for name in ("astronaut.png", "cup.png"):
+        (tmp_path / name).rename(tmp_path / "things" / name)
+    status, output, _ = label("things", "--out", "labels")
+    assert status == 0
+    assert output.splitlines()[1].split() == ["things", "2", "1"]
+
+
+def test_a_run_that_was_stopped_goes_on(label, tmp_path, monkeypatch):
+    looked, look = [], run._label_file
+
+    def watch(number, path, *others):
+        if len(looked) == 1 and not (tmp_path / "go").exists():
+            raise KeyboardInterrupt
+        looked.append(Path(path).name)
+        return look(number, path, *others)
+
+    monkeypatch.setattr(run, "_label_file", watch)
+    status, _, error = label("astronaut.png", "--out", "labels")
+    assert status == 130
+    assert "the same command goes on from here" in error
+    assert not (tmp_path / "labels" / "annotations.json").exists()
+    with (tmp_path / "labels" / "labels.jsonl").open("a") as file:
+        file.write('{"picture": {"na')  # killed while it wrote
+    (tmp_path / "go").touch()
+    assert label("astronaut.png", "--out", "labels")[0] == 0
+    assert looked == ["both.png", "cat.png"]
+    Image.fromarray(np.asarray(Image.open(BOTH))[::-1]).save("photos/cat.png")  # another picture by now
+    assert label("astronaut.png", "--out", "labels")[0] == 0
+    assert looked == ["both.png", "cat.png", "cat.png"]
+
+
+def test_files_of_others_are_left_alone(label, tmp_path):
+    assert label("astronaut.png", "--out", "labels")[0] == 0
+    path = tmp_path / "labels" / "annotations.json"
+    path.write_text(path.read_text() + " ")
+    status, _, error = label("astronaut.png", "--out", "labels")
+    assert status == 2
+    assert "annotations.json: was not written by gdl-match label, or has been changed since" in error
+    status, _, error = label("cup.png", "--out", "labels")
+    assert (status, "is of a run with other references" in error) == (2, True)
+    status, _, error = label("cup.png", "--out", "photos")
+    assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
+    assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]
+
+
+def test_what_cannot_be_used(label, tmp_path):
+    Image.new("L", (60, 60)).save("flat.png")
+    (tmp_path / "empty.json").write_text('{"shapes": [], "imagePath": "cup.png"}')
+    (tmp_path / "gone.json").write_text(
+        '{"shapes": [{"label": "a", "points": [[0, 0]]}], "imagePath": "no.png"}'
+    )
+    (tmp_path / "wrong.json").write_text("[1]")
+    for arguments, message in (
+        (["none.png"], "none.png: no such file"),
+        (["flat.png"], "flat.png: flat has no features: it can't be found"),
+        (["empty.json"], "empty.json: has no boxes and no polygons"),
+        (["gone.json"], "gone.json: its picture no.png is neither beside it nor in images"),
+        (["wrong.json"], "wrong.json: is no label file of COCO, LabelMe or YOLO"),
+        (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
+        (["cup.png", "--mask", "a.png", "--mask", "b.png"], "--mask b.png: there is no picture left for it"),
+    ):
+        status, _, error = label(*arguments, "--out", "labels")
+        assert (status, error.count("\n")) == (2, 1), error
+        assert message in error
+        assert not (tmp_path / "labels").exists()
+    (tmp_path / "photos" / "both.jpg").write_bytes(b"damaged")
+    status, _, error = label("cup.png", "--out", "labels", "--format", "yolo")
+    assert status == 2
+    assert "both.jpg and both.png would have one label file" in error
+    status, output, error = label("cup.png", "--out", "labels")
+    assert status == 0
+    assert "both.jpg: is not a picture that can be read" in error
+    assert "2 pictures, 1 without a thing" in output
+
+
+def test_nothing_is_found(label, tmp_path):
+    (tmp_path / BOTH).unlink()
+    assert label("cup.png", "--out", "labels")[0] == 1
+    assert json.loads((tmp_path / "labels" / "annotations.json").read_text())["annotations"] == []

@@ -1,0 +1,129 @@
+"""The page on which labels are accepted or dropped, over HTTP and in a browser."""
+
+import json
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from browser import browser_page
+from PIL import Image
+
+from matching.cli.commands import label as command
+from matching.labels.review import Review
+
+
+@contextmanager
+def reviewed(label, monkeypatch):
+    """The server of a run that found an astronaut and a cup."""
+    kept = {}
+    monkeypatch.setattr(command, "_review", lambda labels, form: kept.update(labels=labels) or 0)
+    assert label("astronaut.png", "cup.png", "--out", "labels", "--review")[0] == 0
+    with Review(kept["labels"], "coco") as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def ask(address, told=None):
+    data = None if told is None else json.dumps(told).encode()
+    with urllib.request.urlopen(urllib.request.Request(address, data), timeout=20) as answer:
+        content = answer.read()
+    return json.loads(content) if answer.headers["Content-Type"] == "application/json" else content
+
+
+def names():
+    told = json.loads(Path("labels/annotations.json").read_text())
+    classes = {entry["id"]: entry["name"] for entry in told["categories"]}
+    return [classes[entry["category_id"]] for entry in told["annotations"]]
+
+
+def test_what_is_dropped_is_no_label_and_stays_so(label, monkeypatch, tmp_path):
+    with reviewed(label, monkeypatch) as server:
+        proposals = ask(f"{server.address}proposals")
+        assert [told["score"] for told in proposals] == sorted(told["score"] for told in proposals)
+        assert {told["class"] for told in proposals} == {"astronaut", "cup"}
+        first = proposals[0]
+        assert (first["label"], first["decided"], first["whole"]) == (True, False, True)
+        place = {"picture": first["picture"], "place": first["place"]}
+        assert ask(f"{server.address}verdict", {**place, "verdict": False}) == {"label": False}
+        assert ask(f"{server.address}save", {}) == {"labels": 1}
+        assert names() == [proposals[1]["class"]]
+        shown = ask(f"{server.address}picture/{first['picture']}")
+        (tmp_path / "shown.jpg").write_bytes(shown)
+        with Image.open(tmp_path / "shown.jpg") as image:
+            assert image.size == tuple(first["size"])
+    assert label("astronaut.png", "cup.png", "--out", "labels")[0] == 0  # goes on from the record
+    assert names() == [proposals[1]["class"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "status"),
+    [
+        ("picture/99", None, 400),
+        ("picture/x", None, 404),
+        ("verdict", {"picture": 0, "place": 99, "verdict": True}, 400),
+        ("verdict", {"picture": 0, "place": 0, "verdict": 7}, 400),
+        ("verdict", [], 400),
+        ("other", {}, 404),
+        ("../proposals", None, 404),
+        ("save", {"long": "x" * 2000}, 404),
+    ],
+)
+def test_what_is_refused(label, monkeypatch, path, told, status):
+    with reviewed(label, monkeypatch) as server:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            ask(server.address + path, told)
+        refused.value.close()
+        assert refused.value.code == status
+        with pytest.raises(urllib.error.HTTPError) as refused:  # without the secret
+            ask(f"http://127.0.0.1:{server.server_port}/proposals")
+        refused.value.close()
+        assert refused.value.code == 404
+
+
+def test_by_keyboard(label, monkeypatch):
+    with reviewed(label, monkeypatch) as server, browser_page(viewport={"width": 390, "height": 800}) as page:
+        page.goto(server.address)
+        page.wait_for_selector("path.accepted")
+        assert "1 of 2" in page.inner_text(".where")
+        page.keyboard.press("n")
+        page.wait_for_function("document.querySelector('.where').textContent.startsWith('2 of 2')")
+        assert page.inner_text(".told") == "1 left"
+        page.keyboard.press("ArrowLeft")
+        assert "no label" in page.inner_text(".what")
+        assert page.locator("path.dropped").count() == 1
+        page.keyboard.press("u")
+        page.wait_for_selector("path.accepted")
+        page.keyboard.press("n")
+        page.wait_for_function("document.querySelector('.where').textContent.startsWith('2 of 2')")
+        page.click("text=Accept")
+        page.wait_for_function("document.querySelector('.told').textContent.startsWith('all decided')")
+        page.keyboard.press("s")
+        page.wait_for_function("document.querySelector('.told').textContent === 'labels written: 1'")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.complaints == []
+    assert len(names()) == 1
+
+
+def test_the_command_writes_when_it_is_interrupted(label, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+
+    def interrupted(server):
+        place = server.list_proposals()[0]
+        server.decide({**{key: place[key] for key in ("picture", "place")}, "verdict": False})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Review, "serve_forever", interrupted)
+    status, output, _ = label("astronaut.png", "cup.png", "--out", "labels", "--review")
+    assert status == 0
+    assert output.splitlines()[-1] == "1 label"
+    assert opened[0] in output
+    assert len(names()) == 1

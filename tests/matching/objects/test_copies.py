@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+import numpy as np
+
+from matching.objects.completeness import Completeness
+from matching.objects.copies import Copies, count_copies
+from matching.objects.description import describe_object
+from matching.output.words import describe_things
+
+BOX = np.array([[0.0, 0.0], [100.0, 100.0]])
+
+
+def found(number, corner, shift, size=100.0, value=0.9, visible=1.0):
+    """An object whose matches cover a square of picture 0, which it shows at a shift."""
+    rng = np.random.default_rng(number)
+    xy0 = rng.uniform(corner, np.array(corner) + size, (40, 2))
+    one = describe_object(number, xy0, xy0 + shift, 0.6, box=BOX)
+    return replace(one, completeness=None if value is None else Completeness(value, visible, value, value))
+
+
+def test_halves_of_one_copy_are_one_and_its_parts_belong_to_it():
+    upper, lower = found(0, (0, 0), (300, 50), 50), found(1, (50, 50), (302, 51), 50)
+    logo = found(2, (40, 40), (300, 52), 20, value=0.3)
+    second = found(3, (0, 0), (500, 50))
+    sister, again = found(4, (20, 20), (800, 50), 30, value=0.4), found(5, (20, 20), (801, 51), 30, value=0.2)
+    hidden = found(6, (0, 0), (950, 50), value=0.9, visible=0.2)
+    counted = count_copies([upper, lower, logo, second, sister, again, hidden])
+    assert counted == Copies(((0, 1), (3,)), ((4, 5), (6,)))
+    assert describe_things([upper, lower, logo, second, sister, again, hidden], "box") == [
+        "box: 2 copies (objects 0, 1, 3); 2 more places share a part of it (objects 4, 5, 6)"
+    ]
+
+
+def test_lines_of_counts():
+    one, part = found(0, (0, 0), (300, 50)), found(1, (20, 20), (800, 50), 30, value=0.4)
+    assert describe_things([one], "box") == []
+    assert describe_things([one, part], "box") == [
+        "box: 1 copy (object 0); 1 more place shares a part of it (object 1)"
+    ]
+    unknown = replace(one, completeness=None)
+    assert count_copies([unknown]) == Copies((), ((0,),))
+    assert describe_things([unknown, replace(unknown, id=1)], "box") == ["box: 2 places (objects 0, 1)"]
+    assert count_copies([]) == Copies((), ())

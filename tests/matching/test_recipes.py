@@ -1,0 +1,64 @@
+"""The recipes of docs/recipes.md, run as they stand there, on the pictures that a script makes."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from matching.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SECTIONS = re.findall(
+    r"^## (.*?)\n(.*?)(?=^## |\Z)", (ROOT / "docs" / "recipes.md").read_text("utf-8"), re.S | re.M
+)
+STEP = re.compile(r"^```(bash|python)\n(.*?)^```\n\n```text\n(.*?)^```", re.S | re.M)
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?")
+NAMES = {
+    *(
+        "Find a logo",
+        "Count a product",
+        "Remove duplicates",
+        "What moved",
+        "Label a data set",
+        "Stitch by hand",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    path = ROOT / "scripts" / "draw" / "make_recipe_pictures.py"
+    spec = importlib.util.spec_from_file_location("make_recipe_pictures", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    folder = tmp_path_factory.mktemp("made") / "recipes"
+    assert script.main(["--out", str(folder)]) == 0
+    return folder
+
+
+def assert_alike(told, expected):
+    """The same words, and numbers that differ no more than on other processors."""
+    assert NUMBER.sub("#", told).split() == NUMBER.sub("#", expected).split(), told
+    numbers = [[float(text) for text in NUMBER.findall(page)] for page in (told, expected)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=0.05, abs=2), told
+
+
+@pytest.mark.parametrize(("name", "text"), SECTIONS, ids=[name for name, _ in SECTIONS])
+def test_recipe(name, text, pictures, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(pictures)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    steps = STEP.findall(text)
+    assert [language for language, _, _ in steps] == ["bash", "python"]
+    for language, code, expected in steps:
+        if language == "bash":
+            assert main(shlex.split(code)[1:]) == 0
+        else:
+            assert len([line for line in code.splitlines() if line]) <= 10
+            exec(compile(code, name, "exec"), {})
+        assert_alike(capsys.readouterr().out, expected)
+
+
+def test_all_recipes_are_run():
+    assert {name for name, _ in SECTIONS} == NAMES
