@@ -21,7 +21,8 @@ from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
-from matching.pipelines.pair import describe_picture, match_described, prepare_views
+from matching.pipelines.description import describe_picture, prepare_views
+from matching.pipelines.pair import match_described
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each

@@ -17,7 +17,7 @@ from PIL import Image
 from sklearn.cluster import KMeans
 
 from matching.pictures.images import make_picture
-from matching.pipelines.pair import describe_picture
+from matching.pipelines.description import describe_picture
 
 SCALES = (1.0, 0.6)
 MOST = 2500  # descriptors a picture and scale: textures such as grass have five times as many

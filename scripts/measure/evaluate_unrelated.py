@@ -25,7 +25,8 @@ from matching._common.threads import default_threads
 from matching.collection.plan import list_pictures
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import describe_picture, match_described, prepare_views
+from matching.pipelines.description import describe_picture, prepare_views
+from matching.pipelines.pair import match_described
 
 VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), clustering=replace(MatchConfig().clustering, min_support=0.0))

@@ -157,7 +157,7 @@ class _Search:
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture, prepare_views
+        from matching.pipelines.description import describe_picture, prepare_views
 
         self.config = make_config(arguments)
         self.views = cache(lambda: prepare_views(self.picture, self.config))
@@ -191,7 +191,8 @@ class _Search:
 
     def _result(self, picture: Picture) -> MatchResult:
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture, match_described, prepare_views
+        from matching.pipelines.description import describe_picture, prepare_views
+        from matching.pipelines.pair import match_described
 
         with print_short_warnings(), report_compiling(self.tell):
             described = describe_picture(picture, self.config, default_threads())

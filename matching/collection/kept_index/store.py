@@ -147,7 +147,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
         "format": FORMAT,
         "version": __version__,
         "codebook": load_codebook().digest,
-        "features": json.dumps([config.max_pixels, asdict(config.features)], sort_keys=True),
+        "features": json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True),
     }
 
 

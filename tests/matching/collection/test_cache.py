@@ -18,7 +18,7 @@ from matching.collection import room
 from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import DescribedPicture, describe_picture
+from matching.pipelines.description import DescribedPicture, describe_picture
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +339,7 @@ import numpy as np
 from pathlib import Path
 from matching.collection.cache import CachedPicture, FeatureCache
 from matching.features.extraction import Features
-from matching.pipelines.pair import DescribedPicture
+from matching.pipelines.description import DescribedPicture
 from dataclasses import fields
 
 folder, value = Path(sys.argv[1]), int(sys.argv[2])

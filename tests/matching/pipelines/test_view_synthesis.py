@@ -13,7 +13,8 @@ from matching.collection.work import Settings, Source, match_files
 from matching.grouping import Groups
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
-from matching.pipelines.pair import describe_picture, find_candidates, list_stages, match_described
+from matching.pipelines.description import describe_picture
+from matching.pipelines.pair import find_candidates, list_stages, match_described
 from matching.pipelines.view_synthesis import is_solved
 
 VIEWS = MatchConfig(view_synthesis=True)

@@ -1,0 +1,87 @@
+"""Features of the fine octaves of a large picture, which its working size has lost.
+
+The picture is described at its own size, tile by tile, so that the memory does not grow with it. A tile is
+described together with its surroundings, as far as a window may reach, and keeps the features whose centres
+are its own. Only small regions are taken from tiles: larger ones are those of the working size.
+
+Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from matching._common.types import Array, Bools, Floats
+from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.features.views import join_features
+
+TILE = 2048  # pixels: the longest side of a tile
+COARSEST = {"mser": 6.0, "sift": 1.6}  # working pixels: regions with smaller frames are taken from tiles
+REACH = 26.0  # working pixels: of the windows of such regions, from their centres to their corners
+PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
+
+
+def extract_details(
+    grey: Array,
+    mask: Bools | None,
+    coarse: Features,
+    step: Floats,
+    config: FeatureConfig = FeatureConfig(),
+    n_threads: int = 1,
+) -> Features:
+    """Extract the features of all octaves of a large picture.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The picture at its own size.
+    mask : (h, w) bool or None
+        Where the centres of features may lie.
+    coarse : Features
+        Those of the picture at its working size, in working pixels.
+    step : (2,) float64
+        Pixels of the picture a working pixel, in x and y.
+    config : FeatureConfig
+        What both are described with; of tiles, `max_features` counts for 2 megapixels.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Features
+        In pixels of the picture: those of the tiles, then the coarse ones.
+    """
+    least = {kind: least * float(step.max()) for kind, least in COARSEST.items()}
+    reach = int(np.ceil(REACH * step.max()))
+    parts = []
+    for top, bottom in _cut(grey.shape[0]):
+        for left, right in _cut(grey.shape[1]):
+            y, x = max(top - reach, 0), max(left - reach, 0)
+            around = slice(y, bottom + reach), slice(x, right + reach)
+            tile = np.ascontiguousarray(grey[around])
+            most = max(int(config.max_features * tile.size * PER_PIXEL), 1)
+            shown = None if mask is None else mask[around]
+            found = extract_features(tile, replace(config, max_features=most), shown, n_threads)
+            inside = (found.xy >= [left - x - 0.5, top - y - 0.5]) & (
+                found.xy < [right - x - 0.5, bottom - y - 0.5]
+            )
+            found = found[inside.all(axis=1) & ~_is_large(found, least)]
+            parts.append(replace(found, xy=found.xy + np.array([x, y])))
+    scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
+    return join_features([*parts, scaled[_is_large(scaled, least)]])
+
+
+def _cut(size: int) -> list[tuple[int, int]]:
+    """Begin and end of equal parts of a side, none longer than TILE."""
+    edges = np.linspace(0, size, -(-size // TILE) + 1).astype(int).tolist()
+    return list(pairwise(edges))
+
+
+def _is_large(features: Features, least: dict[str, float]) -> Bools:
+    """(n,) bool: whether frames are of the size that the working size shows."""
+    sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
+    large: Bools = sizes >= np.array([least[kind] for kind in KINDS])[features.kind]
+    return large
