@@ -77,7 +77,7 @@ def compute_digest(path: str | Path) -> str | None:
         return None
 
 
-def entry_key(content: str, config: MatchConfig) -> str:
+def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
     """The key of the features of a file, of this process's programs on this kind of processor.
 
     Parameters
@@ -86,13 +86,23 @@ def entry_key(content: str, config: MatchConfig) -> str:
         The `compute_digest` of the file.
     config : MatchConfig
         The settings.
+    has_details : bool
+        Whether they are those of `matching.pipelines.description.describe_details`.
 
     Returns
     -------
     str
         64 hexadecimal digits.
     """
-    described_by = (content, config.features, config.first_pixels, as_text(programs()), machine())
+    described_by: tuple[object, ...] = (
+        content,
+        config.features,
+        config.first_pixels,
+        as_text(programs()),
+        machine(),
+    )
+    if has_details:
+        described_by += ("details", config.max_pixels)
     return hashlib.sha256(repr(described_by).encode()).hexdigest()
 
 

@@ -18,6 +18,7 @@ from matching._common.types import Array, Bools, Floats
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 from matching.features.views import join_features
 
+GRID = 16  # pixels: tiles begin at multiples of it, so that the pixels of their octaves are the same
 TILE = 2048  # pixels: the longest side of a tile
 COARSEST = {"mser": 6.0, "sift": 1.6}  # working pixels: regions with smaller frames are taken from tiles
 REACH = 26.0  # working pixels: of the windows of such regions, from their centres to their corners
@@ -55,29 +56,30 @@ def extract_details(
         In pixels of the picture: those of the tiles, then the coarse ones.
     """
     least = {kind: least * float(step.max()) for kind, least in COARSEST.items()}
-    reach = int(np.ceil(REACH * step.max()))
+    reach = GRID * int(np.ceil(REACH * step.max() / GRID))
     parts = []
     for top, bottom in _cut(grey.shape[0]):
         for left, right in _cut(grey.shape[1]):
             y, x = max(top - reach, 0), max(left - reach, 0)
             around = slice(y, bottom + reach), slice(x, right + reach)
             tile = np.ascontiguousarray(grey[around])
-            most = max(int(config.max_features * tile.size * PER_PIXEL), 1)
-            shown = None if mask is None else mask[around]
-            found = extract_features(tile, replace(config, max_features=most), shown, n_threads)
-            inside = (found.xy >= [left - x - 0.5, top - y - 0.5]) & (
-                found.xy < [right - x - 0.5, bottom - y - 0.5]
-            )
-            found = found[inside.all(axis=1) & ~_is_large(found, least)]
+            own = np.zeros(tile.shape, bool)
+            own[top - y : bottom - y, left - x : right - x] = True
+            if mask is not None:
+                own &= mask[around]
+            area = (bottom - top) * (right - left)
+            how = replace(config, max_features=max(int(config.max_features * area * PER_PIXEL), 1))
+            found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
     return join_features([*parts, scaled[_is_large(scaled, least)]])
 
 
 def _cut(size: int) -> list[tuple[int, int]]:
-    """Begin and end of equal parts of a side, none longer than TILE."""
-    edges = np.linspace(0, size, -(-size // TILE) + 1).astype(int).tolist()
-    return list(pairwise(edges))
+    """Begin and end of about equal parts of a side, of about TILE at most."""
+    edges = np.linspace(0, size, -(-size // TILE) + 1)
+    edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
+    return list(pairwise(edges.astype(int).tolist()))
 
 
 def _is_large(features: Features, least: dict[str, float]) -> Bools:
