@@ -2,7 +2,8 @@
 
 The picture is described at its own size, tile by tile, so that the memory does not grow with it. A tile is
 described together with its surroundings, as far as a window may reach, and keeps the features whose centres
-are its own. Only small regions are taken from tiles: larger ones are those of the working size.
+are its own. Only small key points are taken from tiles: larger ones, and MSER regions, are those of the
+working size. (Of 22 prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
 
 Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
 """
@@ -20,8 +21,8 @@ from matching.features.views import join_features
 
 GRID = 16  # pixels: tiles begin at multiples of it, so that the pixels of their octaves are the same
 TILE = 2048  # pixels: the longest side of a tile
-COARSEST = {"mser": 6.0, "sift": 1.6}  # working pixels: regions with smaller frames are taken from tiles
-REACH = 26.0  # working pixels: of the windows of such regions, from their centres to their corners
+# Working pixels: features with smaller frames are taken from tiles, and how far their windows reach.
+COARSEST, REACH = {"mser": 6.0, "sift": 1.6}, {"mser": 26.0, "sift": 17.0}
 PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
 
 
@@ -55,8 +56,9 @@ def extract_details(
     Features
         In pixels of the picture: those of the tiles, then the coarse ones.
     """
-    least = {kind: least * float(step.max()) for kind, least in COARSEST.items()}
-    reach = GRID * int(np.ceil(REACH * step.max() / GRID))
+    kinds = ("sift",) if "sift" in config.regions else config.regions
+    least = {kind: COARSEST[kind] * float(step.max()) for kind in kinds}
+    reach = GRID * int(np.ceil(max(REACH[kind] for kind in kinds) * step.max() / GRID))
     parts = []
     for top, bottom in _cut(grey.shape[0]):
         for left, right in _cut(grey.shape[1]):
@@ -68,7 +70,8 @@ def extract_details(
             if mask is not None:
                 own &= mask[around]
             area = (bottom - top) * (right - left)
-            how = replace(config, max_features=max(int(config.max_features * area * PER_PIXEL), 1))
+            most = max(int(config.max_features * area * PER_PIXEL), 1)
+            how = replace(config, regions=kinds, max_features=most)
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
@@ -85,5 +88,5 @@ def _cut(size: int) -> list[tuple[int, int]]:
 def _is_large(features: Features, least: dict[str, float]) -> Bools:
     """(n,) bool: whether frames are of the size that the working size shows."""
     sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
-    large: Bools = sizes >= np.array([least[kind] for kind in KINDS])[features.kind]
+    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in KINDS])[features.kind]
     return large

@@ -6,6 +6,7 @@ from scipy.spatial import cKDTree
 from matching._common import opencv
 from matching.features import details
 from matching.features.extraction import FeatureConfig, extract_features
+from matching.settings import REGIONS
 
 SIZE = 512  # of the picture, and half of it the working size
 
@@ -28,14 +29,21 @@ def sizes(features):
     return np.sqrt(np.abs(np.linalg.det(features.frames)))
 
 
-def test_small_regions_are_those_of_the_picture_and_large_ones_those_of_the_working_size(picture, coarse):
-    found, whole = describe(picture, coarse), extract_features(picture)
-    least = 2 * np.array([details.COARSEST[kind] for kind in ("mser", "sift")])
+@pytest.mark.parametrize(
+    ("regions", "tiled"), [(("mser", "sift"), (1,)), (("sift",), (1,)), (("mser",), (0,))]
+)
+def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
+    picture, coarse, regions, tiled
+):
+    coarse, config = coarse[np.isin(coarse.kind, [REGIONS.index(r) for r in regions])], FeatureConfig(regions)
+    found, whole = describe(picture, coarse, config=config), extract_features(picture)
+    whole = whole[np.isin(whole.kind, tiled)]
+    least = 2 * np.array([details.COARSEST[kind] if k in tiled else 0 for k, kind in enumerate(REGIONS)])
     is_small = sizes(found) < least[found.kind]
     expected = whole[sizes(whole) < least[whole.kind]]
     assert np.array_equal(np.sort(found.xy[is_small], axis=0), np.sort(expected.xy, axis=0))
     large = coarse[2 * sizes(coarse) >= least[coarse.kind]]
-    assert np.array_equal(found.xy[~is_small], 2 * large.xy + 0.5)
+    assert np.allclose(found.xy[~is_small], 2 * large.xy + 0.5, rtol=0, atol=1e-9)
     assert np.array_equal(found.descriptors[~is_small], large.descriptors)
 
 
@@ -59,9 +67,9 @@ def test_mask_and_number_of_features(picture, coarse, monkeypatch):
     assert few.xy[:, 0].max() < 300
     monkeypatch.setattr(details, "PER_PIXEL", 1 / picture.size)
     most = FeatureConfig(max_features=50)
-    assert len(describe(picture, coarse[:0], config=most)) == 2 * 50
+    assert len(describe(picture, coarse[:0], config=most)) == 50
     monkeypatch.setattr(details, "TILE", SIZE // 2)
-    assert len(describe(picture, coarse[:0], config=most)) == 4 * 2 * (50 // 4)
+    assert len(describe(picture, coarse[:0], config=most)) == 4 * (50 // 4)
 
 
 def test_any_number_of_threads(picture, coarse):
