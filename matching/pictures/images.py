@@ -18,7 +18,7 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
-from matching.pictures.contrast import draw_shape, has_one_colour, to_eight_bits
+from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import decode, decode_image
 
 SQUARES = 60  # of the checkerboard along the longer side
@@ -61,8 +61,10 @@ class Picture:
 
     @property
     def grey(self) -> Array:
-        """(h, w) uint8: luma (ITU-R BT.601), masked pixels set to the mean of the others."""
-        grey = opencv.luma(self.rgb)
+        """(h, w) uint8: luma (ITU-R BT.601), with more contrast where the picture is flat (`raise_contrast`);
+        masked pixels are set to the mean of the others.
+        """
+        grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
         return grey
