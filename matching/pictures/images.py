@@ -141,7 +141,7 @@ def to_picture(xy: Array, step: Array) -> Floats:
     return (xy + 0.5) * step - 0.5
 
 
-def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
+def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> WorkingImage:
     """The grey values of a picture at working size.
 
     Parameters
@@ -150,6 +150,8 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
         The picture.
     max_pixels : int
         A picture with more pixels is made smaller, to about so many.
+    enlarged : int
+        How many times another picture is enlarged.
 
     Returns
     -------
@@ -159,7 +161,9 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
     grey, mask = picture.grey, picture.mask
     factor = math.sqrt(max_pixels / grey.size)
     if factor >= 1:
-        return WorkingImage(grey, mask, np.ones(2))
+        if mask is not None and enlarged > 1:
+            mask = np.kron(mask, np.ones((enlarged, enlarged), bool))
+        return WorkingImage(opencv.resize(grey, enlarged), mask, np.full(2, 1 / enlarged))
     width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
     small = opencv.resize_area(grey, width, height)
     if mask is not None:

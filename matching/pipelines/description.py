@@ -14,6 +14,8 @@ from matching.features.extraction import Features, extract_features
 from matching.features.views import ViewedPicture
 from matching.pictures.images import Picture, WorkingImage, make_working_image
 
+ENLARGED = 2  # times: small pictures whose first octave is described too
+
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
@@ -41,8 +43,8 @@ class DescribedPicture:
 
     @property
     def megapixels(self) -> float:
-        """At which it is described."""
-        return float(np.prod(self.size / self.step)) / 1e6
+        """At which it is described; enlarging a picture adds none."""
+        return float(np.prod(self.size / np.maximum(self.step, 1))) / 1e6
 
 
 def describe_picture(
@@ -73,7 +75,7 @@ def describe_picture(
 def describe_details(
     picture: Picture, described: DescribedPicture, config: MatchConfig = MatchConfig(), n_threads: int = 1
 ) -> DescribedPicture:
-    """Extract the features of all octaves of a picture that is larger than where it is first matched.
+    """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out.
 
     Parameters
     ----------
@@ -89,11 +91,18 @@ def describe_details(
     Returns
     -------
     DescribedPicture
-        The picture at its own size, or at that which `max_pixels` allows.
+        A large picture at its own size, or at that which `max_pixels` allows, with the features of all
+        octaves; a small one enlarged, so that it has features from half a pixel of scale on.
     """
-    image = make_working_image(picture, config.max_pixels)
-    step = described.step / image.step
-    features = extract_details(image.grey, image.mask, described.features, step, config.features, n_threads)
+    if is_larger(described, config):
+        image = make_working_image(picture, config.max_pixels)
+        step = described.step / image.step
+        features = extract_details(
+            image.grey, image.mask, described.features, step, config.features, n_threads
+        )
+    else:
+        image = make_working_image(picture, config.first_pixels, ENLARGED)
+        features = extract_features(image.grey, config.features, image.mask, n_threads)
     return replace(described, features=features, step=image.step)
 
 
@@ -129,9 +138,27 @@ def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) 
     Returns
     -------
     bool
-        Whether `describe_details` has more to describe.
+        Whether `describe_details` has finer octaves of it.
     """
     return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
+
+
+def is_small(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
+    """Test whether a picture is so small that it can be enlarged.
+
+    Parameters
+    ----------
+    described : DescribedPicture
+        The picture.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    bool
+        Whether it is no larger than a working size then.
+    """
+    return int(described.size.prod()) * ENLARGED**2 <= config.first_pixels
 
 
 def _digest(image: WorkingImage) -> bytes:

@@ -31,7 +31,9 @@ from matching.pipelines.listing import choose_rows
 
 SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
 SHOWN = 200.0  # working pixels: larger objects are found without details
-KNOWN = 0.5  # share of an object's matches near those of another one, in both pictures, that make it the same
+# Share of an object's matches near those of one with more, in both pictures, from which it is the same; and
+# from which one that was found before is replaced.
+SAME, WHOLE = 0.5, 0.9
 
 Group = Callable[[Features, Features, Candidates, Candidates], tuple[Candidates, Groups]]
 
@@ -142,7 +144,7 @@ def find_details(
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add those objects that are not known, of several that are the same the one with most matches.
+    """Add details to what is known; of several objects that are the same, the one with most matches stays.
 
     Parameters
     ----------
@@ -160,40 +162,48 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
     Located
         All of them; objects are numbered by falling score.
     """
-    objects = [(known, k) for k in range(len(known.scores))]
-    new = [(band, k) for band in details for k in range(len(band.scores))]
-    new.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))
-    for found in new:
-        if not any(_is_same(found, other, reach) for other in objects):
-            objects.append(found)
-    if len(objects) == len(known.scores):
+    objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
+    objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
+    kept: list[tuple[Located, int]] = []
+    for found in objects:
+        share = WHOLE if found[0] is known else SAME
+        if all(_share_near(found, other, reach) < share for other in kept):
+            kept.append(found)
+    if all(part is known for part, _ in kept):
         return known
-    return _join(known, objects, most)
+    return _join(known, kept, most)
 
 
-def _is_same(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> bool:
-    """Whether an object, a number in a Located, lies on another one in both pictures."""
+def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
+    """The share of an object's matches that lie near those of another one in both pictures; an object is a
+    number in a Located.
+    """
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)
     far = reach * np.maximum(own.steps[k], its.steps[n])
     for xy, others, within in ((own.xy0, its.xy0, far[0]), (own.xy1, its.xy1, far[1])):
         near &= is_within_reach(xy[own.labels == k], others[its.labels == n], float(within))
-    return bool(near.mean() >= KNOWN)
+    return float(near.mean())
 
 
 def _join(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
-    """What was known, and the matches of the objects behind those known."""
-    n_known = len(known.scores)
-    added = [(part, np.flatnonzero(part.labels == k)) for part, k in objects[n_known:]]
-    labels = [known.labels, *(np.full(len(rows), n_known + n) for n, (_, rows) in enumerate(added))]
+    """The candidates that were known with the matches of the objects, and only these as objects."""
+    objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
+    labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
+    for number, (part, k) in enumerate(objects):
+        rows = np.flatnonzero(part.labels == k)
+        if part is known:
+            labels[0][rows] = number
+        else:
+            labels.append(np.full(len(rows), number))
+            added.append((part, rows))
     xy0, xy1, score = (
-        np.concatenate([getattr(known, name), *(getattr(part, name)[rows] for part, rows in added)])
+        np.concatenate([getattr(part, name)[rows] for part, rows in added])
         for name in ("xy0", "xy1", "score")
     )
-    scores = np.array([part.scores[k] for part, k in objects])
-    order = np.argsort(-scores, kind="stable")
-    number = np.append(np.argsort(order, kind="stable"), -1)
-    label = number[np.concatenate(labels)]
+    label = np.concatenate(labels)
     rows = choose_rows(label, score, np.zeros(len(label), bool), most)
-    steps = np.array([part.steps[k] for part, k in objects])
-    return Located(xy0[rows], xy1[rows], score[rows], label[rows], scores[order], steps[order])
+    scores, steps = (
+        np.array([getattr(part, name)[k] for part, k in objects]) for name in ("scores", "steps")
+    )
+    return Located(xy0[rows], xy1[rows], score[rows], label[rows], scores, steps)

@@ -26,6 +26,7 @@ from matching.pipelines.description import (
     describe_details,
     describe_picture,
     is_larger,
+    is_small,
     prepare_views,
 )
 from matching.pipelines.details import Located, Seen, add_details, find_details, locate
@@ -196,8 +197,9 @@ def match_described(
         clock.lap("views")
     is_rated = config.grouping == "default" and find_clusters is None
     located, seen = locate(candidates, groups, first.step, second.step), (first, second)
-    if details is not None and is_rated and _may_have_details(seen, groups, config):
-        located, seen = _look_closer(located, seen, details[::-1] if swapped else details, config)
+    if details is not None and is_rated:
+        closer = _choose_details(seen, groups, config)
+        located, seen = _look_closer(located, seen, closer, details[::-1] if swapped else details, config)
     clock.lap("details")
     if swapped:
         located, seen = located.swapped, seen[::-1]
@@ -214,16 +216,20 @@ def match_described(
     )  # fmt: skip
 
 
-def _may_have_details(pair: Sequence[DescribedPicture], groups: Groups, config: MatchConfig) -> bool:
-    """Whether a picture is larger than its working size; where both are, only if nothing sure is found."""
-    n_larger = sum(is_larger(described, config) for described in pair)
-    return n_larger == 1 or (n_larger == 2 and not is_solved(groups))
+def _choose_details(pair: Pair, groups: Groups, config: MatchConfig) -> list[int]:
+    """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
+    found, also two of these, or else small ones.
+    """
+    larger = [k for k in (0, 1) if is_larger(pair[k], config)]
+    if len(larger) == 1 or is_solved(groups):
+        return larger[: len(larger) % 2]
+    return larger or [k for k in (0, 1) if is_small(pair[k], config)]
 
 
 def _look_closer(
-    located: Located, pair: Pair, details: Sequence[FindDetails], config: MatchConfig
+    located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
-    """Add the details of either picture that is larger than described; what was looked at in the end."""
+    """Add the details of the chosen pictures; what was looked at in the end."""
 
     def group_band(
         features0: Features, features1: Features, candidates: Candidates, pool: Candidates
@@ -233,13 +239,16 @@ def _look_closer(
 
     found: list[Located] = []
     seen = list(pair)
-    for k in (0, 1):
-        if not is_larger(pair[k], config):
-            continue
+    for k in chosen:
         seen[k] = details[k]()
         coarse = Seen(pair[1 - k].features, pair[1 - k].step)
         fine = Seen(seen[k].features, seen[k].step)
-        own = find_details(coarse, fine, pair[k].step, config, group_band)
+        if is_larger(pair[k], config):
+            own = find_details(coarse, fine, pair[k].step, config, group_band)
+        else:
+            both = coarse.features, fine.features
+            enlarged = group_band(*both, *find_candidates(*both, config))
+            own = [locate(*enlarged, coarse.step, fine.step)]
         found += own if k == 1 else [band.swapped for band in own]
     all_found = add_details(located, found, config.objects.reach, config.candidates.max_matches)
     return all_found, (seen[0], seen[1])

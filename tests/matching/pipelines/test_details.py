@@ -8,7 +8,12 @@ from planting import crops
 from matching import MatchConfig, match
 from matching._common import opencv
 from matching.pictures.images import make_picture_of_array
-from matching.pipelines.description import describe_details, describe_picture, is_larger
+from matching.pipelines.description import (
+    describe_details,
+    describe_picture,
+    is_larger,
+    is_small,
+)
 from matching.pipelines.details import Located, add_details
 from matching.pipelines.pair import match_described
 
@@ -142,6 +147,51 @@ def test_described_pictures_need_functions_for_details(thing, scene):
     assert asked == [1]
 
 
+def small_pair(side=24):
+    """A thing, and a picture of 220 x 220 px that shows it `side` pixels large."""
+    thing = crops(220)["astronaut"]
+    scene = np.ascontiguousarray(crops(220)["chelsea"])
+    scene[120 : 120 + side, 90 : 90 + side] = opencv.resize_area(thing, side, side)
+    return thing, scene
+
+
+def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
+    thing, scene = small_pair()
+    pictures = [make_picture_of_array(image) for image in (thing, scene)]
+    described = [describe_picture(picture) for picture in pictures]
+    assert [is_small(own) for own in described] == [True, True]
+    assert match_described(*described).objects == ()
+    found = match(thing, scene)
+    assert len(found.objects) == 1
+    own = found.cluster == 0
+    error = (found.xy0[own] + 0.5) * 24 / 220 - 0.5 + [90, 120] - found.xy1[own]
+    assert np.median(np.linalg.norm(error, axis=1)) < 0.5
+    assert found.matched_at == pytest.approx((0.0484, 0.0484))
+    assert match(scene, thing).xy0.tobytes() == found.xy1.tobytes()
+
+
+def test_a_small_picture_is_enlarged_with_its_mask():
+    thing, scene = small_pair()
+    mask = np.full(scene.shape[:2], 255, np.uint8)
+    mask[120:145, 90:115] = 0
+    assert match(thing, scene, mask1=mask).objects == ()
+    assert len(match(thing, scene, mask1=255 - mask).objects) == 1
+
+
+def test_pictures_that_are_solved_or_not_small_are_not_enlarged(thing):
+    asked = []
+    picture = make_picture_of_array(thing)
+    described = describe_picture(picture)
+    details = [lambda: asked.append(0)] * 2
+    assert match_described(described, described, details=details).confidence == "sure"
+    assert not is_small(described, MatchConfig(working_pixels=4 * 220**2 - 1))
+    assert is_small(described, MatchConfig(working_pixels=4 * 220**2))
+    other = describe_picture(make_picture_of_array(crops(220)["rocket"]))
+    alone = MatchConfig(max_pixels=220**2)
+    assert match_described(described, other, alone, details=details).objects == ()
+    assert asked == []
+
+
 def located(xy0, xy1, labels, scores, step=1.0):
     labels, scores = np.array(labels), np.array(scores, float)
     steps = np.full((len(scores), 2), step)
@@ -157,6 +207,13 @@ def test_what_is_known_is_not_added_again():
     elsewhere = located(xy0[:15], xy1[:15] + 500, [0] * 15, [0.9])
     smaller = located(xy0[:13] + 2, xy1[:13] + 501, [0] * 13, [0.95])
     assert add_details(known, [nearby], 10.0, 100) is known
+    more = located(np.repeat(xy0, 2, axis=0) + 3, np.repeat(xy1, 2, axis=0) + 3, [0] * 40, [0.4])
+    replaced = add_details(known, [more], 10.0, 100)
+    assert replaced.scores.tolist() == [0.4]
+    assert np.array_equal(replaced.labels, [-1] * 20 + [0] * 40)
+    part = more.labels[:30] * 0  # most of what is known is elsewhere
+    few = located(np.tile(xy0[:10], (3, 1)), np.tile(xy1[:10], (3, 1)), part, [0.4])
+    assert np.bincount(add_details(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]
     found = add_details(known, [smaller, nearby, elsewhere], 10.0, 100)
     assert found.scores.tolist() == [0.9, 0.5]
     assert np.bincount(found.labels + 1).tolist() == [2, 15, 18]
