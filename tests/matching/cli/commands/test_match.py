@@ -397,7 +397,6 @@ def test_other_wrong_usage(gdl_match, arguments):
     "option",
     [
         "--max-matches",
-        "--max-pixels",
         "--n-clusters",
         "--n-neighbors",
         "--n-initial-neighbors",
