@@ -218,12 +218,12 @@ def match_described(
 
 def _choose_details(pair: Pair, groups: Groups, config: MatchConfig) -> list[int]:
     """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
-    found, also two of these, or else small ones.
+    found, also both where both are, or where both are small.
     """
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(groups):
         return larger[: len(larger) % 2]
-    return larger or [k for k in (0, 1) if is_small(pair[k], config)]
+    return [0, 1] if larger or all(is_small(described, config) for described in pair) else []
 
 
 def _look_closer(
