@@ -193,9 +193,8 @@ def test_pictures_that_are_solved_or_not_small_are_not_enlarged(thing):
     other = describe_picture(make_picture_of_array(crops(220)["rocket"]))
     alone = MatchConfig(max_pixels=220**2)
     assert match_described(described, other, alone, details=details).objects == ()
-    large = describe_picture(
-        make_picture_of_array(np.kron(crops(220)["rocket"], np.ones((4, 4, 1), np.uint8)))
-    )
+    rocket = np.kron(crops(220)["rocket"], np.ones((4, 4, 1), np.uint8))
+    large = describe_picture(make_picture_of_array(rocket))
     assert match_described(described, large, details=details).objects == ()
     assert asked == []
 
