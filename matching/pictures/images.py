@@ -61,9 +61,7 @@ class Picture:
 
     @property
     def grey(self) -> Array:
-        """(h, w) uint8: luma (ITU-R BT.601), with more contrast where the picture is flat (`raise_contrast`);
-        masked pixels are set to the mean of the others.
-        """
+        """(h, w) uint8: luma, with more contrast if the picture is flat; the mean where it is masked."""
         grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
