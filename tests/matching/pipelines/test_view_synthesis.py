@@ -52,8 +52,8 @@ def test_views_are_a_stage_of_their_own(followed):
 
 def test_a_picture_from_the_side_is_found_in_views_alone(tilted, found):
     image0, image1, homography = tilted
-    plain = match(image0, image1)
-    assert not plain.objects
+    plain = match(image0, image1, max_pixels=max(image[..., 0].size for image in (image0, image1)))
+    assert not plain.objects  # as they are; enlarged, they may show a part
     assert "views" not in plain.timings
     kept = found.cluster >= 0
     assert len(found.objects) == 1
