@@ -17,7 +17,7 @@ from matching.grouping.objects import ObjectsConfig
 from matching.grouping.refinement.planes import PlanesConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.refinement.suppression import SuppressionConfig
-from matching.settings import MIRRORED, VIEW_SYNTHESIS, check_settings, setting
+from matching.settings import MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS, check_settings, setting
 
 GROUPINGS = ("default", "paper")
 
@@ -29,7 +29,12 @@ class MatchConfig:
     Parameters
     ----------
     max_pixels : int
-        Larger pictures are matched at a coarser scale; all tolerances are pixels of that scale.
+        A larger picture is made smaller, to about so many pixels, and nothing finer is looked at. By default
+        no picture that can be read is.
+    working_pixels : int
+        Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
+        that are too small for it are then looked for at the picture's own size
+        (`matching.pipelines.details`).
     grouping : str
         How candidates become objects: "default" (`matching.grouping.stages`) or "paper"
         (`matching.grouping.paper`), which reads `clustering` alone.
@@ -62,7 +67,8 @@ class MatchConfig:
         Planes that two pictures share.
     """
 
-    max_pixels: int = setting(2_000_000, 1, 10**9)
+    max_pixels: int = MAX_PIXELS.field()
+    working_pixels: int = setting(2_000_000, 1, 10**9)
     grouping: str = setting("default", choices=GROUPINGS)
     mirrored: bool = MIRRORED.field()
     view_synthesis: bool = VIEW_SYNTHESIS.field()
@@ -91,6 +97,11 @@ class MatchConfig:
     def __repr__(self) -> str:
         """The settings that differ from the defaults, so that signatures stay short."""
         return _describe_changes(self, MatchConfig())
+
+    @property
+    def first_pixels(self) -> int:
+        """How many pixels a picture has at most where it is first matched."""
+        return min(self.max_pixels, self.working_pixels)
 
     def with_settings(self, **settings: Any) -> MatchConfig:
         """Change some settings, those of any stage by their names alone.

@@ -113,6 +113,8 @@ class Matches:
         One for each number that objects have as their `thing`.
     n_features : tuple of int, optional
         How many features either picture has; None if it is not known.
+    matched_at : tuple of float, optional
+        Megapixels of either picture at the finest size that was looked at; None if they are not known.
     of_one : bool
         Whether it is of one picture matched with itself.
     """
@@ -127,6 +129,7 @@ class Matches:
     inputs: Inputs | None = None
     things: tuple[Thing, ...] = ()
     n_features: tuple[int, int] | None = None
+    matched_at: tuple[float, float] | None = None
     of_one: bool = False
 
     @property

@@ -185,6 +185,9 @@ def check_settings(settings: Any) -> None:
 
 LARGEST = 10**6  # of what is counted
 
+MAX_PIXELS = Setting(
+    170_000_000, 1, 10**9, text="pixels at which a picture is matched, at most: a larger one is made smaller"
+)
 MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
 MIRRORED = Setting(False, text="also find objects that are turned over left to right")
 VIEW_SYNTHESIS = Setting(

@@ -51,7 +51,12 @@ LAYERS = {  # a folder or module imports from those before it
         "cli",
     ),
     "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
-    "matching/pipelines": ("view_synthesis given_planes given_units", "pair", "repeats given"),
+    "matching/pipelines": (
+        "description listing view_synthesis given_planes given_units",
+        "details",
+        "pair",
+        "repeats given",
+    ),
     "matching/grouping": (
         "_kernels _vote_kernels objects",
         "graph local_maps",

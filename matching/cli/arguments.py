@@ -17,6 +17,7 @@ from matching.pictures.names import check_name
 from matching.settings import (
     BANDWIDTH,
     MAX_MATCHES,
+    MAX_PIXELS,
     METHODS,
     MIRRORED,
     N_CLUSTERS,
@@ -161,6 +162,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         Names of further methods.
     """
     add_setting(group, "max_matches", MAX_MATCHES)
+    add_setting(group, "max_pixels", MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
     add_setting(group, "bandwidth", BANDWIDTH)
     group.add_argument(
@@ -274,6 +276,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
     config = MatchConfig.paper() if arguments.paper else MatchConfig()
     return replace(
         config,
+        max_pixels=arguments.max_pixels,
         mirrored=arguments.mirrored,
         view_synthesis=arguments.view_synthesis,
         features=replace(config.features, regions=arguments.regions or config.features.regions),

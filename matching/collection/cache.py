@@ -30,7 +30,7 @@ from matching.config import MatchConfig
 from matching.features.extraction import Features
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
-from matching.pipelines.pair import DescribedPicture
+from matching.pipelines.description import DescribedPicture
 
 SUFFIX = ".npz"
 FULL = 0.9  # share of the allowed room that is left taken when entries go
@@ -77,7 +77,7 @@ def compute_digest(path: str | Path) -> str | None:
         return None
 
 
-def entry_key(content: str, config: MatchConfig) -> str:
+def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
     """The key of the features of a file, of this process's programs on this kind of processor.
 
     Parameters
@@ -86,13 +86,23 @@ def entry_key(content: str, config: MatchConfig) -> str:
         The `compute_digest` of the file.
     config : MatchConfig
         The settings.
+    has_details : bool
+        Whether they are those of `matching.pipelines.description.describe_details`.
 
     Returns
     -------
     str
         64 hexadecimal digits.
     """
-    described_by = (content, config.features, config.max_pixels, as_text(programs()), machine())
+    described_by: tuple[object, ...] = (
+        content,
+        config.features,
+        config.first_pixels,
+        as_text(programs()),
+        machine(),
+    )
+    if has_details:
+        described_by += ("details", config.max_pixels)
     return hashlib.sha256(repr(described_by).encode()).hexdigest()
 
 
@@ -236,7 +246,7 @@ def _read(path: Path, key: str) -> CachedPicture:
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
     described = DescribedPicture(
-        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"]
+        Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"], arrays["size"]
     )
     width, height = (int(n) for n in arrays["size"])
     return CachedPicture(described, width, height)

@@ -21,10 +21,18 @@ from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
 from matching.pictures.names import is_file
-from matching.pipelines.pair import describe_picture, match_described, prepare_views
+from matching.pipelines.description import (
+    DescribedPicture,
+    describe_details,
+    describe_picture,
+    is_larger,
+    prepare_views,
+)
+from matching.pipelines.pair import match_described
 
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
+DETAILS_IN_MEMORY = 2  # pictures whose details are kept, a process; of 40 MB for 6 megapixels
 VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at most about 60 MB each
 
 
@@ -120,7 +128,13 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
             sources = source0, source1
             first, second = (get_described(source, settings).described for source in sources)
             views = [partial(_read_view, source, settings.config) for source in sources]
-            result = match_described(first, second, settings.config, views=views)
+            # Of two large pictures no details are matched: most pairs of a collection have nothing in common,
+            # and each would cost ten times as much.
+            one_is_small = is_larger(first, settings.config) != is_larger(second, settings.config)
+            details = (
+                [partial(_get_details, source, settings) for source in sources] if one_is_small else None
+            )
+            result = match_described(first, second, settings.config, views=views, details=details)
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
@@ -163,6 +177,25 @@ def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) 
             raise InputError(f"{source.path}: the file changed during the run")
         cache.put(key, entry)
     return entry
+
+
+def _get_details(source: Source, settings: Settings) -> DescribedPicture:
+    """What `describe_details` makes of a picture, from memory, from the cache or made now."""
+    return _describe_details_or_load(source, settings.config, settings.cache)
+
+
+@lru_cache(maxsize=DETAILS_IN_MEMORY)
+def _describe_details_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> DescribedPicture:
+    described = _describe_or_load(source, config, cache).described
+    key = entry_key(str(source.content), config, has_details=True)
+    entry = cache.get(key)
+    if entry is None:
+        picture = read_picture(Path(source.path))
+        entry = CachedPicture(describe_details(picture, described, config), picture.width, picture.height)
+        if compute_digest(source.path) != source.content:
+            raise InputError(f"{source.path}: the file changed during the run")
+        cache.put(key, entry)
+    return entry.described
 
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)

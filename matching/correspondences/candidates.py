@@ -261,7 +261,7 @@ def _find_best(
             for own, near in zip(rows, sets, strict=True)
         ]
         i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-        chosen = _choose(features0, features1, i, j, squared, most, config)
+        chosen = choose_best(features0, features1, i, j, squared, most, config)
         if len(chosen) == most or np.isinf(bound):
             return chosen
         bound = np.inf  # too many were near duplicates
@@ -290,10 +290,10 @@ def _find_best_within(
     place[np.lexsort((features.xy[:, 1], features.xy[:, 0]))] = np.arange(len(features))
     i, j = np.where(place[i] < place[j], i, j), np.where(place[i] < place[j], j, i)
     once = np.unique(i * len(features) + j, return_index=True)[1]
-    return _choose(features, others, i[once], j[once], squared[once], most, config)
+    return choose_best(features, others, i[once], j[once], squared[once], most, config)
 
 
-def _choose(
+def choose_best(
     features0: Features,
     features1: Features,
     i: Ints,
@@ -302,7 +302,26 @@ def _choose(
     most: int,
     config: CandidateConfig,
 ) -> Candidates:
-    """The best Candidates of pairs i, j of features, near duplicates left out."""
+    """Choose the best pairs of features, near duplicates left out.
+
+    Parameters
+    ----------
+    features0, features1 : Features
+        Of either picture.
+    i, j : (p,) array of int
+        Rows of the pairs.
+    squared : (p,) array
+        Squared distances of their descriptors.
+    most : int
+        How many to choose, at most.
+    config : CandidateConfig
+        What near duplicates are.
+
+    Returns
+    -------
+    Candidates
+        The chosen ones, the best first.
+    """
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)

@@ -7,7 +7,7 @@ centre of the top-left pixel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -246,7 +246,11 @@ def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5
 
 
 def extract_features(
-    grey: Array, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None, n_threads: int = 1
+    grey: Array,
+    config: FeatureConfig = FeatureConfig(),
+    mask: Bools | None = None,
+    n_threads: int = 1,
+    below: Mapping[str, float] | None = None,
 ) -> Features:
     """Extract the features of a grey image.
 
@@ -263,6 +267,8 @@ def extract_features(
         Where the centres of features may lie.
     n_threads : int
         Threads; the result is the same for any number.
+    below : mapping of str to float, optional
+        For each kind, the size below which features are wanted: the root of their frame's determinant.
 
     Returns
     -------
@@ -274,8 +280,10 @@ def extract_features(
 
     def of_kind(kind: str) -> tuple[Array, ...]:
         xy, frames, bright, strength, window = detectors[kind](grey, pyramid, config, n_threads)
-        if mask is not None:
-            on = _on(mask, xy)
+        if mask is not None or below is not None:
+            on = np.ones(len(xy), bool) if mask is None else _on(mask, xy)
+            if below is not None:
+                on &= np.linalg.det(frames) < below[kind] ** 2
             xy, frames, bright, strength = xy[on], frames[on], bright[on], strength[on]
         chosen = choose_strongest(xy, strength, config.max_features)
         xy, frames, bright = xy[chosen], frames[chosen], bright[chosen]

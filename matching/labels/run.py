@@ -28,7 +28,8 @@ from matching.output.folders import write_whole
 from matching.output.provenance import as_text, programs
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import make_absolute
-from matching.pipelines.pair import DescribedPicture, describe_picture, match_described
+from matching.pipelines.description import DescribedPicture, describe_picture
+from matching.pipelines.pair import match_described
 from matching.settings import LABEL_FORMATS
 
 SINGLE = ("coco", "csv")  # formats of one file

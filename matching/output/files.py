@@ -299,6 +299,7 @@ def summarise(
             for p in pictures
         ],
         "coordinates": COORDINATES,
+        "matched_at": None if result.matched_at is None else [round(n, 3) for n in result.matched_at],
         "candidates": len(result.cluster),
         "objects": [
             {

@@ -306,6 +306,30 @@ def describe_result(result: Matches) -> str:
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 
+def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str:
+    """Describe at which size pictures were matched.
+
+    Parameters
+    ----------
+    matched_at : sequence of float
+        Megapixels, as of `matching.matches.Matches`.
+    sizes : sequence of (width, height)
+        Of the same pictures, pixels.
+
+    Returns
+    -------
+    str
+        The megapixels of each picture.
+
+    Examples
+    --------
+    >>> describe_sizes((0.3, 12.19), ((640, 480), (4032, 3024)))
+    'matched at 0.3 of 0.3 and 12.2 of 12.2 megapixels'
+    """
+    told = [f"{at:.1f} of {w * h / 1e6:.1f}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
+    return f"matched at {' and '.join(told)} megapixels"
+
+
 def may_look_harder(result: Matches) -> bool:
     """Test whether simulated views may find what the result has not.
 

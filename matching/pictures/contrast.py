@@ -10,6 +10,9 @@ from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 
 SAMPLE = 4_000_000  # values, evenly spaced, that the percentiles of a larger picture are taken from
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # of red, green and blue (ITU-R BT.601)
+FLAT = 128  # grey levels: pictures that span fewer are given all
+OUTSIDE = 1e-4  # share of the pixels, darkest or brightest, that may lie outside what is given all levels
 BLOCK = 4_000_000  # values stretched at a time
 DISTINCT = 32  # values that a picture has at least, besides one that only fills it
 ONE_COLOUR = 16  # grey values that a drawing in one colour may hold
@@ -85,6 +88,37 @@ def _drop_fill(values: Floats) -> Floats:
         else:
             break
     return values
+
+
+def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
+    """Raise the contrast of a flat picture, so that detectors with fixed thresholds see what it shows.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        Its luma.
+    rgb : (h, w, 3) uint8
+        Its colours, whose luma has finer steps.
+    mask : (h, w) bool, optional
+        Where the grey values count.
+
+    Returns
+    -------
+    (h, w) uint8
+        `grey` itself where its values, but for a share OUTSIDE at either end, span FLAT levels or more, or
+        one; else the luma stretched so that they span all levels.
+    """
+    counts = np.bincount((grey if mask is None else grey[mask]).ravel(), minlength=256)
+    low, high = (
+        int(np.argmax(np.cumsum(ordered) > OUTSIDE * counts.sum())) for ordered in (counts, counts[::-1])
+    )
+    if not 0 < 255 - high - low < FLAT:
+        return grey
+    raised = np.empty_like(grey)
+    rows = max(BLOCK // grey.shape[1], 1)
+    for top in range(0, len(grey), rows):
+        raised[top : top + rows] = _stretch(rgb[top : top + rows] @ LUMA, low, 255 - high)
+    return raised
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:

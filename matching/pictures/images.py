@@ -18,7 +18,7 @@ from PIL import Image
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
 from matching.errors import InputError
-from matching.pictures.contrast import draw_shape, has_one_colour, to_eight_bits
+from matching.pictures.contrast import draw_shape, has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.decoding import decode, decode_content, decode_image, read_content
 
 SQUARES = 60  # of the checkerboard along the longer side
@@ -61,8 +61,8 @@ class Picture:
 
     @property
     def grey(self) -> Array:
-        """(h, w) uint8: luma (ITU-R BT.601), masked pixels set to the mean of the others."""
-        grey = opencv.luma(self.rgb)
+        """(h, w) uint8: luma, with more contrast if the picture is flat; the mean where it is masked."""
+        grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)
         if self.mask is not None:
             grey[~self.mask] = round(float(grey[self.mask].mean())) if self.mask.any() else 0
         return grey
@@ -139,7 +139,7 @@ def to_picture(xy: Array, step: Array) -> Floats:
     return (xy + 0.5) * step - 0.5
 
 
-def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
+def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> WorkingImage:
     """The grey values of a picture at working size.
 
     Parameters
@@ -148,6 +148,8 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
         The picture.
     max_pixels : int
         A picture with more pixels is made smaller, to about so many.
+    enlarged : int
+        How many times another picture is enlarged.
 
     Returns
     -------
@@ -157,7 +159,9 @@ def make_working_image(picture: Picture, max_pixels: int) -> WorkingImage:
     grey, mask = picture.grey, picture.mask
     factor = math.sqrt(max_pixels / grey.size)
     if factor >= 1:
-        return WorkingImage(grey, mask, np.ones(2))
+        if mask is not None and enlarged > 1:
+            mask = np.kron(mask, np.ones((enlarged, enlarged), bool))
+        return WorkingImage(opencv.resize(grey, enlarged), mask, np.full(2, 1 / enlarged))
     width, height = (max(round(n * factor), 1) for n in (picture.width, picture.height))
     small = opencv.resize_area(grey, width, height)
     if mask is not None:

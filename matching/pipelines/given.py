@@ -121,9 +121,7 @@ def group_matches(
     if not len(x0):
         return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
     units = find_unit(x0, both_sizes[0]), find_unit(x1, both_sizes[1])
-    groups, unit1 = label_matches(
-        x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored, units=units
-    )
+    groups, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored, units=units)
     if planes:
         groups = split_into_planes(units[0].to_local(x0), units[1].to_local(x1), groups)
     grouped = time.perf_counter()

@@ -40,7 +40,8 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
     Returns
     -------
     Groups
-        The planes, each with the score and the significance of its object, by falling score, then by falling number of matches.
+        The planes, each with the score and the significance of its object, by falling score, then by falling
+        number of matches.
         What no plane of an object explains is in none.
     """
     found = []

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from matching._common.threads import default_threads, map_in_threads, single_bla
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
-from matching.features.extraction import Features, extract_features, mirrored_features
+from matching.features.extraction import Features, mirrored_features
 from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
@@ -23,44 +22,27 @@ from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
-from matching.pictures.images import (
-    Picture,
-    WorkingImage,
-    add_mask,
-    make_picture,
-    make_working_image,
-    to_picture,
+from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pipelines.description import (
+    DescribedPicture,
+    describe_details,
+    describe_picture,
+    is_larger,
+    is_small,
+    prepare_views,
 )
+from matching.pipelines.details import Located, Seen, add_details, find_details, locate
+from matching.pipelines.listing import choose_rows
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
 
-STAGES = ("read", "features", "candidates", "grouping", "objects")
+STAGES = ("read", "features", "candidates", "grouping", "details", "objects")
 
 FindClusters = Callable[[Candidates, MatchConfig], Groups]
 FindViews = Callable[[], ViewedPicture]
+Pair = tuple[DescribedPicture, DescribedPicture]
+FindDetails = Callable[[], DescribedPicture]
 Clustering = Callable[..., Ints]  # with the parameters of `cluster_graph`
-
-
-@dataclass(frozen=True, eq=False)
-class DescribedPicture:
-    """All that the matching needs to know of a picture, so that it can be kept for further pairs.
-
-    Parameters
-    ----------
-    features : Features
-        In working pixels.
-    step : (2,) float64
-        Pixels of the picture in one working pixel, in x and y.
-    digest : bytes
-        SHA-256 of what the features come from: working pixels and mask.
-    box : (2, 2) float64
-        Least and greatest x and y of the picture, or of what its mask shows.
-    """
-
-    features: Features
-    step: Floats
-    digest: bytes
-    box: Floats
 
 
 def match(
@@ -153,6 +135,10 @@ def match_pictures(
     )
     clock.lap("features")
     views = (lambda: prepare_views(picture0, config)), (lambda: prepare_views(picture1, config))
+    details = (
+        lambda: describe_details(picture0, described0, config, n_threads),
+        lambda: describe_details(picture1, described1, config, n_threads),
+    )
     return match_described(
         described0,
         described1,
@@ -160,51 +146,13 @@ def match_pictures(
         find_clusters=find_clusters,
         clock=clock,
         views=views,
+        details=details,
         pictures=(picture0, picture1),
     )
-
-
-def describe_picture(
-    picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
-) -> DescribedPicture:
-    """Extract the features of a picture: the part of a match that does not depend on the other picture.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    config : MatchConfig
-        The settings.
-    n_threads : int
-        Threads to use; the features do not depend on it.
-
-    Returns
-    -------
-    DescribedPicture
-        The features, and what else the matching needs.
-    """
-    image = make_working_image(picture, config.max_pixels)
-    features = extract_features(image.grey, config.features, image.mask, n_threads)
-    return DescribedPicture(features, image.step, _digest(image), picture.box)
-
-
-def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
-    """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    ViewedPicture
-        It computes features of views when they are first asked for.
-    """
-    image = make_working_image(picture, config.max_pixels)
-    return ViewedPicture(image.grey, image.mask, config.features)
+    return match_described(
+        described0, described1, config,
+        find_clusters=find_clusters, clock=clock, views=views, details=details,
+    )  # fmt: skip
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
@@ -216,6 +164,7 @@ def match_described(
     find_clusters: FindClusters | None = None,
     clock: Clock | None = None,
     views: Sequence[FindViews] | None = None,
+    details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
     """Find the objects that two pictures both show: `match` for pictures that are already described.
@@ -232,6 +181,9 @@ def match_described(
         Measures the stages.
     views : sequence of callable, optional
         Two functions that return the ViewedPicture of either picture. Without them no views are matched.
+    details : sequence of callable, optional
+        Two functions that return what `describe_details` makes of either picture. Without them no details are
+        matched.
     pictures : sequence of Picture, optional
         The two pictures. Without them it is not known how much of picture 0 the objects show.
 
@@ -260,26 +212,72 @@ def match_described(
         if found is not None and _n_kept(found[1]) > _n_kept(groups):
             candidates, groups = choose_listed(*found, config.candidates.max_matches)
         clock.lap("views")
-    points = (candidates.xy1, candidates.xy0) if swapped else (candidates.xy0, candidates.xy1)
-    xy0, xy1 = to_picture(points[0], described0.step), to_picture(points[1], described1.step)
-    tolerance = config.graph.scale * float(described1.step.max())
-    found_objects = describe_objects(xy0, xy1, groups, tolerance, (described0.box, described1.box))
+    is_tested = config.grouping == "default" and find_clusters is None
+    located, seen = locate(candidates, groups, first.step, second.step), (first, second)
+    if details is not None and is_tested:
+        closer = _choose_details(seen, groups, config)
+        located, seen = _look_closer(located, seen, closer, details[::-1] if swapped else details, config)
+    clock.lap("details")
+    if swapped:
+        located, seen = located.swapped, seen[::-1]
+    groups = Groups(located.labels, located.scores, located.log_nfa)
+    tolerance, boxes = config.graph.scale * located.steps[:, 1], (described0.box, described1.box)
+    found_objects = describe_objects(located.xy0, located.xy1, groups, tolerance, boxes)
     things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
     objects = add_things(found_objects, things)
     if pictures is not None:
         objects = add_completeness(objects, *pictures)
     clock.lap("objects")
     return MatchResult(
-        xy0, xy1, groups.labels, candidates.score, objects, clock.seconds, config=config, things=things,
-        n_features=(len(described0.features), len(described1.features)),
+        located.xy0, located.xy1, located.labels, located.score, objects, clock.seconds, config=config,
+        things=things, n_features=(len(described0.features), len(described1.features)),
+        matched_at=(seen[0].megapixels, seen[1].megapixels),
     )  # fmt: skip
+
+
+def _choose_details(pair: Pair, groups: Groups, config: MatchConfig) -> list[int]:
+    """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
+    found, also both where both are, or where both are small.
+    """
+    larger = [k for k in (0, 1) if is_larger(pair[k], config)]
+    if len(larger) == 1 or is_solved(groups):
+        return larger[: len(larger) % 2]
+    return [0, 1] if larger or all(is_small(described, config) for described in pair) else []
+
+
+def _look_closer(
+    located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
+) -> tuple[Located, Pair]:
+    """Add the details of the chosen pictures; what was looked at in the end."""
+
+    def group_band(
+        features0: Features, features1: Features, candidates: Candidates, pool: Candidates
+    ) -> tuple[Candidates, Groups]:
+        found = find_objects(candidates, pool, config)
+        return drop_textures(features0, features1, *found, config)
+
+    found: list[Located] = []
+    seen = list(pair)
+    for k in chosen:
+        seen[k] = details[k]()
+        coarse = Seen(pair[1 - k].features, pair[1 - k].step)
+        fine = Seen(seen[k].features, seen[k].step)
+        if is_larger(pair[k], config):
+            own = find_details(coarse, fine, pair[k].step, config, group_band)
+        else:
+            both = coarse.features, fine.features
+            enlarged = group_band(*both, *find_candidates(*both, config))
+            own = [locate(*enlarged, coarse.step, fine.step)]
+        found += own if k == 1 else [band.swapped for band in own]
+    all_found = add_details(located, found, config.objects.reach, config.candidates.max_matches)
+    return all_found, (seen[0], seen[1])
 
 
 def describe_objects(
     xy0: Floats,
     xy1: Floats,
     groups: Groups,
-    tolerance: float,
+    tolerance: float | Floats,
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
     """Describe the object of each group of matches.
@@ -290,7 +288,7 @@ def describe_objects(
         Matched points of either picture, pixels.
     groups : Groups
         The object of each match.
-    tolerance : float
+    tolerance : float, or (n_objects,) float64
         Of the transforms, pixels of picture 1.
     boxes : tuple of (2, 2) float64
         Least and greatest x and y of either picture.
@@ -301,10 +299,12 @@ def describe_objects(
         In the order of their numbers.
     """
     described = []
+    tolerances = np.broadcast_to(tolerance, len(groups.scores))
     for k, score in enumerate(groups.scores):
         own = groups.labels == k
         log_nfa = None if groups.log_nfa is None else float(groups.log_nfa[k])
-        described.append(describe_object(k, xy0[own], xy1[own], score, tolerance, *boxes, log_nfa))
+        error = float(tolerances[k])
+        described.append(describe_object(k, xy0[own], xy1[own], score, error, *boxes, log_nfa))
     return described
 
 
@@ -419,29 +419,9 @@ def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[
     tuple
         The Candidates that are listed, in their order, and their Groups.
     """
-    order = np.lexsort((candidates.score, np.arange(len(candidates)) >= n_best))
-    labels = groups.labels[order]
-    most = _fair_share(np.bincount(labels[labels >= 0]), n_best)
-    members = [order[labels == k][:most] for k in range(len(groups.scores))]
-    outliers = order[labels < 0]
-    rows = np.sort(np.concatenate([*members, outliers])[:n_best])
+    is_pool = np.arange(len(candidates)) >= n_best
+    rows = choose_rows(groups.labels, candidates.score, is_pool, n_best)
     return candidates[rows], replace(groups, labels=groups.labels[rows])
-
-
-def _fair_share(sizes: Ints, places: int) -> int:
-    """The largest size at which all groups, none larger than it, still fit into the places."""
-    share = int(sizes.max(initial=0))
-    while np.minimum(sizes, share).sum() > places:
-        share -= 1
-    return share
-
-
-def _digest(image: WorkingImage) -> bytes:
-    digest = hashlib.sha256(repr((image.grey.shape, image.mask is None)).encode())
-    digest.update(np.ascontiguousarray(image.grey).data)
-    if image.mask is not None:
-        digest.update(np.ascontiguousarray(image.mask).data)
-    return digest.digest()
 
 
 def list_stages(config: MatchConfig) -> tuple[str, ...]:
@@ -457,7 +437,7 @@ def list_stages(config: MatchConfig) -> tuple[str, ...]:
     tuple of str
         STAGES, with "views" behind the grouping if views are synthesised where they are needed.
     """
-    return (*STAGES[:-1], "views", STAGES[-1]) if config.view_synthesis else STAGES
+    return (*STAGES[:4], "views", *STAGES[4:]) if config.view_synthesis else STAGES
 
 
 class Clock:

@@ -24,7 +24,8 @@ from matching.objects.frames import fit_frame
 from matching.objects.things import find_things_of_repeats
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture, to_picture
-from matching.pipelines.pair import Clock, DescribedPicture, choose_listed, describe_objects, describe_picture
+from matching.pipelines.description import DescribedPicture, describe_picture
+from matching.pipelines.pair import Clock, choose_listed, describe_objects
 from matching.result import MatchResult, add_inputs
 
 ROW_SCORE = (
@@ -155,7 +156,7 @@ def find_repeats_in_described(
     found = add_things(objects, things)
     return MatchResult(
         xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things,
-        n_features=(len(described.features),) * 2, of_one=True,
+        n_features=(len(described.features),) * 2, matched_at=(described.megapixels,) * 2, of_one=True,
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
 
-STAGES = ("read", "features", "candidates", "grouping", "views", "objects", "files")
+STAGES = ("read", "features", "candidates", "grouping", "views", "details", "objects", "files")
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old

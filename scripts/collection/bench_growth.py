@@ -26,7 +26,7 @@ from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode
 from matching.collection.retrieval._votes import merge_neighbours, rank
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import describe_picture
+from matching.pipelines.description import describe_picture
 
 FOLDERS = "tiles", "models", "scenes", "retrieval/gallery"
 EACH, ASKED = 1200, 960  # descriptors of a picture, and of a query

@@ -26,7 +26,7 @@ from matching.collection.retrieval._codes import PER_QUERY, encode
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import rank
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import describe_picture
+from matching.pipelines.description import describe_picture
 
 GALLERY = "models/*.jpg", "tiles/*.jpg", "pairs/*/img[2-9].*"
 LENGTHS = (1, 3, 5, 10, 20)

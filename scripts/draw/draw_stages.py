@@ -27,7 +27,8 @@ from matching.grouping import Correspondences
 from matching.grouping.stages import Clusters, find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
-from matching.pipelines.pair import DescribedPicture, MatchResult, describe_picture, match_pictures
+from matching.pipelines.description import DescribedPicture, describe_picture
+from matching.pipelines.pair import MatchResult, match_pictures
 
 KIND_COLOURS = (
     "#E69F00",

@@ -19,7 +19,8 @@ from eval.common.options import exit_status
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.pictures.images import make_picture
-from matching.pipelines.pair import describe_picture, find_candidates, find_objects, match_described
+from matching.pipelines.description import describe_picture
+from matching.pipelines.pair import find_candidates, find_objects, match_described
 from synth.photographs import read_picture
 
 N_SMALL = 30  # products on photographs, of each size

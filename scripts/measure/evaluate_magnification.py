@@ -20,7 +20,8 @@ from eval.common.tables import format_markdown
 from matching._common.threads import default_threads
 from matching.collection.plan import list_pictures
 from matching.pictures.images import make_picture_of_array, read_picture, to_picture
-from matching.pipelines.pair import describe_picture, match_described
+from matching.pipelines.description import describe_picture
+from matching.pipelines.pair import match_described
 
 LONGER_SIDE = 1400  # pixels of the larger picture
 TOLERANCE = 3.0  # pixels of the smaller one

@@ -1,9 +1,10 @@
 """How often unrelated pictures give an object: evaluate_unrelated.py FOLDER FOLDER [--pairs N]
 
 Pairs a random picture of the first folder with a random one of the second (all must show different things),
-and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the fewest false
-alarms (`matching.grouping.significance`, decimal logarithms) that an object of a pair has, whatever that is. With
---view-synthesis, features of simulated views are matched as well, and objects must be significant there.
+and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the fewest
+false alarms (`matching.grouping.significance`, decimal logarithms) that an object of a pair has, whatever
+that is. With --view-synthesis, features of simulated views are matched as well, and objects must be
+significant there.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -25,7 +26,8 @@ from matching._common.threads import default_threads
 from matching.collection.plan import list_pictures
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import describe_picture, match_described, prepare_views
+from matching.pipelines.description import describe_picture, prepare_views
+from matching.pipelines.pair import match_described
 
 VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))

@@ -50,6 +50,7 @@ def refusal(capsys, name, *options):
         ("measure/fuzz_files", ["--files", "-1"], "--files must be at least 1, got -1"),
         ("measure/evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
         ("measure/evaluate_keypoints", ["none"], "none: the folder can't be read"),
+        ("measure/evaluate_details", ["--data", "a", "--prints", "0"], "--prints must be at least 1, got 0"),
         ("measure/evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
         ("draw/plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
         ("maintain/tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
@@ -96,6 +97,17 @@ def test_a_picture_beside_itself_five_times_smaller(tmp_path, capsys):
     times, pictures, objects, matches, true, largest = map(int, row)
     assert (times, pictures, objects) == (5, 1, 1)
     assert largest == matches >= true > 0.8 * matches > 100
+
+
+def test_a_small_print_in_a_large_photograph(tmp_path, capsys):
+    for folder, name in (("models", "coffee"), ("tiles", "chelsea"), ("tiles", "rocket")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        skimage.io.imsave(tmp_path / folder / f"{name}.png", getattr(skimage.data, name)())
+    main = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_details.py"))["main"]
+    sizes = ["--widths", "90", "--prints", "1", "--megapixels", "4"]
+    assert main(["--data", str(tmp_path), *sizes]) == 0
+    row = capsys.readouterr().out.splitlines()[2].strip("| ").split(" | ")
+    assert row[:3] == ["90", "1", "1"]
 
 
 def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):

@@ -27,7 +27,8 @@ from matching import MatchConfig, MatchResult
 from matching._common.threads import default_threads
 from matching.objects.copies import count_copies
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import describe_picture, match_described
+from matching.pipelines.description import describe_picture
+from matching.pipelines.pair import match_described
 
 INSIDE = 0.8  # share of an object's matches in an instance that makes it this instance's
 LEAST = 3  # matches that an object must have in an instance to reach it; fewer may be stray ones

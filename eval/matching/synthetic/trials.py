@@ -77,7 +77,7 @@ class LabelledCandidates:
 def read_working_images(image0: NDArray, image1: NDArray, config: MatchConfig) -> list[WorkingImage]:
     """What the matcher looks at: grey values of (h, w, 3) uint8 images, made smaller where they are large."""
     pictures = make_picture_of_array(image0, "image0"), make_picture_of_array(image1, "image1")
-    return [make_working_image(picture, config.max_pixels) for picture in pictures]
+    return [make_working_image(picture, config.first_pixels) for picture in pictures]
 
 
 def find_candidates(images: list[WorkingImage], config: MatchConfig) -> tuple[Candidates, Candidates]:

@@ -178,12 +178,14 @@ class _Search:
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture, prepare_views
+        from matching.pipelines.description import describe_details, describe_picture, prepare_views
 
         self.config = make_config(arguments)
         self.views = cache(lambda: prepare_views(self.picture, self.config))
+        n_threads = default_threads()
         with report_compiling(self.tell):
-            self.described = describe_picture(self.picture, self.config, default_threads())
+            self.described = describe_picture(self.picture, self.config, n_threads)
+        self.details = cache(lambda: describe_details(self.picture, self.described, self.config, n_threads))
 
     def match(self, path: Path) -> Outcome:
         """Match one picture and write the results."""
@@ -221,10 +223,12 @@ class _Search:
 
     def _result(self, picture: Picture) -> MatchResult:
         from matching._common.threads import default_threads
-        from matching.pipelines.pair import describe_picture, match_described, prepare_views
+        from matching.pipelines.description import describe_details, describe_picture, prepare_views
+        from matching.pipelines.pair import match_described
 
         with print_short_warnings(), report_compiling(self.tell):
-            described = describe_picture(picture, self.config, default_threads())
+            n_threads = default_threads()
+            described = describe_picture(picture, self.config, n_threads)
             return match_described(
                 self.described,
                 described,
@@ -232,6 +236,10 @@ class _Search:
                 find_clusters=self.find_clusters,
                 views=(self.views, lambda: prepare_views(picture, self.config)),
                 pictures=(self.picture, picture),
+                details=(
+                    self.details,
+                    lambda: describe_details(picture, described, self.config, n_threads),
+                ),
             )
 
 

@@ -19,7 +19,13 @@ from matching.cli.destination import check_not_over, name_pair_folder, output_op
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
 from matching.output.folders import MANIFEST
-from matching.output.words import explain_nothing, format_repeats, format_table, may_look_harder
+from matching.output.words import (
+    describe_sizes,
+    explain_nothing,
+    format_repeats,
+    format_table,
+    may_look_harder,
+)
 from matching.pictures.names import is_folder, make_absolute
 from matching.settings import METHODS
 
@@ -147,6 +153,10 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
         print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
+        distinct = inputs.pictures[: 1 if _is_single(arguments) else 2]
+        sizes = [(picture.width, picture.height) for picture in distinct]
+        if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
+            print(describe_sizes(result.matched_at, sizes))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
     for line in explain_nothing(result, names):

@@ -89,7 +89,7 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 def _settings(config: MatchConfig) -> dict[str, str]:
     """What an index depends on."""
-    features = json.dumps([config.max_pixels, asdict(config.features)], sort_keys=True)
+    features = json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True)
     return {"format": FORMAT, "version": __version__, "features": features}
 
 
@@ -112,7 +112,8 @@ def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, 
 
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
     if name == "features" and made is not None:
-        first, second = (dict(zip(("max_pixels", name), json.loads(v), strict=True)) for v in (made, wanted))
+        names = "working_pixels", name
+        first, second = (dict(zip(names, json.loads(value), strict=True)) for value in (made, wanted))
         return f"other settings ({describe_difference(first, second)})"
     return f"{name} {made}, this is {wanted}"
 

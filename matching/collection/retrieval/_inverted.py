@@ -25,7 +25,7 @@ from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choo
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.pictures.images import make_picture
-from matching.pipelines.pair import describe_picture
+from matching.pipelines.description import describe_picture
 
 try:
     import faiss

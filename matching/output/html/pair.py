@@ -13,6 +13,7 @@ from matching.output.html.page import candidates_data, embed_picture, objects_da
 from matching.output.words import (
     REPEATS_HEADER,
     describe_result,
+    describe_sizes,
     describe_things,
     list_repeats,
     may_look_harder,
@@ -134,7 +135,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "told": describe_result(result),
         "things": things,
         "harder": may_look_harder(result) and not of_one,
-        "facts": _facts(result),
+        "facts": _facts(result, pictures),
         "of_one": of_one,
         "repeats": list_repeats(result) if of_one else [],
         "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
@@ -145,9 +146,16 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
 
-def _facts(result: Matches) -> list[tuple[str, str]]:
-    stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
-    return [("Time", ", ".join(stages))] if result.timings else []
+def _facts(result: Matches, pictures: Sequence[Picture]) -> list[tuple[str, str]]:
+    facts = []
+    if result.matched_at is not None:
+        distinct = pictures[:1] if pictures[0] is pictures[1] else pictures
+        sizes = [(picture.width, picture.height) for picture in distinct]
+        facts.append(("Size", describe_sizes(result.matched_at, sizes)))
+    if result.timings:
+        stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
+        facts.append(("Time", ", ".join(stages)))
+    return facts
 
 
 def _name(picture: Picture, k: int) -> str:

@@ -18,7 +18,7 @@ from matching.collection import room
 from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import DescribedPicture, describe_picture
+from matching.pipelines.description import DescribedPicture, describe_picture
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def made_up(rng, n):
     }
     flags = {f.name: rng.integers(0, 2, n).astype(np.int8) for f in fields(Features)}
     features, step = Features(**{**flags, **columns}), np.array([1.5, 1 / 3])
-    described = DescribedPicture(features, step, rng.bytes(32), rng.random((2, 2)))
+    described = DescribedPicture(features, step, rng.bytes(32), rng.random((2, 2)), np.array([640, 480]))
     return CachedPicture(described, 640, 480)
 
 
@@ -339,7 +339,7 @@ import numpy as np
 from pathlib import Path
 from matching.collection.cache import CachedPicture, FeatureCache
 from matching.features.extraction import Features
-from matching.pipelines.pair import DescribedPicture
+from matching.pipelines.description import DescribedPicture
 from dataclasses import fields
 
 folder, value = Path(sys.argv[1]), int(sys.argv[2])
@@ -350,7 +350,7 @@ for k in range(60):
     columns = {f.name: np.full(n, k % 7, np.int8) for f in fields(Features)}
     columns["xy"] = np.full((n, 2), float(k % 7))
     columns["descriptors"] = np.full((n, 128), k % 7, np.float32)
-    described = DescribedPicture(Features(**columns), np.ones(2), b"x", np.eye(2))
+    described = DescribedPicture(Features(**columns), np.ones(2), b"x", np.eye(2), np.array([k % 7, 1]))
     cache.put(key, CachedPicture(described, k % 7, 1))
     entry = cache.get(key)
     assert entry is None or (entry.width == k % 7 and (entry.described.features.xy == k % 7).all())

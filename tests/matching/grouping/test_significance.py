@@ -93,7 +93,7 @@ def test_what_agrees_is_significant_and_is_the_object():
 
 @pytest.mark.parametrize("by_maps", [False, True])
 def test_shuffled_ends_give_as_few_as_the_number_says(by_maps):
-    """Of 60 shuffled lists, each with a test for every 40th of its matches, 1.5 may have an object below 1."""
+    """Of 60 shuffled lists, three may have one that is expected once a list: few of the tests are made."""
     below = 0
     for seed in range(60):
         c = planted(40, 200, seed)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import skimage.data
 
-from matching.pictures.contrast import has_one_colour, to_eight_bits
+from matching._common import opencv
+from matching.pictures.contrast import has_one_colour, raise_contrast, to_eight_bits
 from matching.pictures.images import make_picture_of_array
 
 GREY = skimage.data.coffee()[100:160, 200:290, 1].copy()  # (60, 90)
@@ -32,6 +33,46 @@ def test_a_few_levels_are_no_fill():
     levels = np.array([0, 30000, 65535], np.uint16)[np.arange(900).reshape(30, 30) % 3]
     assert len(np.unique(to_eight_bits(levels))) == 3
     assert sorted(np.unique(to_eight_bits(levels * np.uint16(1) // 65535))) == [0, 255]
+
+
+def flat(share, middle=110):
+    """A colour picture with a share of its contrast."""
+    rgb = skimage.data.coffee()[::2, ::2].astype(float)
+    return np.rint(middle + share * (rgb - middle)).astype(np.uint8)
+
+
+def test_flat_pictures_span_all_levels():
+    whole = make_picture_of_array(flat(1.0)).grey
+    assert np.array_equal(whole, opencv.luma(flat(1.0)))  # as it is
+    assert np.array_equal(make_picture_of_array(flat(0.6)).grey, opencv.luma(flat(0.6)))
+    for share, error in ((0.4, 2), (0.15, 3), (0.06, 6)):
+        raised = make_picture_of_array(flat(share)).grey.astype(float)
+        assert np.ptp(raised) >= 250
+        like = np.polyval(np.polyfit(raised.ravel(), whole.ravel(), 1), raised)
+        assert np.abs(like - whole).mean() < error
+    coarse = 255 / np.ptp(opencv.luma(flat(0.06)).astype(float))
+    assert len(np.unique(make_picture_of_array(flat(0.06)).grey)) > 2 * 255 / coarse  # finer than 8-bit luma
+
+
+def test_contrast_of_one_value_two_values_and_specks():
+    one = np.full((50, 60), 90, np.uint8)
+    assert np.array_equal(make_picture_of_array(one).grey, one)
+    two = one.copy()
+    two[10:20] = 91
+    assert np.array_equal(np.unique(make_picture_of_array(two).grey), [0, 255])
+    specks = np.pad(flat(0.15)[:, :, 1], 0)
+    specks[0, :2], specks[5, :2] = 0, 255  # 4 of 60,000 pixels
+    rest = make_picture_of_array(specks).grey[1:5]
+    assert np.ptp(rest.astype(int)) > 120
+
+
+def test_contrast_is_that_of_what_a_mask_shows():
+    grey = flat(0.15)[:, :, 1]
+    framed = np.pad(grey, 30)
+    assert np.ptp(raise_contrast(framed, np.dstack([framed] * 3))[30:-30, 30:-30].astype(int)) < 60
+    mask = np.pad(np.ones(grey.shape, bool), 30)
+    shown = raise_contrast(framed, np.dstack([framed] * 3), mask)[30:-30, 30:-30]
+    assert np.ptp(shown.astype(int)) == 255
 
 
 def shape(colour, ground=(0, 0, 0), levels=255):

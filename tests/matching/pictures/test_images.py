@@ -346,8 +346,8 @@ def test_other_arrays_are_refused(array):
 
 
 def test_grey_is_luma():
-    picture = Picture(np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [77, 77, 77]]], np.uint8))
-    assert picture.grey.tolist() == [[76, 150, 29, 77]]
+    colours = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [77, 77, 77], [255, 255, 255]]
+    assert Picture(np.array([colours], np.uint8)).grey.tolist() == [[76, 150, 29, 77, 255]]
 
 
 def test_small_pictures_are_matched_as_they_are():

@@ -14,7 +14,7 @@ from matching import match
 from matching.cli import main as cli
 from matching.features import extraction
 from matching.output.html.overview import Shot, overview_page
-from matching.pipelines import pair
+from matching.pipelines import description, pair
 
 QUICK = ("--quiet", "--no-figure", "--max-matches", "800")
 
@@ -84,16 +84,20 @@ def test_the_thing_is_described_once(gdl_match, monkeypatch):
     shapes = []
     extract = extraction.extract_features
     monkeypatch.setattr(
-        "matching.pipelines.pair.extract_features", lambda g, *a: shapes.append(g.shape) or extract(g, *a)
+        "matching.pipelines.description.extract_features",
+        lambda g, *a: shapes.append(g.shape) or extract(g, *a),
     )
-    gdl_match("box.png", "scenes/with.png", "scenes/without.png", "--mask0", "box.png")
-    assert shapes == [(220, 220), (440, 440), (220, 220)]
+    Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
+    scenes = [f"scenes/{name}.png" for name in ("with", "without", "other")]
+    gdl_match("box.png", *scenes, "--mask0", "box.png")
+    plain, enlarged = [(220, 220), (440, 440), (220, 220), (200, 220)], [(440, 440), (440, 440), (400, 440)]
+    assert sorted(shapes) == sorted(plain + enlarged)  # the thing once and once enlarged
 
 
 def test_views_of_the_thing_are_prepared_once_and_only_where_needed(gdl_match, monkeypatch):
     prepared = []
-    prepare = pair.prepare_views
-    monkeypatch.setattr(pair, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
+    prepare = description.prepare_views
+    monkeypatch.setattr(description, "prepare_views", lambda p, c: prepared.append(p.width) or prepare(p, c))
     monkeypatch.setattr(pair, "find_in_views", lambda features, pictures, config: None)
     Image.fromarray(crops()["coffee"][:200]).save("scenes/other.png")
     pictures = ("scenes/with.png", "scenes/without.png", "scenes/other.png")

@@ -235,6 +235,27 @@ def test_outlines_in_the_json_are_compact_and_the_settings_last(found):
     assert list(json.loads(text))[-1] == "parameters"
 
 
+def test_sizes_are_told_where_a_picture_is_larger_than_its_working_size(gdl_match, tmp_path, pictures):
+    rgb = np.asarray(Image.open(pictures / "second.png").convert("RGB"))
+    Image.fromarray(np.kron(rgb, np.ones((4, 4, 1), np.uint8))).save(tmp_path / "large.png")
+    megapixels = rgb[:, :, 0].size * 16 / 1e6
+    assert megapixels > 2
+    options = ("--no-figure", "--out", "out", "--html")
+    for limit, seen in (
+        ([], megapixels),
+        (["--max-pixels", "2500000"], 2.5),
+        (["--max-pixels", "1500000"], 1.5),
+    ):
+        status, output, _ = gdl_match("first.png", str(tmp_path / "large.png"), *options, *limit)
+        assert status == 0
+        told = output.splitlines()[-1]
+        assert re.fullmatch(rf"matched at ([\d.]+) of \1 and {seen:.1f} of {megapixels:.1f} megapixels", told)
+        content = json.loads((tmp_path / "out" / "matches.json").read_text())
+        assert content["matched_at"][1] == pytest.approx(seen, rel=0.01)
+        assert told.replace("matched at ", "") in (tmp_path / "out" / "matches.html").read_text()
+    assert content["parameters"]["max_pixels"] == 1_500_000
+
+
 def test_json_is_all_that_is_printed(gdl_match, tmp_path):
     status, output, _ = gdl_match("first.png", "second.png", "--json", "--no-figure", "--out", "told")
     assert status == 0
@@ -374,7 +395,13 @@ def test_other_wrong_usage(gdl_match, arguments):
 
 @pytest.mark.parametrize(
     "option",
-    ["--max-matches", "--n-clusters", "--n-neighbors", "--n-initial-neighbors", "--n-neighbor-clusters"],
+    [
+        "--max-matches",
+        "--n-clusters",
+        "--n-neighbors",
+        "--n-initial-neighbors",
+        "--n-neighbor-clusters",
+    ],
 )
 @pytest.mark.parametrize("value", [10**6, 10**20])
 def test_huge_numbers_are_no_trouble(gdl_match, option, value):
@@ -680,7 +707,7 @@ def test_help_names_every_option(gdl_match):
     status, output, _ = gdl_match("--help")
     assert status == 0
     promised = (
-        "--out --max-matches --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
+        "--out --max-matches --max-pixels --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
         " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
         " --mask0 --mask1 --warp --export --crops --html --open --json"
     )

@@ -1,0 +1,92 @@
+"""Features of the fine octaves of a large picture, which its working size has lost.
+
+The picture is described at its own size, tile by tile, so that the memory does not grow with it. A tile is
+described together with its surroundings, as far as a window may reach, and keeps the features whose centres
+are its own. Only small key points are taken from tiles: larger ones, and MSER regions, are those of the
+working size. (Of 22 prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
+
+Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from matching._common.types import Array, Bools, Floats
+from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.features.views import join_features
+
+GRID = 16  # pixels: tiles begin at multiples of it, so that the pixels of their octaves are the same
+TILE = 2048  # pixels: the longest side of a tile
+# Working pixels: features with smaller frames are taken from tiles, and how far their windows reach.
+COARSEST, REACH = {"mser": 6.0, "sift": 1.6}, {"mser": 26.0, "sift": 17.0}
+PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
+
+
+def extract_details(
+    grey: Array,
+    mask: Bools | None,
+    coarse: Features,
+    step: Floats,
+    config: FeatureConfig = FeatureConfig(),
+    n_threads: int = 1,
+) -> Features:
+    """Extract the features of all octaves of a large picture.
+
+    Parameters
+    ----------
+    grey : (h, w) uint8
+        The picture at its own size.
+    mask : (h, w) bool or None
+        Where the centres of features may lie.
+    coarse : Features
+        Those of the picture at its working size, in working pixels.
+    step : (2,) float64
+        Pixels of the picture a working pixel, in x and y.
+    config : FeatureConfig
+        What both are described with; of tiles, `max_features` counts for 2 megapixels.
+    n_threads : int
+        Threads; the result is the same for any number.
+
+    Returns
+    -------
+    Features
+        In pixels of the picture: those of the tiles, then the coarse ones.
+    """
+    kinds = ("sift",) if "sift" in config.regions else config.regions
+    least = {kind: COARSEST[kind] * float(step.max()) for kind in kinds}
+    reach = GRID * int(np.ceil(max(REACH[kind] for kind in kinds) * step.max() / GRID))
+    parts = []
+    for top, bottom in _cut(grey.shape[0]):
+        for left, right in _cut(grey.shape[1]):
+            y, x = max(top - reach, 0), max(left - reach, 0)
+            around = slice(y, bottom + reach), slice(x, right + reach)
+            tile = np.ascontiguousarray(grey[around])
+            own = np.zeros(tile.shape, bool)
+            own[top - y : bottom - y, left - x : right - x] = True
+            if mask is not None:
+                own &= mask[around]
+            area = (bottom - top) * (right - left)
+            most = max(int(config.max_features * area * PER_PIXEL), 1)
+            how = replace(config, regions=kinds, max_features=most)
+            found = extract_features(tile, how, own, n_threads, below=least)
+            parts.append(replace(found, xy=found.xy + np.array([x, y])))
+    scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
+    return join_features([*parts, scaled[_is_large(scaled, least)]])
+
+
+def _cut(size: int) -> list[tuple[int, int]]:
+    """Begin and end of about equal parts of a side, of about TILE at most."""
+    edges = np.linspace(0, size, -(-size // TILE) + 1)
+    edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
+    return list(pairwise(edges.astype(int).tolist()))
+
+
+def _is_large(features: Features, least: dict[str, float]) -> Bools:
+    """(n,) bool: whether frames are of the size that the working size shows."""
+    sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
+    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in KINDS])[features.kind]
+    return large

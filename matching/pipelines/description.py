@@ -1,0 +1,169 @@
+"""What the matching needs to know of a picture: its features, at its working size and at its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matching._common.types import Floats, Ints
+from matching.config import MatchConfig
+from matching.features.details import extract_details
+from matching.features.extraction import Features, extract_features
+from matching.features.views import ViewedPicture
+from matching.pictures.images import Picture, WorkingImage, make_working_image
+
+ENLARGED = 2  # times: small pictures whose first octave is described too
+
+
+@dataclass(frozen=True, eq=False)
+class DescribedPicture:
+    """All that the matching needs to know of a picture, so that it can be kept for further pairs.
+
+    Parameters
+    ----------
+    features : Features
+        In working pixels.
+    step : (2,) float64
+        Pixels of the picture in one working pixel, in x and y.
+    digest : bytes
+        SHA-256 of what the features come from: working pixels and mask.
+    box : (2, 2) float64
+        Least and greatest x and y of the picture, or of what its mask shows.
+    size : (2,) int64
+        Width and height of the picture.
+    """
+
+    features: Features
+    step: Floats
+    digest: bytes
+    box: Floats
+    size: Ints
+
+    @property
+    def megapixels(self) -> float:
+        """At which it is described; enlarging a picture adds none."""
+        return float(np.prod(self.size / np.maximum(self.step, 1))) / 1e6
+
+
+def describe_picture(
+    picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
+) -> DescribedPicture:
+    """Extract the features of a picture: the part of a match that does not depend on the other picture.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    config : MatchConfig
+        The settings.
+    n_threads : int
+        Threads to use; the features do not depend on it.
+
+    Returns
+    -------
+    DescribedPicture
+        The features, and what else the matching needs.
+    """
+    image = make_working_image(picture, config.first_pixels)
+    features = extract_features(image.grey, config.features, image.mask, n_threads)
+    size = np.array([picture.width, picture.height])
+    return DescribedPicture(features, image.step, _digest(image), picture.box, size)
+
+
+def describe_details(
+    picture: Picture, described: DescribedPicture, config: MatchConfig = MatchConfig(), n_threads: int = 1
+) -> DescribedPicture:
+    """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    described : DescribedPicture
+        What `describe_picture` made of it.
+    config : MatchConfig
+        The settings.
+    n_threads : int
+        Threads; the features do not depend on it.
+
+    Returns
+    -------
+    DescribedPicture
+        A large picture at its own size, or at that which `max_pixels` allows, with the features of all
+        octaves; a small one enlarged, so that it has features from half a pixel of scale on.
+    """
+    if is_larger(described, config):
+        image = make_working_image(picture, config.max_pixels)
+        step = described.step / image.step
+        features = extract_details(
+            image.grey, image.mask, described.features, step, config.features, n_threads
+        )
+    else:
+        image = make_working_image(picture, config.first_pixels, ENLARGED)
+        features = extract_features(image.grey, config.features, image.mask, n_threads)
+    return replace(described, features=features, step=image.step)
+
+
+def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
+    """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on.
+
+    Parameters
+    ----------
+    picture : Picture
+        The picture.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    ViewedPicture
+        It computes features of views when they are first asked for.
+    """
+    image = make_working_image(picture, config.first_pixels)
+    return ViewedPicture(image.grey, image.mask, config.features)
+
+
+def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
+    """Test whether a picture is larger than its working size, and may be matched at its own.
+
+    Parameters
+    ----------
+    described : DescribedPicture
+        The picture.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    bool
+        Whether `describe_details` has finer octaves of it.
+    """
+    return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
+
+
+def is_small(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
+    """Test whether a picture is so small that it can be enlarged.
+
+    Parameters
+    ----------
+    described : DescribedPicture
+        The picture.
+    config : MatchConfig
+        The settings.
+
+    Returns
+    -------
+    bool
+        Whether it is no larger than a working size then.
+    """
+    return int(described.size.prod()) * ENLARGED**2 <= config.first_pixels
+
+
+def _digest(image: WorkingImage) -> bytes:
+    digest = hashlib.sha256(repr((image.grey.shape, image.mask is None)).encode())
+    digest.update(np.ascontiguousarray(image.grey).data)
+    if image.mask is not None:
+        digest.update(np.ascontiguousarray(image.mask).data)
+    return digest.digest()

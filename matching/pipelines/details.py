@@ -1,0 +1,212 @@
+"""Objects that are too small for the size at which pictures are first matched.
+
+A picture that is larger than its working size has finer octaves than the features there show
+(`matching.features.details`). An object that only these show is a detail of that picture: it is 24 pixels
+large or more, and less than what the working size shows. How large it is in the other picture is not known,
+only that it is no larger than this picture. So the pair has one dominant difference of scale, out of a few
+octaves, and candidates are matched and grouped for one band of relative scales after another
+(`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its own size.
+
+Where one picture is small, details of the other are always looked for. Where both are large, they are looked
+for in both, but only if nothing sure is found without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from matching._common.threads import default_threads
+from matching._common.types import Floats, Ints
+from matching.config import MatchConfig
+from matching.correspondences.candidates import Candidates
+from matching.correspondences.points import is_within_reach
+from matching.correspondences.scale_bands import match_by_scale
+from matching.features.extraction import Features, mirrored_features
+from matching.grouping import Groups
+from matching.pictures.images import to_picture
+from matching.pipelines.listing import choose_rows
+
+SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
+SHOWN = 200.0  # working pixels: larger objects are found without details
+# Share of an object's matches near those of one with more, in both pictures, from which it is the same; and
+# from which one that was found before is replaced.
+SAME, WHOLE = 0.5, 0.9
+
+Group = Callable[[Features, Features, Candidates, Candidates], tuple[Candidates, Groups]]
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The features of a picture at one size.
+
+    Parameters
+    ----------
+    features : Features
+        In pixels of that size.
+    step : (2,) float64
+        Pixels of the picture in one of these, in x and y.
+    """
+
+    features: Features
+    step: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Matches and objects in the pixels of two pictures.
+
+    Parameters
+    ----------
+    xy0, xy1 : (m, 2) float64
+        Matched points.
+    score : (m,) float64
+        Descriptor distances.
+    labels : (m,) int64
+        The object of each, -1 for outliers.
+    scores : (n_objects,) float64
+        Of the objects.
+    steps : (n_objects, 2) float64
+        Pixels of picture 0, and of picture 1, in one of the pixels in which each object was found.
+    log_nfa : (n_objects,) float64 or None
+        Decimal logarithms of their numbers of false alarms; None where they are not tested.
+    """
+
+    xy0: Floats
+    xy1: Floats
+    score: Floats
+    labels: Ints
+    scores: Floats
+    steps: Floats
+    log_nfa: Floats | None = None
+
+    @property
+    def swapped(self) -> Located:
+        """The same of the pictures in the other order."""
+        return replace(self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1])
+
+
+def locate(candidates: Candidates, groups: Groups, step0: Floats, step1: Floats) -> Located:
+    """Tell where candidates and their groups lie in the pictures.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        Matches, in pixels of some size of either picture.
+    groups : Groups
+        Of these.
+    step0, step1 : (2,) float64
+        Pixels of the pictures in one of those.
+
+    Returns
+    -------
+    Located
+        The same in pixels of the pictures.
+    """
+    steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
+    places = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
+    return Located(*places, candidates.score, groups.labels, groups.scores, steps, groups.log_nfa)
+
+
+def find_details(
+    coarse: Seen, fine: Seen, working_step: Floats, config: MatchConfig, group: Group
+) -> list[Located]:
+    """Find objects of one picture that are details of another one.
+
+    Parameters
+    ----------
+    coarse : Seen
+        Picture 0 at its working size.
+    fine : Seen
+        Picture 1 at its own size.
+    working_step : (2,) float64
+        Pixels of picture 1 in one of its working pixels.
+    config : MatchConfig
+        The settings.
+    group : callable
+        Called as ``group(features0, features1, candidates, pool)``: groups candidates into objects.
+
+    Returns
+    -------
+    list of Located
+        Those of each band of relative scales, the smallest first; one object may be in two of them.
+    """
+    if not len(coarse.features) or not len(fine.features):
+        return []
+    extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
+    largest = SHOWN * float((working_step / fine.step).max())
+    scales = np.log2(SMALLEST / extent), max(np.log2(largest / extent), 0.0)
+    n_threads, found = default_threads(), []
+    kinds = [fine.features, mirrored_features(fine.features)] if config.mirrored else [fine.features]
+    for features in kinds:
+        for best, pool in match_by_scale(coarse.features, features, scales, config.candidates, n_threads):
+            found.append(locate(*group(coarse.features, features, best, pool), coarse.step, fine.step))
+    return [band for band in found if len(band.scores)]
+
+
+def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
+    """Add details to what is known; of several objects that are the same, the one with most matches stays.
+
+    Parameters
+    ----------
+    known : Located
+        What was found before.
+    details : sequence of Located
+        Further objects; only their matches are added.
+    reach : float
+        Matches nearer than this are near each other, in the pixels in which the object was found.
+    most : int
+        How many matches to list.
+
+    Returns
+    -------
+    Located
+        All of them; objects are numbered by falling score.
+    """
+    objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
+    objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
+    kept: list[tuple[Located, int]] = []
+    for found in objects:
+        share = WHOLE if found[0] is known else SAME
+        if all(_share_near(found, other, reach) < share for other in kept):
+            kept.append(found)
+    if all(part is known for part, _ in kept):
+        return known
+    return _join(known, kept, most)
+
+
+def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
+    """The share of an object's matches that lie near those of another one in both pictures; an object is a
+    number in a Located.
+    """
+    (own, k), (its, n) = found, other
+    near = np.ones(np.count_nonzero(own.labels == k), bool)
+    far = reach * np.maximum(own.steps[k], its.steps[n])
+    for xy, others, within in ((own.xy0, its.xy0, far[0]), (own.xy1, its.xy1, far[1])):
+        near &= is_within_reach(xy[own.labels == k], others[its.labels == n], float(within))
+    return float(near.mean())
+
+
+def _join(known: Located, objects: list[tuple[Located, int]], most: int) -> Located:
+    """The candidates that were known with the matches of the objects, and only these as objects."""
+    objects = sorted(objects, key=lambda item: -item[0].scores[item[1]])
+    labels, added = [np.full(len(known.labels), -1)], [(known, np.arange(len(known.labels)))]
+    for number, (part, k) in enumerate(objects):
+        rows = np.flatnonzero(part.labels == k)
+        if part is known:
+            labels[0][rows] = number
+        else:
+            labels.append(np.full(len(rows), number))
+            added.append((part, rows))
+    xy0, xy1, score = (
+        np.concatenate([getattr(part, name)[rows] for part, rows in added])
+        for name in ("xy0", "xy1", "score")
+    )
+    label = np.concatenate(labels)
+    rows = choose_rows(label, score, np.zeros(len(label), bool), most)
+    scores, steps, log_nfa = (
+        np.array([getattr(part, name)[k] for part, k in objects]) for name in ("scores", "steps", "log_nfa")
+    )
+    return Located(xy0[rows], xy1[rows], score[rows], label[rows], scores, steps, log_nfa)

@@ -1,0 +1,44 @@
+"""Which of the candidates a result lists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from matching._common.types import Bools, Floats, Ints
+
+
+def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
+    """Choose the rows that a result lists: all matches of objects, then the best outliers.
+
+    If the objects alone have more, those with most matches lose their worst ones.
+
+    Parameters
+    ----------
+    labels : (m,) int64
+        The object of each candidate, -1 for outliers.
+    score : (m,) float64
+        Descriptor distances, smaller is better.
+    is_pool : (m,) bool
+        Candidates that come after all others.
+    most : int
+        How many to list.
+
+    Returns
+    -------
+    (k,) int64
+        The rows, rising.
+    """
+    order = np.lexsort((score, is_pool))
+    ordered = labels[order]
+    sizes = np.bincount(ordered[ordered >= 0])
+    share = _fair_share(sizes, most)
+    members = [order[ordered == k][:share] for k in range(len(sizes))]
+    return np.sort(np.concatenate([*members, order[ordered < 0]])[:most])
+
+
+def _fair_share(sizes: Ints, places: int) -> int:
+    """The largest size at which all groups, none larger than it, still fit into the places."""
+    share = int(sizes.max(initial=0))
+    while np.minimum(sizes, share).sum() > places:
+        share -= 1
+    return share

@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+import skimage.data
+from scipy.spatial import cKDTree
+
+from matching._common import opencv
+from matching.features import details
+from matching.features.extraction import FeatureConfig, extract_features
+from matching.settings import REGIONS
+
+SIZE = 512  # of the picture, and half of it the working size
+
+
+@pytest.fixture(scope="module")
+def picture():
+    return np.ascontiguousarray(skimage.data.camera())
+
+
+@pytest.fixture(scope="module")
+def coarse(picture):
+    return extract_features(opencv.resize_area(picture, SIZE // 2, SIZE // 2))
+
+
+def describe(picture, coarse, mask=None, **more):
+    return details.extract_details(picture, mask, coarse, np.array([2.0, 2.0]), **more)
+
+
+def sizes(features):
+    return np.sqrt(np.abs(np.linalg.det(features.frames)))
+
+
+@pytest.mark.parametrize(
+    ("regions", "tiled"), [(("mser", "sift"), (1,)), (("sift",), (1,)), (("mser",), (0,))]
+)
+def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
+    picture, coarse, regions, tiled
+):
+    coarse, config = coarse[np.isin(coarse.kind, [REGIONS.index(r) for r in regions])], FeatureConfig(regions)
+    found, whole = describe(picture, coarse, config=config), extract_features(picture)
+    whole = whole[np.isin(whole.kind, tiled)]
+    least = 2 * np.array([details.COARSEST[kind] if k in tiled else 0 for k, kind in enumerate(REGIONS)])
+    is_small = sizes(found) < least[found.kind]
+    expected = whole[sizes(whole) < least[whole.kind]]
+    assert np.array_equal(np.sort(found.xy[is_small], axis=0), np.sort(expected.xy, axis=0))
+    large = coarse[2 * sizes(coarse) >= least[coarse.kind]]
+    assert np.allclose(found.xy[~is_small], 2 * large.xy + 0.5, rtol=0, atol=1e-9)
+    assert np.array_equal(found.descriptors[~is_small], large.descriptors)
+
+
+def test_tiles_do_not_show(picture, coarse, monkeypatch):
+    whole = describe(picture, coarse)
+    monkeypatch.setattr(details, "TILE", 200)
+    cut = describe(picture, coarse)
+    assert len(cut) == pytest.approx(len(whole), rel=0.02)
+    # MSERs depend on what is around them: a few differ
+    apart, _ = cKDTree(whole.xy).query(cut.xy)
+    assert (apart < 1e-3).mean() > 0.98
+    at_cut = (np.abs(cut.xy % (SIZE / 3) - SIZE / 6) > SIZE / 6 - 20).any(axis=1)
+    assert (apart[at_cut] < 1e-3).mean() > 0.97
+
+
+def test_mask_and_number_of_features(picture, coarse, monkeypatch):
+    mask = np.zeros(picture.shape, bool)
+    mask[:, :300] = True
+    few = describe(picture, coarse[:0], mask)
+    assert 100 < len(few) < len(describe(picture, coarse[:0]))
+    assert few.xy[:, 0].max() < 300
+    monkeypatch.setattr(details, "PER_PIXEL", 1 / picture.size)
+    most = FeatureConfig(max_features=50)
+    assert len(describe(picture, coarse[:0], config=most)) == 50
+    monkeypatch.setattr(details, "TILE", SIZE // 2)
+    assert len(describe(picture, coarse[:0], config=most)) == 4 * (50 // 4)
+
+
+def test_any_number_of_threads(picture, coarse):
+    one, two = (describe(picture, coarse, n_threads=n) for n in (1, 2))
+    assert np.array_equal(one.descriptors, two.descriptors)
+    assert np.array_equal(one.frames, two.frames)

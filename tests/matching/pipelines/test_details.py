@@ -1,0 +1,230 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import skimage.data
+from planting import crops
+
+from matching import MatchConfig, match
+from matching._common import opencv
+from matching.pictures.images import make_picture_of_array
+from matching.pipelines.description import (
+    describe_details,
+    describe_picture,
+    is_larger,
+    is_small,
+)
+from matching.pipelines.details import Located, add_details
+from matching.pipelines.pair import match_described
+
+CONFIG = MatchConfig(working_pixels=90_000)  # so that the pictures here are large
+SIDE = 80  # pixels of the thing in the large picture
+PLACE = np.array([530, 340])
+
+
+@pytest.fixture(scope="module")
+def thing():
+    return crops(220)["coffee"]
+
+
+@pytest.fixture(scope="module")
+def scene(thing):
+    """A picture (600, 800, 3) that shows the thing 80 pixels large, and 24 at the working size."""
+    tiles = [skimage.data.astronaut()[:300, :400], skimage.data.chelsea()[:300, :400]]
+    mosaic = np.vstack([np.hstack(tiles), np.hstack([np.ascontiguousarray(t[:, ::-1]) for t in tiles])])
+    small = opencv.resize_area(thing, SIDE, SIDE)
+    x, y = PLACE
+    mosaic[y : y + SIDE, x : x + SIDE] = small
+    return mosaic
+
+
+def in_scene(xy):
+    """Where points of the thing are in the scene."""
+    return (xy + 0.5) * SIDE / 220 - 0.5 + PLACE
+
+
+def errors(result, found):
+    own = result.cluster == found.id
+    return np.linalg.norm(in_scene(result.xy0[own]) - result.xy1[own], axis=1)
+
+
+@pytest.fixture(scope="module")
+def found(thing, scene):
+    return match(thing, scene, CONFIG)
+
+
+def test_a_detail_of_a_large_picture_is_found(found, thing, scene):
+    assert len(found.objects) == 1
+    assert np.median(errors(found, found.objects[0])) < 0.5
+    assert found.objects[0].motion.scale == pytest.approx(SIDE / 220, rel=0.02)
+    assert found.matched_at == pytest.approx((0.0484, 0.48))
+    coarse = match(thing, scene, replace(CONFIG, max_pixels=CONFIG.working_pixels))
+    assert coarse.objects == ()
+    assert coarse.matched_at == pytest.approx((0.0484, 0.09), rel=0.02)
+
+
+def test_swapped_pictures_have_the_same_objects(found, thing, scene):
+    turned = match(scene, thing, CONFIG)
+    assert turned.matched_at == found.matched_at[::-1]
+    for a, b in (("xy0", "xy1"), ("xy1", "xy0"), ("cluster", "cluster"), ("score", "score")):
+        assert getattr(found, a).tobytes() == getattr(turned, b).tobytes()
+
+
+def test_a_limit_between_working_size_and_own_size(thing, scene):
+    limited = match(thing, scene, replace(CONFIG, max_pixels=300_000))
+    assert limited.matched_at[1] == pytest.approx(0.3, rel=0.01)
+    assert len(limited.objects) == 1
+    assert np.median(errors(limited, limited.objects[0])) < 1
+
+
+def test_mirrored_details(thing, scene):
+    mirrored = match(np.ascontiguousarray(thing[:, ::-1]), scene, CONFIG, mirrored=True)
+    assert len(mirrored.objects) == 1
+    assert mirrored.objects[0].motion.mirrored
+
+
+def test_masks_hold_for_details(thing, scene):
+    mask = np.full(scene.shape[:2], 255, np.uint8)
+    mask[PLACE[1] : PLACE[1] + SIDE, PLACE[0] : PLACE[0] + SIDE] = 0
+    assert match(thing, scene, CONFIG, mask1=mask).objects == ()
+
+
+def test_details_beside_what_the_working_size_shows(thing, scene):
+    both = scene.copy()
+    both[350:570, 20:240] = thing
+    found = match(thing, both, CONFIG)
+    assert len(found.objects) == 2
+    assert [o.id for o in found.objects] == [0, 1]
+    assert found.objects[0].score >= found.objects[1].score
+    large, small = sorted(found.objects, key=lambda o: -o.motion.scale)
+    assert large.motion.scale == pytest.approx(1, abs=0.02)
+    assert small.motion.scale == pytest.approx(SIDE / 220, rel=0.03)
+    assert large.thing == small.thing
+    few = match(thing, both, CONFIG, max_matches=60)
+    assert len(few.cluster) <= 60
+
+
+def test_two_large_pictures_of_different_scale(thing, scene):
+    close = np.kron(thing, np.ones((2, 2, 1), np.uint8))  # 0.19 megapixels
+    found = match(close, scene, CONFIG)
+    assert len(found.objects) == 1
+    assert found.matched_at == pytest.approx((0.1936, 0.48))
+    assert found.objects[0].motion.scale == pytest.approx(SIDE / 440, rel=0.03)
+
+
+def test_two_large_pictures_that_the_working_size_solves(scene):
+    found = match(scene, np.ascontiguousarray(scene[:550, :750]), CONFIG)
+    assert found.confidence == "sure"
+    assert max(found.matched_at) < 0.1
+
+
+def test_nothing_in_common_and_no_features(scene):
+    assert match(crops(220)["rocket"], scene, CONFIG).objects == ()
+    assert match(np.zeros((50, 50), np.uint8), scene, CONFIG).objects == ()
+
+
+def test_the_paper_has_no_details(thing, scene):
+    paper = replace(MatchConfig.paper(), working_pixels=90_000)
+    assert match(thing, scene, paper).matched_at[1] < 0.1
+
+
+def test_described_pictures_need_functions_for_details(thing, scene):
+    pictures = [make_picture_of_array(image) for image in (thing, scene)]
+    described = [describe_picture(picture, CONFIG) for picture in pictures]
+    assert [is_larger(own, CONFIG) for own in described] == [False, True]
+    assert not is_larger(described[1], replace(CONFIG, max_pixels=90_000))
+    assert match_described(*described, CONFIG).objects == ()
+    asked = []
+
+    def details(k):
+        def describe():
+            asked.append(k)
+            return describe_details(pictures[k], described[k], CONFIG)
+
+        return describe
+
+    assert len(match_described(*described, CONFIG, details=[details(0), details(1)]).objects) == 1
+    assert asked == [1]
+
+
+def small_pair(side=24):
+    """A thing, and a picture of 220 x 220 px that shows it `side` pixels large."""
+    thing = crops(220)["astronaut"]
+    scene = np.ascontiguousarray(crops(220)["chelsea"])
+    scene[120 : 120 + side, 90 : 90 + side] = opencv.resize_area(thing, side, side)
+    return thing, scene
+
+
+def test_a_small_picture_is_enlarged_where_nothing_sure_is_found():
+    thing, scene = small_pair()
+    pictures = [make_picture_of_array(image) for image in (thing, scene)]
+    described = [describe_picture(picture) for picture in pictures]
+    assert [is_small(own) for own in described] == [True, True]
+    assert match_described(*described).objects == ()
+    found = match(thing, scene)
+    assert len(found.objects) == 1
+    own = found.cluster == 0
+    error = (found.xy0[own] + 0.5) * 24 / 220 - 0.5 + [90, 120] - found.xy1[own]
+    assert np.median(np.linalg.norm(error, axis=1)) < 0.5
+    assert found.matched_at == pytest.approx((0.0484, 0.0484))
+    assert match(scene, thing).xy0.tobytes() == found.xy1.tobytes()
+
+
+def test_a_small_picture_is_enlarged_with_its_mask():
+    thing, scene = small_pair()
+    mask = np.full(scene.shape[:2], 255, np.uint8)
+    mask[120:145, 90:115] = 0
+    assert match(thing, scene, mask1=mask).objects == ()
+    left = np.zeros(scene.shape[:2], np.uint8)
+    left[:, :170] = 255
+    found = match(thing, scene, mask1=left)
+    assert len(found.objects) == 1
+    assert found.xy1[:, 0].max() < 170
+
+
+def test_pictures_that_are_solved_or_not_small_are_not_enlarged(thing):
+    asked = []
+    picture = make_picture_of_array(thing)
+    described = describe_picture(picture)
+    details = [lambda: asked.append(0)] * 2
+    assert match_described(described, described, details=details).confidence == "sure"
+    assert not is_small(described, MatchConfig(working_pixels=4 * 220**2 - 1))
+    assert is_small(described, MatchConfig(working_pixels=4 * 220**2))
+    other = describe_picture(make_picture_of_array(crops(220)["rocket"]))
+    alone = MatchConfig(max_pixels=220**2)
+    assert match_described(described, other, alone, details=details).objects == ()
+    rocket = np.kron(crops(220)["rocket"], np.ones((4, 4, 1), np.uint8))
+    large = describe_picture(make_picture_of_array(rocket))
+    assert match_described(described, large, details=details).objects == ()
+    assert asked == []
+
+
+def located(xy0, xy1, labels, scores, step=1.0):
+    labels, scores = np.array(labels), np.array(scores, float)
+    steps = np.full((len(scores), 2), step)
+    return Located(np.array(xy0, float), np.array(xy1, float), np.linspace(0.1, 0.2, len(labels)),
+                   labels, scores, steps)  # fmt: skip
+
+
+def test_what_is_known_is_not_added_again():
+    rng = np.random.default_rng(0)
+    xy0, xy1 = rng.uniform(0, 50, (2, 20, 2))
+    known = located(xy0, xy1, [0] * 18 + [-1, -1], [0.5])
+    nearby = located(xy0[:15] + 3, xy1[:15] + 3, [0] * 15, [0.9])
+    elsewhere = located(xy0[:15], xy1[:15] + 500, [0] * 15, [0.9])
+    smaller = located(xy0[:13] + 2, xy1[:13] + 501, [0] * 13, [0.95])
+    assert add_details(known, [nearby], 10.0, 100) is known
+    more = located(np.repeat(xy0, 2, axis=0) + 3, np.repeat(xy1, 2, axis=0) + 3, [0] * 40, [0.4])
+    replaced = add_details(known, [more], 10.0, 100)
+    assert replaced.scores.tolist() == [0.4]
+    assert np.array_equal(replaced.labels, [-1] * 20 + [0] * 40)
+    part = more.labels[:30] * 0  # most of what is known is elsewhere
+    few = located(np.tile(xy0[:10], (3, 1)), np.tile(xy1[:10], (3, 1)), part, [0.4])
+    assert np.bincount(add_details(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]
+    found = add_details(known, [smaller, nearby, elsewhere], 10.0, 100)
+    assert found.scores.tolist() == [0.9, 0.5]
+    assert np.bincount(found.labels + 1).tolist() == [2, 15, 18]
+    assert np.array_equal(found.xy1[found.labels == 0], xy1[:15] + 500)
+    assert np.array_equal(found.xy1[found.labels == 1], xy1[:18])
+    listed = add_details(known, [elsewhere], 10.0, 20)
+    assert np.bincount(listed.labels + 1, minlength=3).tolist() == [0, 10, 10]
