@@ -89,7 +89,13 @@ def test_what_is_refused(label, monkeypatch, path, told, status):
 
 
 def test_by_keyboard(label, monkeypatch):
-    with reviewed(label, monkeypatch) as server, browser_page(viewport={"width": 390, "height": 800}) as page:
+    with (
+        reviewed(label, monkeypatch) as server,
+        browser_page(
+            viewport={"width": 390, "height": 800},
+            bypass_csp=True,  # Playwright waits by eval
+        ) as page,
+    ):
         page.goto(server.address)
         page.wait_for_selector("path.accepted")
         assert "1 of 2" in page.inner_text(".where")
