@@ -114,7 +114,18 @@ def knn_graph(
 
 
 def count_given_neighbors(x: Any) -> int:
-    """The most neighbours that each sample of a given graph has, at least 1; without a graph n - 1."""
+    """Count the neighbours that every sample of a given graph has.
+
+    Parameters
+    ----------
+    x : array_like, sparse matrix or pair of arrays
+        What `fit` takes.
+
+    Returns
+    -------
+    int
+        At least 1; without a graph n - 1.
+    """
     if isinstance(x, tuple):
         indices = np.asanyarray(x[0])
         own = indices.ndim == 2 and (indices == np.arange(len(indices))[:, None]).any()

@@ -63,7 +63,18 @@ def count_separate_clusters(
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
-    """The smallest cluster that is counted by default: the mean number of neighbours, or n / 10."""
+    """Tell how small a cluster may be to be counted by default.
+
+    Parameters
+    ----------
+    graph : AffinityGraph
+        The graph.
+
+    Returns
+    -------
+    int
+        The mean number of neighbours, or n / 10 where that is less.
+    """
     n = graph.n_samples
     return max(1, min(round(len(graph.indices) / max(n, 1)), n // 10))
 

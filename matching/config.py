@@ -193,12 +193,6 @@ def _describe_changes(config: Any, default: Any) -> str:
 
 
 def check_config(config: MatchConfig) -> None:
-    """Raise TypeError unless the settings are a MatchConfig.
-
-    Parameters
-    ----------
-    config : MatchConfig
-        What was given as settings.
-    """
+    """Raise TypeError unless the settings are a MatchConfig."""
     if not isinstance(config, MatchConfig):
         raise TypeError(f"config must be a MatchConfig, got {type(config).__name__}")

@@ -39,18 +39,7 @@ class Inputs:
     contents: tuple[str, str]
 
     def pictures(self) -> list[Picture]:
-        """Read both pictures again.
-
-        Returns
-        -------
-        list of Picture
-            The two pictures with their masks.
-
-        Raises
-        ------
-        InputError
-            A file is gone, or shows another picture by now; or so does an array.
-        """
+        """Read both pictures again."""
         pictures = []
         asked = zip(self.images, self.masks, self.sizes, self.contents, strict=True)
         for k, (image, mask, size, content) in enumerate(asked):
@@ -67,18 +56,7 @@ class Inputs:
 
 
 def digest_pixels(picture: Picture) -> str:
-    """Compute a digest of what a picture shows and of its mask.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-
-    Returns
-    -------
-    str
-        The SHA-256.
-    """
+    """Compute a digest of what a picture shows and of its mask."""
     digest = hashlib.sha256()
     for pixels in (picture.rgb, picture.mask):
         if pixels is not None:

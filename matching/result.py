@@ -151,22 +151,7 @@ class MatchResult(Matches):
 def add_inputs(
     result: MatchResult, images: tuple[Any, Any], masks: tuple[Any, Any], pictures: Sequence[Picture]
 ) -> MatchResult:
-    """Add to a result what it was made of.
-
-    Parameters
-    ----------
-    result : MatchResult
-        Without inputs.
-    images, masks : tuple
-        Two each, as `match` takes them.
-    pictures : sequence of Picture
-        The same two pictures, read.
-
-    Returns
-    -------
-    MatchResult
-        With inputs.
-    """
+    """Add to a result what it was made of."""
     size0, size1 = ((picture.width, picture.height) for picture in pictures)
     content0, content1 = map(digest_pixels, pictures)
     return replace(result, inputs=Inputs(images, masks, (size0, size1), (content0, content1)))

@@ -106,23 +106,7 @@ class Setting:
         return number
 
     def parse(self, text: str) -> Any:
-        """Read a number that is given as text.
-
-        Parameters
-        ----------
-        text : str
-            As given on the command line.
-
-        Returns
-        -------
-        int or float
-            The number.
-
-        Raises
-        ------
-        InputError
-            Where it is none, or out of bounds.
-        """
+        """Read a number that is given as text."""
         try:
             number = self._kind(text)
             return self.check("it", number)
@@ -130,13 +114,7 @@ class Setting:
             raise InputError(f"must be {self.rule}, got {text!r}") from None
 
     def field(self) -> Any:
-        """Make a field of a dataclass.
-
-        Returns
-        -------
-        dataclasses.Field
-            With this setting's default.
-        """
+        """Make a field of a dataclass."""
         return field(default=self.default, metadata={DECLARED: self})
 
 
@@ -145,38 +123,12 @@ def _format(number: float) -> str:
 
 
 def setting(default: Any, least: float = -math.inf, most: float = math.inf, **more: Any) -> Any:
-    """Declare a setting as a field of a dataclass.
-
-    Parameters
-    ----------
-    default : object
-        Its value unless another is given.
-    least, most : float
-        Of a number.
-    **more : object
-        Other parts of a `Setting`.
-
-    Returns
-    -------
-    dataclasses.Field
-        The field.
-    """
+    """Declare a setting as a field of a dataclass."""
     return Setting(default, least, most, **more).field()
 
 
 def check_settings(settings: Any) -> None:
-    """Check all settings of a frozen dataclass that are declared, as it is made.
-
-    Parameters
-    ----------
-    settings : dataclass
-        Whose numbers become Python's own.
-
-    Raises
-    ------
-    InputError
-        Where one is of another type or out of its bounds.
-    """
+    """Check all settings of a frozen dataclass that are declared, as it is made."""
     for declared in fields(settings):
         if DECLARED in declared.metadata:
             value = declared.metadata[DECLARED].check(declared.name, getattr(settings, declared.name))

@@ -11,20 +11,7 @@ Record = TypeVar("Record")
 
 
 def select_rows(record: Record, index: Any) -> Record:
-    """Take the same rows of all arrays of a record.
-
-    Parameters
-    ----------
-    record : dataclass instance
-        Its fields are arrays of the same length.
-    index : slice, or array of int or bool
-        The rows.
-
-    Returns
-    -------
-    Record
-        A record of the same class.
-    """
+    """Take the same rows of all arrays of a record."""
     arrays = [getattr(record, field.name) for field in fields(record)]  # type: ignore[arg-type]
     if isinstance(index, slice):
         return type(record)(*(array[index] for array in arrays))
@@ -36,15 +23,7 @@ def select_rows(record: Record, index: Any) -> Record:
 def invert_matrices(matrices: Array) -> Floats:
     """Invert matrices in closed form.
 
-    Parameters
-    ----------
-    matrices : (m, 2, 2) array
-        The matrices; of singular ones the inverse is not finite.
-
-    Returns
-    -------
-    (m, 2, 2) float64
-        The inverses.
+    matrices (m, 2, 2) array -> (m, 2, 2) float64.
     """
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     adjugates: Floats = np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2)
@@ -54,15 +33,7 @@ def invert_matrices(matrices: Array) -> Floats:
 def determinants(matrices: Array) -> Floats:
     """Compute determinants.
 
-    Parameters
-    ----------
-    matrices : (m, 2, 2) array
-        The matrices.
-
-    Returns
-    -------
-    (m,) float64
-        Their determinants.
+    matrices (m, 2, 2) array -> (m,) float64.
     """
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     return np.asarray(a * d - b * c)
@@ -71,15 +42,7 @@ def determinants(matrices: Array) -> Floats:
 def order_by(values: Array) -> Ints:
     """Order numbers, equal ones as they come: a stable argsort, as fast as a sort.
 
-    Parameters
-    ----------
-    values : (n,) float32
-        None negative, whose bits have their order; fewer than 2^32.
-
-    Returns
-    -------
-    (n,) int64
-        Their positions.
+    values (n,) float32 -> (n,) int64.
     """
     keys = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64) << 32
     order: Ints = np.sort(keys | np.arange(len(values))) & 0xFFFFFFFF

@@ -8,20 +8,7 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make the functions `__getattr__` and `__dir__` of a package whose names are in other modules.
-
-    Parameters
-    ----------
-    package : str
-        Name of the package.
-    modules : dict of str to str
-        The full name of the module that each public name is in.
-
-    Returns
-    -------
-    tuple of callable
-        The two functions.
-    """
+    """Make the functions `__getattr__` and `__dir__` of a package whose names are in other modules."""
 
     def getattr_(name: str) -> Any:
         if name not in modules:

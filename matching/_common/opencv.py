@@ -19,41 +19,17 @@ Point = Sequence[float] | Array  # (2,) x, y
 
 
 def cpu_features() -> str:
-    """The instruction sets that OpenCV has code for.
-
-    Returns
-    -------
-    str
-        Their names; * marks those chosen at run time, ? those that this processor lacks or the user has
-        turned off.
-    """
+    """The instruction sets that OpenCV has code for."""
     return cv2.getCPUFeaturesLine()
 
 
 def build_information() -> str:
-    """How OpenCV was built.
-
-    Returns
-    -------
-    str
-        Many lines.
-    """
+    """How OpenCV was built."""
     return cv2.getBuildInformation()
 
 
 def set_threads(n: int) -> int:
-    """Let OpenCV use a number of threads.
-
-    Parameters
-    ----------
-    n : int
-        Threads.
-
-    Returns
-    -------
-    int
-        How many it used before.
-    """
+    """Let OpenCV use a number of threads."""
     before = cv2.getNumThreads()
     cv2.setNumThreads(n)
     return before
@@ -62,17 +38,7 @@ def set_threads(n: int) -> int:
 def gaussian_blur(image: Array, sigma: float) -> Array:
     """Smooth an image by a Gaussian.
 
-    Parameters
-    ----------
-    image : (h, w) array
-        The image.
-    sigma : float
-        Standard deviation, pixels.
-
-    Returns
-    -------
-    (h, w) array
-        The smoothed image, of the same type.
+    image (h, w) array -> (h, w) array.
     """
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
@@ -82,15 +48,7 @@ def read_deep(file: Path | bytes) -> Array | None:
 
     A TIFF comes turned as its orientation tag says, other kinds don't.
 
-    Parameters
-    ----------
-    file : Path or bytes
-        The file, or its content.
-
-    Returns
-    -------
-    (h, w, 3 or 4) array or None
-        RGB or RGBA; None where OpenCV can't read it.
+    Returns (h, w, 3 or 4) array or None.
     """
     log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
     level = log.getLogLevel()
@@ -112,18 +70,7 @@ def read_deep(file: Path | bytes) -> Array | None:
 
 
 def read_storage(path: Path) -> dict[str, Array] | None:
-    """Read the matrices of a file of FileStorage.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    dict of str to array, or None
-        Those with one or two channels of numbers, by name; None where it can't be read.
-    """
+    """Read the matrices of a file of FileStorage."""
     try:
         storage = cv2.FileStorage(str(path), cv2.FILE_STORAGE_READ)
         root = storage.root() if storage.isOpened() else None
@@ -139,15 +86,7 @@ def read_storage(path: Path) -> dict[str, Array] | None:
 def luma(rgb: Array) -> Array:
     """The luma of a colour picture (ITU-R BT.601).
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-
-    Returns
-    -------
-    (h, w) uint8
-        0.299 R + 0.587 G + 0.114 B.
+    rgb (h, w, 3) uint8 -> (h, w) uint8.
     """
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
@@ -155,17 +94,7 @@ def luma(rgb: Array) -> Array:
 def resize_area(image: Array, width: int, height: int) -> Array:
     """Resize an image to a smaller size, each pixel the mean of the area that it covers.
 
-    Parameters
-    ----------
-    image : (h, w) or (h, w, c) array
-        The image.
-    width, height : int
-        The new size, pixels.
-
-    Returns
-    -------
-    (height, width) or (height, width, c) array
-        The resized image.
+    image (h, w) or (h, w, c) array -> (height, width) or (height, width, c) array.
     """
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
@@ -173,17 +102,7 @@ def resize_area(image: Array, width: int, height: int) -> Array:
 def resize(image: Array, factor: float) -> Array:
     """Resize an image by a factor, bicubic where it grows, averaged over areas where it shrinks.
 
-    Parameters
-    ----------
-    image : (h, w) or (h, w, c) array
-        The image.
-    factor : float
-        Pixels of the new image a pixel.
-
-    Returns
-    -------
-    array
-        The resized image; the image itself where the factor is 1.
+    image (h, w) or (h, w, c) array.
     """
     if factor == 1:
         return image
@@ -194,17 +113,7 @@ def resize(image: Array, factor: float) -> Array:
 def sample(image: Array, xy: Array) -> Array:
     """Sample an image at positions, bicubic, its edge continued beyond its edges.
 
-    Parameters
-    ----------
-    image : (h, w, 3) uint8
-        The image.
-    xy : (h1, w1, 2) array
-        Positions, pixels.
-
-    Returns
-    -------
-    (h1, w1, 3) uint8
-        The samples.
+    image (h, w, 3) uint8; xy (h1, w1, 2) array -> (h1, w1, 3) uint8.
     """
     x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
     return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
@@ -213,23 +122,7 @@ def sample(image: Array, xy: Array) -> Array:
 def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[Array, Array]:
     """Show a picture as it looks from the side: turned by `angle` radians, then squeezed along x.
 
-    Parameters
-    ----------
-    image : (h, w) uint8
-        The picture.
-    tilt : float
-        How many times it is squeezed.
-    angle : float
-        Of the turn, radians.
-    antialiasing : float
-        Pixels of blur along x, a unit of sqrt(tilt^2 - 1), before it is squeezed.
-
-    Returns
-    -------
-    view : (h1, w1) uint8
-        All of the picture; beyond its edge, the edge goes on.
-    matrix : (2, 3) float64
-        Takes the picture's pixels to the view's.
+    image (h, w) uint8 -> view (h1, w1) uint8, matrix (2, 3) float64.
     """
     c, s = np.cos(angle), np.sin(angle)
     height, width = image.shape
@@ -258,19 +151,7 @@ def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[
 def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
     """Move a mask as a map of its pixels does.
 
-    Parameters
-    ----------
-    mask : (h, w) bool
-        The mask.
-    matrix : (2, 3) float64
-        The map.
-    shape : (h1, w1)
-        Of the result.
-
-    Returns
-    -------
-    (h1, w1) bool
-        The moved mask, false beyond its edges.
+    mask (h, w) bool; matrix (2, 3) float64; shape (h1, w1) -> (h1, w1) bool.
     """
     warped = cv2.warpAffine(mask.astype(np.uint8), matrix, shape[::-1], flags=cv2.INTER_NEAREST)
     return np.asarray(warped.astype(bool))
@@ -279,17 +160,7 @@ def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
 def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     """Fit a homography robustly: MAGSAC++ with OpenCV's fixed random state.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Points of either image, in any unit.
-    tolerance : float
-        Largest error of an inlier, in that unit.
-
-    Returns
-    -------
-    (3, 3) float64 or None
-        The homography from xy0 to xy1; None where there is none that can be inverted.
+    xy0, xy1 (n, 2) array -> (3, 3) float64 or None.
     """
     if len(xy0) < 4:
         return None
@@ -305,17 +176,7 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
     """Fit an affine map robustly, by RANSAC.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Points of either image, in any unit.
-    tolerance : float
-        Largest error of an inlier, in that unit.
-
-    Returns
-    -------
-    (2, 3) float64 or None
-        The map from xy0 to xy1; None where there is none.
+    xy0, xy1 (n, 2) array -> (2, 3) float64 or None.
     """
     if len(xy0) < 3:
         return None
@@ -336,21 +197,7 @@ def fit_fundamental(
 ) -> tuple[Array | None, float]:
     """Fit a fundamental matrix robustly.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Points of either image, pixels.
-    tolerance : float
-        Largest error of an inlier, pixels.
-    trials : int
-        The most samples that are drawn.
-
-    Returns
-    -------
-    matrix : (3, 3) float64 or None
-        F with x1' F x0 = 0; None where there is none.
-    inliers : float
-        The share of the points that it explains, 0 where there is none.
+    xy0, xy1 (n, 2) array -> matrix (3, 3) float64 or None.
     """
     if len(xy0) < 8:
         return None, 0.0
@@ -366,19 +213,7 @@ def fit_fundamental(
 def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) -> Array | None:
     """Fit an essential matrix robustly.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Points of either image on the plane at depth 1.
-    tolerance : float
-        Largest error of an inlier, in that plane.
-    trials : int
-        The most samples that are drawn.
-
-    Returns
-    -------
-    (3, 3) float64 or None
-        E with x1' E x0 = 0; None where there is none.
+    xy0, xy1 (n, 2) array -> (3, 3) float64 or None.
     """
     if len(xy0) < 6:
         return None
@@ -394,20 +229,7 @@ def undistort(
 ) -> Floats:
     """Take pixels to the plane at depth 1, without the distortion of the lens.
 
-    Parameters
-    ----------
-    xy : (n, 2) array
-        Pixels.
-    lens : (4,) sequence of float
-        Focal lengths and principal point, pixels: fx, fy, cx, cy.
-    distortion : sequence of float
-        OpenCV's coefficients, any number that it knows; the missing ones of a radial model are 0.
-    fisheye : bool
-        Whether they are those of OpenCV's model of a fisheye.
-
-    Returns
-    -------
-    (n, 2) float64
+    xy (n, 2) array; lens (4,) sequence of float -> (n, 2) float64.
     """
     fx, fy, cx, cy = lens
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
@@ -420,17 +242,7 @@ def undistort(
 def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:
     """Fill polygons.
 
-    Parameters
-    ----------
-    shape : tuple of int
-        Height and width of the mask.
-    polygons : (n, k, 2) array, or arrays (k, 2)
-        Corners, pixels; one array for all is quickest.
-
-    Returns
-    -------
-    (h, w) bool
-        The union of the polygons.
+    polygons (n, k, 2) array, or arrays (k, 2) -> (h, w) bool.
     """
     image = np.zeros(shape, np.uint8)
     if isinstance(polygons, np.ndarray):
@@ -445,15 +257,7 @@ def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> 
 def convex_hull(xy: Array) -> Floats:
     """The convex hull of points.
 
-    Parameters
-    ----------
-    xy : (n, 2) array
-        The points.
-
-    Returns
-    -------
-    (k, 2) float64
-        Its corners.
+    xy (n, 2) array -> (k, 2) float64.
     """
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
 
@@ -461,19 +265,7 @@ def convex_hull(xy: Array) -> Floats:
 def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
     """Map the colours of a picture by an affine map.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    mix : (3, 3) array
-        Linear part of the map.
-    offset : float
-        Added to every channel.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        For each pixel p mix p + offset, rounded.
+    rgb (h, w, 3) uint8; mix (3, 3) array -> (h, w, 3) uint8.
     """
     return cv2.transform(rgb, np.column_stack([mix, np.full(3, offset)]).astype(np.float32))
 
@@ -481,17 +273,7 @@ def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
 def blend(image: Array, other: Array, weight: float) -> Array:
     """Blend two pictures.
 
-    Parameters
-    ----------
-    image, other : (h, w, 3) uint8
-        The pictures.
-    weight : float
-        Share of the other picture, in [0, 1].
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The mixture.
+    image, other (h, w, 3) uint8 -> (h, w, 3) uint8.
     """
     return cv2.addWeighted(image, 1 - weight, other, weight, 0)
 
@@ -499,16 +281,7 @@ def blend(image: Array, other: Array, weight: float) -> Array:
 def draw_line(image: Array, start: Point, end: Point, colour: Sequence[int], thickness: int) -> None:
     """Draw an antialiased line into a picture, in place.
 
-    Parameters
-    ----------
-    image : (h, w, 3) uint8
-        The picture.
-    start, end : (2,) array
-        Ends, pixels.
-    colour : sequence of int
-        RGB.
-    thickness : int
-        Pixels.
+    image (h, w, 3) uint8; start, end (2,) array.
     """
     cv2.line(image, _subpixel(start), _subpixel(end), colour, thickness, cv2.LINE_AA, 4)
 
@@ -516,16 +289,7 @@ def draw_line(image: Array, start: Point, end: Point, colour: Sequence[int], thi
 def draw_polygon(image: Array, polygon: Array, colour: Sequence[int], thickness: int) -> None:
     """Draw a closed antialiased polygon into a picture, in place.
 
-    Parameters
-    ----------
-    image : (h, w, 3) uint8
-        The picture.
-    polygon : (k, 2) array
-        Corners, pixels.
-    colour : sequence of int
-        RGB.
-    thickness : int
-        Of the line, pixels.
+    image (h, w, 3) uint8; polygon (k, 2) array.
     """
     points = np.rint(np.asarray(polygon) * 16).astype(np.int32)
     cv2.polylines(image, [points], True, colour, thickness, cv2.LINE_AA, 4)
@@ -534,16 +298,7 @@ def draw_polygon(image: Array, polygon: Array, colour: Sequence[int], thickness:
 def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colour: Sequence[int]) -> None:
     """Draw a filled disc into a picture, in place.
 
-    Parameters
-    ----------
-    image : (h, w, 3) uint8
-        The picture.
-    centre : (2,) array
-        Pixels.
-    radius : float
-        Pixels.
-    colour : sequence of int
-        RGB.
+    image (h, w, 3) uint8; centre (2,) array.
     """
     cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
@@ -551,17 +306,7 @@ def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colo
 def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
     """Encode a picture as PNG.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    overwrite : bool
-        Allows to change the picture on the way, which saves a copy.
-
-    Returns
-    -------
-    bytes
-        Content of the file.
+    rgb (h, w, 3) uint8.
     """
     if overwrite:
         cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR, rgb)

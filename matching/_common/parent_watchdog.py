@@ -10,13 +10,6 @@ def end_with(parent: int, check_every: float = 1.0) -> None:
 
     A pool of processes calls it in each worker before anything else (`initializer`). POSIX only: on Windows a
     process keeps the id of a parent that has ended, so nothing happens there.
-
-    Parameters
-    ----------
-    parent : int
-        Process id of the parent.
-    check_every : float
-        Seconds.
     """
     Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 

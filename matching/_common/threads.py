@@ -21,13 +21,7 @@ _blas_limits: Any = None
 
 
 def default_threads() -> int:
-    """The number of threads that this process may use.
-
-    Returns
-    -------
-    int
-        The processors that are available to it, or the number that `limit_threads` allows.
-    """
+    """The number of threads that this process may use."""
     if _most is not None:
         return _most
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -38,16 +32,6 @@ def limit_threads(n: int) -> Iterator[None]:
     """Let this process compute with a limited number of threads: own loops, OpenCV's and the BLAS's.
 
     For many processes side by side, which would otherwise each start a thread for every processor.
-
-    Parameters
-    ----------
-    n : int
-        The number of threads.
-
-    Yields
-    ------
-    None
-        The limit holds until the block ends.
     """
     global _most
     before, _most = _most, n
@@ -66,11 +50,6 @@ def single_blas_thread() -> Iterator[None]:
 
     Several own threads would wait for those of the BLAS. The limit holds for the process: the first of
     several threads sets it, the last takes it away.
-
-    Yields
-    ------
-    None
-        The limit holds until the block ends.
     """
     global _blas_users, _blas_limits
     with _blas_lock:
@@ -96,17 +75,6 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
     """Call a function over consecutive ranges that cover 0..n, on several threads.
 
     Each call writes rows of its own, so the number of threads changes nothing but the time.
-
-    Parameters
-    ----------
-    function : callable
-        Called with the start and the stop of each range.
-    n : int
-        End of the last range.
-    n_threads : int
-        Threads.
-    block : int
-        Length of a range.
     """
     starts = iter(range(0, n, block))
 
@@ -125,22 +93,7 @@ def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, b
 
 
 def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_threads: int) -> list[Found]:
-    """Call a function for each of several items, on several threads.
-
-    Parameters
-    ----------
-    function : callable
-        Called with an item.
-    items : sequence
-        The items.
-    n_threads : int
-        Threads.
-
-    Returns
-    -------
-    list
-        What it returns, in the order of the items.
-    """
+    """Call a function for each of several items, on several threads."""
     found: dict[int, Found] = {}
 
     def call(k: int, _: int) -> None:

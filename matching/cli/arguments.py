@@ -53,13 +53,7 @@ class LineParser(argparse.ArgumentParser):
     """A parser whose errors are InputErrors of one line, which may suggest what was meant."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise InputError.
-
-        Parameters
-        ----------
-        message : str
-            What is wrong.
-        """
+        """Raise InputError."""
         words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
         known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
         unknown = [word.removeprefix("--") for word in words if message.startswith("unrecognized")]
@@ -93,18 +87,7 @@ def name_after_dashes(argv: Sequence[str]) -> list[str]:
 
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
-    """Make the parser of `gdl-match`.
-
-    Parameters
-    ----------
-    rivals : collection of str
-        Names of further methods.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of `gdl-match`."""
     result = LineParser(
         prog="gdl-match",
         description=DESCRIPTION,
@@ -152,15 +135,7 @@ def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
 
 
 def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -> None:
-    """Add the options that `make_config` reads.
-
-    Parameters
-    ----------
-    group : argument group
-        Of a parser.
-    rivals : collection of str
-        Names of further methods.
-    """
+    """Add the options that `make_config` reads."""
     add_setting(group, "max_matches", MAX_MATCHES)
     add_setting(group, "max_pixels", MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
@@ -181,19 +156,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
 def add_setting(
     group: argparse._ArgumentGroup, name: str, setting: Setting, default: str | None = None
 ) -> None:
-    """Add the option of a setting, by its declaration.
-
-    Parameters
-    ----------
-    group : argument group
-        Of a parser.
-    name : str
-        The setting's.
-    setting : Setting
-        Its declaration.
-    default : str, optional
-        What happens without the option; by default, the setting's default is named.
-    """
+    """Add the option of a setting, by its declaration."""
     option = f"--{name.replace('_', '-')}"
     if isinstance(setting.default, bool):
         group.add_argument(option, action="store_true", help=setting.text)
@@ -215,17 +178,7 @@ def add_clustering(
     rivals: Collection[str] = (),
     n_clusters: str = "merging stops by affinity",
 ) -> None:
-    """Add the options that `make_clustering` reads.
-
-    Parameters
-    ----------
-    group : argument group
-        Of a parser.
-    rivals : collection of str
-        Names of further methods.
-    n_clusters : str
-        What happens without ``--n-clusters``.
-    """
+    """Add the options that `make_clustering` reads."""
     add_setting(group, "n_neighbors", N_NEIGHBORS)
     add_setting(group, "n_initial_neighbors", N_INITIAL_NEIGHBORS)
     add_setting(group, "n_neighbor_clusters", N_NEIGHBOR_CLUSTERS)
@@ -241,35 +194,13 @@ def add_clustering(
 
 
 def check_settings(arguments: argparse.Namespace) -> None:
-    """Check that the options of `add_settings` go together.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Raises
-    ------
-    InputError
-        They don't.
-    """
+    """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
-    """The settings that parsed arguments stand for.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        With the options of `add_settings`.
-
-    Returns
-    -------
-    MatchConfig
-        The settings.
-    """
+    """The settings that parsed arguments stand for."""
     from matching.config import MatchConfig
 
     check_settings(arguments)
@@ -286,20 +217,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
 
 
 def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
-    """The settings of the clustering that parsed arguments stand for.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        With the options of `add_clustering`.
-    clustering : ClusteringConfig
-        What the arguments leave open is as here.
-
-    Returns
-    -------
-    ClusteringConfig
-        The settings.
-    """
+    """The settings of the clustering that parsed arguments stand for."""
     return replace(
         clustering,
         method=arguments.method,
@@ -311,18 +229,7 @@ def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig)
 
 
 def parse_path(text: str) -> Path:
-    """The value of an option that names a file or folder.
-
-    Parameters
-    ----------
-    text : str
-        As given.
-
-    Returns
-    -------
-    Path
-        The file or folder.
-    """
+    """The value of an option that names a file or folder."""
     try:
         check_name(text)
     except InputError as error:
@@ -331,18 +238,7 @@ def parse_path(text: str) -> Path:
 
 
 def parse_whole_number(text: str) -> int:
-    """The value of an option that counts something, 1 or more.
-
-    Parameters
-    ----------
-    text : str
-        As given.
-
-    Returns
-    -------
-    int
-        The value.
-    """
+    """The value of an option that counts something, 1 or more."""
     try:
         number = int(text)
     except ValueError:

@@ -17,16 +17,6 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
     Numba compiles on one thread. Meanwhile another process compiles what is needed last, and this one finds
     it in the cache.
-
-    Parameters
-    ----------
-    tell : callable
-        Called once with a text.
-
-    Yields
-    ------
-    None
-        Compilations inside are reported.
     """
     from numba.core import event
 
@@ -76,11 +66,6 @@ def compile_grouping() -> int:
 
     The last ones first, as another process begins with the first: merging, the smooth map, and then the
     others, by grouping a few made correspondences.
-
-    Returns
-    -------
-    int
-        The objects that these are: one, if all stages were run.
     """
     import numpy as np
 

@@ -12,47 +12,19 @@ from pathlib import Path
 
 
 def make_teller(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Make a function that prints progress on standard error, or nothing with ``--quiet``.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Returns
-    -------
-    callable
-        Takes a text.
-    """
+    """Make a function that prints progress on standard error, or nothing with ``--quiet``."""
     if arguments.quiet:
         return lambda text: None
     return lambda text: print(make_printable(text), file=sys.stderr, flush=True)
 
 
 def make_printable(text: str) -> str:
-    """Replace letters that would change what a terminal shows.
-
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-        With question marks in their places.
-    """
+    """Replace letters that would change what a terminal shows."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def open_report(report: Path) -> None:
-    """Open a report in the browser; if there is no browser, print where it is.
-
-    Parameters
-    ----------
-    report : Path
-        The page.
-    """
+    """Open a report in the browser; if there is no browser, print where it is."""
     import webbrowser
 
     if not webbrowser.open(report.resolve().as_uri()):
@@ -61,13 +33,7 @@ def open_report(report: Path) -> None:
 
 @contextmanager
 def print_short_warnings() -> Iterator[None]:
-    """Print warnings as errors are printed, in one line without the place in the sources.
-
-    Yields
-    ------
-    None
-        Warnings inside are printed so.
-    """
+    """Print warnings as errors are printed, in one line without the place in the sources."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"gdl-match: warning: {message}", file=sys.stderr)
         yield
@@ -75,13 +41,7 @@ def print_short_warnings() -> Iterator[None]:
 
 @contextmanager
 def silence_decoders() -> Iterator[None]:
-    """Suppress what libtiff itself writes to standard error about damage, several lines.
-
-    Yields
-    ------
-    None
-        Nothing inside is written to standard error.
-    """
+    """Suppress what libtiff itself writes to standard error about damage, several lines."""
     try:
         kept = os.dup(2)
     except OSError:  # there is none

@@ -10,10 +10,7 @@ def make_demo_pair() -> tuple[Bytes, Bytes]:
 
     Four objects are in both pictures; those in the second one are bent.
 
-    Returns
-    -------
-    tuple of (960, 960, 3) uint8
-        The two pictures.
+    Returns tuple of (960, 960, 3) uint8.
     """
     from synth.composite import composite_pair  # only the demo needs these
     from synth.photographs import read_shipped

@@ -11,18 +11,7 @@ from matching.errors import InputError
 
 
 def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The files to write.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Returns
-    -------
-    dict of str to object
-        Options of `matching.output.files.write_results`.
-    """
+    """The files to write."""
     return {
         "figure": not arguments.no_figure,
         "warp": arguments.warp,
@@ -33,42 +22,14 @@ def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def name_pair_folder(image0: Path, image1: Path) -> str:
-    """Name the folder for the results of two pictures.
-
-    Parameters
-    ----------
-    image0, image1 : Path
-        The pictures.
-
-    Returns
-    -------
-    str
-        The name.
-    """
+    """Name the folder for the results of two pictures."""
     return f"{image0.stem}-{image1.stem}-match"
 
 
 def check_not_over(
     folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:
-    """Check that the results can be written, and that they replace neither a picture nor a foreign file.
-
-    Parameters
-    ----------
-    folder : Path
-        For the results.
-    arguments : Namespace
-        Parsed.
-    images : sequence of Path
-        The pictures that are matched.
-    others : iterable of str
-        Names of further files that are written.
-
-    Raises
-    ------
-    InputError
-        They can't be written, or a file is in the way.
-    """
+    """Check that the results can be written, and that they replace neither a picture nor a foreign file."""
     from matching.output.figures.warping import FILES
     from matching.output.files import list_file_names
     from matching.output.folders import check_folder, check_replaceable, find_own_files

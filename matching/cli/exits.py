@@ -35,23 +35,6 @@ def exit_status(
     Bad input is reported in one line, and so are a full disk and an interrupt by the user. Any other error,
     including that of a library that can't be imported, is the program's own and keeps its traceback. If
     nobody reads the output any more (`| head`), the rest is dropped.
-
-    Parameters
-    ----------
-    command : str
-        The command's name, for messages.
-    work : callable
-        The work; it returns an exit status.
-    stopped : str
-        The message after an interrupt.
-    owns_process : bool
-        Whether the process ends with the command. If so, Ctrl-C after the work, while threads and processes
-        end, is ignored, or ends an interrupted command without a traceback.
-
-    Returns
-    -------
-    int
-        The exit status.
     """
     status = INTERRUPTED
     try:
@@ -106,11 +89,6 @@ def run_as_process(main: Callable[[], int]) -> NoReturn:
 
     Python would clear all modules first, which takes a fifth of the time of matching two small pictures. What
     libraries registered for the end is done before.
-
-    Parameters
-    ----------
-    main : callable
-        The command; it returns an exit status.
     """
     status: list[int] = []  # none where `main` raises
     atexit.register(_end_at_once, status)  # first, and so called last
@@ -144,18 +122,6 @@ def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[Non
 
     For imports and computations that leave nothing behind: libraries ignore a KeyboardInterrupt, or print
     tracebacks.
-
-    Parameters
-    ----------
-    command : str
-        The command's name, for the message.
-    stopped : str
-        The message.
-
-    Yields
-    ------
-    None
-        Ctrl-C inside ends the process.
     """
     if not _is_main_thread():
         yield  # signals reach the main thread only

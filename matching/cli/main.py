@@ -18,22 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
-    """Run the command, or the subcommand that the first argument names.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process. An interrupt then ends the process at once while it would
-        leave nothing behind.
-    rivals : mapping, optional
-        Further methods for ``--method``: name, and find_clusters as in
-        `matching.pipelines.pair.match_pictures`.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command, or the subcommand that the first argument names."""
     return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
 
 

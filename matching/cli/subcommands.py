@@ -37,13 +37,7 @@ def find_meant(name: str) -> str | None:
 
 
 def subcommands() -> str:
-    """Describe the subcommands for the help.
-
-    Returns
-    -------
-    str
-        One line for each.
-    """
+    """Describe the subcommands for the help."""
     lines = ["Subcommands, each with a --help of its own (a picture of the same name is ./group):"]
     for name, (_, arguments, text) in SUBCOMMANDS.items():
         usage = f"gdl-match {name} {arguments}".rstrip()

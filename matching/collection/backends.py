@@ -57,18 +57,7 @@ class Lost:
 
 @contextmanager
 def local_backend(jobs: int) -> Iterator[Run]:
-    """Make the backend of processes on this machine.
-
-    Parameters
-    ----------
-    jobs : int
-        Number of processes; one job runs in this process.
-
-    Yields
-    ------
-    callable
-        The backend.
-    """
+    """Make the backend of processes on this machine."""
     with _no_imports_from_current_folder():
         yield partial(_run_local, jobs)
 
@@ -164,23 +153,7 @@ def _run_alone(function: Function, task: Task) -> Any:
 
 @contextmanager
 def dask_backend(address: str) -> Iterator[Run]:
-    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others.
-
-    Parameters
-    ----------
-    address : str
-        Of the scheduler.
-
-    Yields
-    ------
-    callable
-        The backend.
-
-    Raises
-    ------
-    InputError
-        No scheduler answers there, or a worker has another version of this program.
-    """
+    """Make the backend of a Dask cluster, which gives the tasks of a lost worker to others."""
     if not is_address(address):  # Dask would look for one for a minute
         raise InputError(f"--scheduler must be host:port or tcp://host:port, got {address!r}")
     if find_spec("distributed") is None:

@@ -56,18 +56,7 @@ class CachedPicture:
 
 
 def compute_digest(path: str | Path) -> str | None:
-    """The SHA-256 of a file's bytes.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    str or None
-        64 hexadecimal digits; None if it can't be read, or is a pipe or a device, which may have no end.
-    """
+    """The SHA-256 of a file's bytes."""
     if not is_file(path):
         return None
     try:
@@ -78,22 +67,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of the features of a file, of this process's programs on this kind of processor.
-
-    Parameters
-    ----------
-    content : str
-        The `compute_digest` of the file.
-    config : MatchConfig
-        The settings.
-    has_details : bool
-        Whether they are those of `matching.pipelines.description.describe_details`.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-    """
+    """The key of the features of a file, of this process's programs on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,
@@ -122,18 +96,7 @@ class FeatureCache:
     limit: int
 
     def get(self, key: str) -> CachedPicture | None:
-        """Read an entry.
-
-        Parameters
-        ----------
-        key : str
-            Its `entry_key`.
-
-        Returns
-        -------
-        CachedPicture or None
-            The entry; None if there is none.
-        """
+        """Read an entry."""
         path = self._path(key)
         try:
             entry = _read(path, key)
@@ -148,15 +111,7 @@ class FeatureCache:
         return entry
 
     def put(self, key: str, entry: CachedPicture) -> None:
-        """Keep an entry; without an error where the disk is full or can't be written.
-
-        Parameters
-        ----------
-        key : str
-            Its `entry_key`.
-        entry : CachedPicture
-            What is kept.
-        """
+        """Keep an entry; without an error where the disk is full or can't be written."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # it is described again when needed

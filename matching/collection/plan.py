@@ -47,13 +47,7 @@ class Plan:
     is_mutual: bool = False
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Go through all pairs one by one: a large folder has more than fit a list.
-
-        Yields
-        ------
-        tuple of int
-            Rows of `paths`.
-        """
+        """Go through all pairs one by one: a large folder has more than fit a list."""
         yield from self.listed
         if self.is_mutual:
             yield from combinations(self.queries, 2)
@@ -67,21 +61,6 @@ def plan_list(path: str | Path) -> Plan:
     Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
     where they are found there, else from the current folder. Empty lines and lines that begin with # are
     passed over.
-
-    Parameters
-    ----------
-    path : str or Path
-        The list, UTF-8 text.
-
-    Returns
-    -------
-    Plan
-        The pairs.
-
-    Raises
-    ------
-    InputError
-        Where the list can't be read, has no pairs, or a line names no two pictures.
     """
     path = Path(path)
     try:
@@ -103,25 +82,7 @@ def plan_list(path: str | Path) -> Plan:
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
-    """Plan all pairs of the pictures in a folder, in the order of their names.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder.
-    recursive : bool
-        Whether pictures in folders inside it count.
-
-    Returns
-    -------
-    Plan
-        The pairs.
-
-    Raises
-    ------
-    InputError
-        Where the folder can't be read or has fewer than two pictures.
-    """
+    """Plan all pairs of the pictures in a folder, in the order of their names."""
     if is_file(Path(folder)):
         raise InputError(f"{folder}: must be a folder of pictures, is a file")
     paths = list_pictures(folder, recursive)
@@ -132,25 +93,7 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
-    """Plan every picture of a folder with every picture of another one; a picture is not matched with itself.
-
-    Parameters
-    ----------
-    queries, gallery : str or Path
-        The two folders.
-    recursive : bool
-        Whether pictures in folders inside them count.
-
-    Returns
-    -------
-    Plan
-        The pairs.
-
-    Raises
-    ------
-    InputError
-        Where a folder can't be read, or there is no pair.
-    """
+    """Plan every picture of a folder with every one of another folder, none with itself."""
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
     asked, searched = (tuple(rows[path] for path in side) for side in sides)
@@ -161,48 +104,12 @@ def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = Fal
 
 
 def list_pictures(folder: str | Path, recursive: bool = False) -> list[str]:
-    """List the pictures of `find_pictures` by names that a database can hold.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder; the path of a file gives that file.
-    recursive : bool
-        Whether files in folders inside it count.
-
-    Returns
-    -------
-    list of str
-        Absolute paths; bytes that are not UTF-8 are escaped.
-
-    Raises
-    ------
-    InputError
-        Where the folder can't be read or has no pictures.
-    """
+    """List the pictures of `find_pictures` by names that a database can hold."""
     return [_absolute(path) for path in find_pictures(folder, recursive)]
 
 
 def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
-    """Find the files in a folder with the suffix of a picture; hidden ones are passed over.
-
-    Parameters
-    ----------
-    folder : str or Path
-        The folder; the path of a file gives that file.
-    recursive : bool
-        Whether files in folders inside it count.
-
-    Returns
-    -------
-    list of Path
-        Sorted.
-
-    Raises
-    ------
-    InputError
-        Where the folder can't be read or has no pictures.
-    """
+    """Find the files in a folder with the suffix of a picture; hidden ones are passed over."""
     folder = Path(folder)
     if is_file(folder):
         return [folder]
@@ -223,11 +130,6 @@ def find_picture_suffixes() -> frozenset[str]:
     """The suffixes of files that can be read as pictures.
 
     HEIC's are among them also where its package is missing, so that such a file gives an error.
-
-    Returns
-    -------
-    frozenset of str
-        Lower case, with the dot.
     """
     kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
     known = Image.registered_extensions().items()

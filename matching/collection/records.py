@@ -90,22 +90,7 @@ class PairRecord:
 
 
 def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
-    """Keep the objects of a result and the matches in them.
-
-    Parameters
-    ----------
-    number : int
-        Number of the pair in the database.
-    contents : pair of str
-        SHA-256 of the two files.
-    result : Matches
-        The result.
-
-    Returns
-    -------
-    PairRecord
-        The record.
-    """
+    """Keep the objects of a result and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
     return PairRecord(
         number,
@@ -122,18 +107,7 @@ def make_pair_record(number: int, contents: tuple[str | None, str | None], resul
 
 
 def check_origin(record: Any) -> None:
-    """Check that a record comes from a process with the same programs: else its result may be another.
-
-    Parameters
-    ----------
-    record : ImageRecord or PairRecord
-        The record.
-
-    Raises
-    ------
-    InputError
-        Where it doesn't.
-    """
+    """Check that a record comes from a process with the same programs: else its result may be another."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
         told = differences(made_with, programs())

@@ -29,20 +29,7 @@ LONGEST = 1024  # records: 16 kB, which each new entry reads
 
 
 def add(path: Path, size: int) -> int | None:
-    """Note a new entry.
-
-    Parameters
-    ----------
-    path : Path
-        The ledger.
-    size : int
-        Bytes of the entry.
-
-    Returns
-    -------
-    int or None
-        Bytes of all entries; None where they have to be counted.
-    """
+    """Note a new entry."""
     try:
         _append(path, size, 0)
         records = _records(path)
@@ -55,18 +42,7 @@ def add(path: Path, size: int) -> int | None:
 
 
 def begin_count(path: Path) -> tuple[object, int]:
-    """Begin to count the entries.
-
-    Parameters
-    ----------
-    path : Path
-        The ledger.
-
-    Returns
-    -------
-    tuple
-        What `end_count` needs: which ledger it is, and how many records it has.
-    """
+    """Begin to count the entries."""
     with suppress(OSError):
         n = len(_records(path))
         return _identity(path), n
@@ -74,17 +50,7 @@ def begin_count(path: Path) -> tuple[object, int]:
 
 
 def end_count(path: Path, total: int, begun: tuple[object, int]) -> None:
-    """Note what was counted; not where the ledger was replaced meanwhile.
-
-    Parameters
-    ----------
-    path : Path
-        The ledger.
-    total : int
-        Bytes of all entries.
-    begun : tuple
-        What `begin_count` returned.
-    """
+    """Note what was counted; not where the ledger was replaced meanwhile."""
     identity, known = begun
     with suppress(OSError):  # counted again next time
         if known == 0 or identity == _identity(path):

@@ -65,44 +65,7 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan into a database; what it holds already is not done again.
-
-    Parameters
-    ----------
-    plan : Plan
-        The pictures and pairs.
-    db : str or Path
-        The database, made if missing.
-    config : MatchConfig
-        The settings, the same for all runs on one database.
-    cache : FeatureCache
-        Where features are kept.
-    jobs : int, optional
-        Processes on this machine; by default one a processor.
-    scheduler : str, optional
-        Address of a Dask scheduler whose workers see the same files, instead of `jobs`.
-    shortlist : int, optional
-        Pictures of the gallery that are matched with each query, of a folder those that are matched with each
-        one; by default all.
-    retry : bool
-        Whether pictures and pairs that failed in an earlier run are tried again.
-    restart : bool
-        Whether the database is begun anew, whatever it holds and was made with.
-    progress : callable, optional
-        Called as tqdm: progress(iterable, total=n, desc=text) gives an iterable.
-
-    Returns
-    -------
-    Summary
-        Counts of the database.
-
-    Raises
-    ------
-    InputError
-        The database has other settings or was made with other programs, or the cluster can't be reached, or a
-        worker has other programs. A picture that can't be used never raises: it is recorded with its reason,
-        and so are its pairs.
-    """
+    """Match all pairs of a plan into a database; what it holds already is not done again."""
     check_config(config)
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)

@@ -69,22 +69,7 @@ class Source:
 
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
-    """Describe a picture; its features are in the cache afterwards.
-
-    Parameters
-    ----------
-    number : int
-        Number of the picture in the database.
-    path : str
-        Its file.
-    settings : Settings
-        What all work shares.
-
-    Returns
-    -------
-    ImageRecord
-        What was found out, or why it failed.
-    """
+    """Describe a picture; its features are in the cache afterwards."""
     return replace(_describe_file(number, path, settings), origin=origin())
 
 
@@ -102,22 +87,7 @@ def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
 
 
 def match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
-    """Match two pictures.
-
-    Parameters
-    ----------
-    number : int
-        Number of the pair in the database.
-    source0, source1 : Source
-        The two pictures.
-    settings : Settings
-        What all work shares.
-
-    Returns
-    -------
-    PairRecord
-        What was found, or why it failed.
-    """
+    """Match two pictures."""
     return replace(_match_files(number, source0, source1, settings), origin=origin())
 
 
@@ -143,25 +113,7 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
 
 
 def get_described(source: Source, settings: Settings) -> CachedPicture:
-    """Take a described picture from memory or from the cache, or describe it now and keep it in both.
-
-    Parameters
-    ----------
-    source : Source
-        The picture.
-    settings : Settings
-        What all work shares.
-
-    Returns
-    -------
-    CachedPicture
-        The described picture.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be used or is another one than it was.
-    """
+    """Take a described picture from memory or from the cache, or describe it now and keep it in both."""
     return _describe_or_load(source, settings.config, settings.cache)
 
 
@@ -208,18 +160,7 @@ def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
 
 
 def explain_unreadable(path: str) -> str:
-    """Explain why a file can't be read.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    str
-        The path and the reason.
-    """
+    """Explain why a file can't be read."""
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:

@@ -95,46 +95,14 @@ class Candidates:
 def match_features(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
 ) -> Candidates:
-    """Match the features of two images.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        The features of either image.
-    config : CandidateConfig
-        Which pairs become candidates; `reserve` is not used.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    Candidates
-        The best candidates, an equal share for each kind of region that has so many.
-    """
+    """Match the features of two images."""
     return match_with_reserve(features0, features1, replace(config, reserve=0.0), n_threads)[0]
 
 
 def match_with_reserve(
     features0: Features, features1: Features, config: CandidateConfig = CandidateConfig(), n_threads: int = 1
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of two images, and keep the next best pairs too.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        The features of either image.
-    config : CandidateConfig
-        Which pairs become candidates.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    best : Candidates
-        The candidates of `match_features`.
-    reserve : Candidates
-        The next best of each kind of region.
-    """
+    """Match the features of two images, and keep the next best pairs too."""
 
     def find(kind: int, most: int) -> Candidates:
         return _find_best(features0, features1, kind, most, config, n_threads)
@@ -151,25 +119,7 @@ def match_within(
 ) -> tuple[Candidates, Candidates]:
     """Match the features of one picture with each other, each pair once, and keep the next best pairs too.
 
-    Parameters
-    ----------
-    features : Features
-        The features.
-    clearance : (n,) float64
-        Pixels from a feature, within which others are its surroundings and no match of it.
-    config : CandidateConfig
-        Which pairs become candidates.
-    n_threads : int
-        Threads; the result is the same for any number.
-    mirrored : bool
-        Whether to match features with mirrored ones.
-
-    Returns
-    -------
-    best : Candidates
-        The best candidates, an equal share for each kind of region that has so many.
-    reserve : Candidates
-        The next best of each kind of region.
+    clearance (n,) float64.
     """
     both = features, mirrored_features(features) if mirrored else features
 
@@ -180,40 +130,12 @@ def match_within(
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
-    """Concatenate several records of candidates.
-
-    Parameters
-    ----------
-    parts : sequence of Candidates
-        The records.
-
-    Returns
-    -------
-    Candidates
-        All of them, in this order.
-    """
+    """Concatenate several records of candidates."""
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
 
 
 def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> tuple[Candidates, Candidates]:
-    """Take equal shares of the candidates of each kind of region, and the next best behind them.
-
-    Parameters
-    ----------
-    parts : sequence of Candidates
-        Those of each kind, the best first.
-    max_matches : int
-        The most of all shares together.
-    reserve : float
-        Of a share: the most of the next best.
-
-    Returns
-    -------
-    best : Candidates
-        The shares.
-    others : Candidates
-        The next best.
-    """
+    """Take equal shares of the candidates of each kind of region, and the next best behind them."""
     shares = _equal_shares([len(part) for part in parts], max_matches)
     ends = [int(share * (1 + reserve)) for share in shares]
     best = [part[:share] for part, share in zip(parts, shares, strict=True)]
@@ -304,23 +226,7 @@ def choose_best(
 ) -> Candidates:
     """Choose the best pairs of features, near duplicates left out.
 
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of either picture.
-    i, j : (p,) array of int
-        Rows of the pairs.
-    squared : (p,) array
-        Squared distances of their descriptors.
-    most : int
-        How many to choose, at most.
-    config : CandidateConfig
-        What near duplicates are.
-
-    Returns
-    -------
-    Candidates
-        The chosen ones, the best first.
+    i, j (p,) array of int; squared (p,) array.
     """
     order = order_by(squared)
     if config.duplicate_radius:
@@ -335,19 +241,7 @@ def choose_best(
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
     """Make candidates of pairs of features.
 
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of either image.
-    i, j : (p,) array of int
-        Rows of the pairs.
-    squared : (p,) array
-        Squared distances of their descriptors.
-
-    Returns
-    -------
-    Candidates
-        The candidates, in the order given.
+    i, j (p,) array of int; squared (p,) array.
     """
     return Candidates(
         features0.xy.take(i, axis=0), features1.xy.take(j, axis=0),
@@ -361,19 +255,7 @@ def find_comparable_rows(
 ) -> list[tuple[Ints, Ints]]:
     """Find the rows of either image's features that are compared with each other.
 
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of either image.
-    kind : int
-        Index into `KINDS`: the kind of region.
-    per_polarity : bool
-        Whether dark regions are compared with dark ones only, and bright ones with bright ones.
-
-    Returns
-    -------
-    list of (rows0, rows1)
-        Two arrays of rows for each polarity, or two of all.
+    Returns list of (rows0, rows1).
     """
     own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:

@@ -55,18 +55,7 @@ class Correspondences:
 
 
 def magnification(correspondences: Correspondences) -> tuple[float, float]:
-    """How much larger an object is in each image than in the one where it is smaller.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        Matches of the object.
-
-    Returns
-    -------
-    tuple of float
-        Pixels of image 0, and of image 1, a pixel of the image in which the object is smaller.
-    """
+    """How much larger an object is in each image than in the one where it is smaller."""
     if len(correspondences) == 0:
         return 1.0, 1.0
     growth = float(np.median(correspondences.growth))

@@ -48,32 +48,8 @@ def nearest_descriptors(
     Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
     it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
 
-    Parameters
-    ----------
-    descriptors0 : (n0, d) float32
-        The descriptors to find neighbours for.
-    descriptors1 : (n1, d) float32
-        The descriptors to search.
-    width : int
-        Neighbours of each.
-    n_threads : int
-        Threads; the result is the same for any number.
-    block : int
-        Rows of each set that are compared at a time.
-    apart : pair of ((n, 2) float64, (n,) float64), optional
-        Places and clearances of the rows of both sets: rows nearer in place than either clearance are passed
-        over.
-
-    bound : float
-        Squared distance, a whole number and a half: rows farther away are passed over, most of them by their
-        principal components alone. Not with `apart`.
-
-    Returns
-    -------
-    indices : (n0, width) int64
-        Rows of `descriptors1`, the nearest first, -1 where there are fewer.
-    squared : (n0, width) float32
-        Their squared distances.
+    descriptors0 (n0, d) float32; descriptors1 (n1, d) float32; apart pair of ((n, 2) float64, (n,) float64)
+    -> indices (n0, width) int64, squared (n0, width) float32.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
@@ -155,21 +131,7 @@ def estimate_bound(
 ) -> float:
     """Estimate a squared distance within which there are more pairs than are wanted, from a sample.
 
-    Parameters
-    ----------
-    parts : sequence of ((n0, d), (n1, d) float32)
-        Sets of descriptors, each with the one that it is compared with.
-    width : int
-        Neighbours of each descriptor that are its pairs.
-    wanted : int
-        Pairs.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    float
-        A whole number and a half; infinite where there are so few pairs in all that a bound is of no use.
+    parts sequence of ((n0, d), (n1, d) float32).
     """
     within = SURPLUS * wanted
     if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
@@ -184,21 +146,8 @@ def search_by_cells(
 ) -> tuple[Ints, Float32s]:
     """Find about the `width` nearest rows of descriptors1 for each row of descriptors0.
 
-    Parameters
-    ----------
-    descriptors0, descriptors1 : (n0, 128), (n1, 128) float32
-        Whole numbers, see `nearest_descriptors`, which is called where there are few.
-    width : int
-        Neighbours of each.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    indices : (n0, width) int64
-        -1 where there are fewer.
-    squared : (n0, width) float32
-        Squared distances.
+    descriptors0, descriptors1 (n0, 128), (n1, 128) float32 -> indices (n0, width) int64, squared (n0, width)
+    float32.
     """
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
@@ -230,19 +179,7 @@ def search_by_cells(
 def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
     """Find the centres of cells, by k-means on an even sample.
 
-    Parameters
-    ----------
-    descriptors : (m, 128) float32
-        Whole numbers.
-    n : int
-        Cells.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (n, 128) float32
-        Whole numbers.
+    descriptors (m, 128) float32 -> (n, 128) float32.
     """
     step = max(len(descriptors) // (n * SAMPLE), 1)
     sample = descriptors[::step]

@@ -23,15 +23,7 @@ from matching.correspondences.correspondences import Correspondences
 def acc_distances(correspondences: Correspondences) -> Floats:
     """The full matrix of ACC distances as defined; slow and large, the reference for `acc_neighbors`.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The m correspondences.
-
-    Returns
-    -------
-    (m, m) float64
-        The distances d_ij, pixels.
+    Returns (m, m) float64.
     """
     x0, x1 = correspondences.xy0, correspondences.xy1
     forth, back = correspondences.maps, correspondences.inverse_maps
@@ -55,23 +47,7 @@ def acc_neighbors(
     In single precision on coordinates relative to the correspondence, without an m x m matrix. Of equal
     distances the smaller index comes first.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The m correspondences.
-    n_neighbors : int
-        Neighbours of each.
-    n_threads : int
-        Threads; the result is the same for any number.
-    nearness : float
-        Added to a distance for each pixel that the two are apart, on average of both images.
-    among : (m, c) array of int, optional
-        Neighbours of i are of row i, which holds n_neighbors or more.
-
-    Returns
-    -------
-    KnnGraph
-        The neighbours and their distances, pixels.
+    among (m, c) array of int.
     """
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
@@ -103,25 +79,7 @@ def find_agreeing_shares(
     Two agree where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image in
     which the object is smaller; gap_ij is how far apart they are in the image where that is more.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    rows : (q,) array of int
-        Those that are tested.
-    near : (q, k) array of int
-        Those around each; -1 stands for none.
-    scale : float
-        Pixels.
-    slope : float
-        Pixels a pixel of separation.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (q,) float64
-        The share of `near` that each agrees with, in [0, 1].
+    rows (q,) array of int; near (q, k) array of int -> (q,) float64.
     """
     c, out = correspondences, np.empty(len(rows))
     arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
@@ -139,19 +97,7 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
 
     True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The m correspondences.
-    k : int
-        Neighbours of each; m - 1 where that is less.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (m, k) int64
-        The neighbours, the nearest first.
+    Returns (m, k) int64.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
@@ -163,21 +109,7 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
 def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
     """Find the nearest other points of each point among some of them.
 
-    Parameters
-    ----------
-    x : (n, d) array
-        The points.
-    rows : (r,) array of int
-        Those among which neighbours are found.
-    k : int
-        Neighbours of each, fewer than r.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (n, k) int64
-        Rows of `x`, the nearest first.
+    x (n, d) array; rows (r,) array of int -> (n, k) int64.
     """
     near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
     nearest: Ints = near[find_others(near, np.arange(len(x)))].reshape(len(x), k)
@@ -190,17 +122,7 @@ def find_others(near: Ints, own: Ints) -> Bools:
     A point is its own nearest, but where points coincide it may come later, or be crowded out; then the last
     neighbour is left out.
 
-    Parameters
-    ----------
-    near : (n, k + 1) array of int
-        The nearest of each point, itself among them.
-    own : (n,) array of int
-        The points.
-
-    Returns
-    -------
-    (n, k + 1) bool
-        Which k of them are others.
+    near (n, k + 1) array of int; own (n,) array of int -> (n, k + 1) bool.
     """
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
@@ -210,21 +132,7 @@ def find_others(near: Ints, own: Ints) -> Bools:
 def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
     """Find the nearest other points of each point.
 
-    Parameters
-    ----------
-    x : (n, d) array
-        The points.
-    k : int
-        Neighbours of each, fewer than n.
-    rows : slice or array
-        The points to find neighbours for; all by default.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (r, k) int64
-        Rows of `x`, the nearest first.
+    x (n, d) array -> (r, k) int64.
     """
     near = scipy.spatial.cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
     nearest: Ints = near[find_others(near, np.arange(len(x))[rows])].reshape(len(near), k)

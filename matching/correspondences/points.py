@@ -27,27 +27,8 @@ def nearest_points(
 ) -> tuple[Ints, Floats]:
     """Find the points nearest to places; of equally near ones, the one with the smaller number comes first.
 
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points, finite numbers.
-    at : (q, 2) array
-        The places.
-    k : int
-        Points for each place.
-    reach : float
-        Only points nearer than this are found.
-    own : (q,) array of int, optional
-        A point for each place that is passed over, as where the places are points themselves.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    index : (q, k) int64
-        Rows of `points`, the nearest first; -1 where there are fewer.
-    distance : (q, k) float64
-        How far they are; infinite where there are fewer.
+    points (n, 2) array; at (q, 2) array; own (q,) array of int -> index (q, k) int64, distance (q, k)
+    float64.
     """
     index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
     if len(points) and len(at):
@@ -97,19 +78,7 @@ class NearestMembers:
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
         """Find the members that are nearest to some points, and forget those of all others.
 
-        Parameters
-        ----------
-        members : (n,) int64
-            The members' numbers, rising; one at least.
-        rows : (q,) int64
-            Numbers of the points, none twice.
-        n_threads : int
-            Threads; the result is the same for any number.
-
-        Returns
-        -------
-        (q,) bool
-            Which points do not have the same ones as before.
+        members (n,) int64; rows (q,) int64 -> (q,) bool.
         """
         (gone, come), renewed = np.zeros((2, len(self.points)), bool), np.empty(len(rows), bool)
         gone[self._members] = come[members] = True
@@ -130,15 +99,7 @@ class NearestMembers:
 def as_numbers(points: Array) -> Array:
     """Write points as complex numbers, which have an order and can be looked up.
 
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points.
-
-    Returns
-    -------
-    (n,) complex128
-        The numbers x + i y.
+    points (n, 2) array -> (n,) complex128.
     """
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
@@ -146,19 +107,7 @@ def as_numbers(points: Array) -> Array:
 def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
     """Test which points have others nearby.
 
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points to test.
-    others : (k, 2) array
-        The others.
-    reach : float
-        Distances below this are near.
-
-    Returns
-    -------
-    (n,) bool
-        Whether one of the others is near.
+    points (n, 2) array; others (k, 2) array -> (n,) bool.
     """
     near = np.zeros(len(points), bool)
     if len(others):
@@ -170,19 +119,7 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
 def is_in_box(points: Array, others: Array, reach: float) -> Bools:
     """Test which points have less than that to go to the box around others, along both axes.
 
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points to test.
-    others : (k, 2) array
-        The others, k > 0.
-    reach : float
-        How far outside of the box a point may be.
-
-    Returns
-    -------
-    (n,) bool
-        Whether a point is in the box, or near it.
+    points (n, 2) array; others (k, 2) array -> (n,) bool.
     """
     (left, top), (right, bottom) = others.min(axis=0) - reach, others.max(axis=0) + reach
     x, y = points.T
@@ -192,17 +129,7 @@ def is_in_box(points: Array, others: Array, reach: float) -> Bools:
 def is_amid(points: Array, others: Array) -> Bools:
     """Test which points lie amid others, of which each covers as far as its neighbors are, on average.
 
-    Parameters
-    ----------
-    points : (n, 2) array
-        The points to test.
-    others : (k, 2) array
-        The others.
-
-    Returns
-    -------
-    (n,) bool
-        Whether a point does.
+    points (n, 2) array; others (k, 2) array -> (n,) bool.
     """
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself

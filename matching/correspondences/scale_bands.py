@@ -48,26 +48,7 @@ def match_by_scale(
     config: CandidateConfig = CandidateConfig(),
     n_threads: int = 1,
 ) -> Iterator[tuple[Candidates, Candidates]]:
-    """Match the features of two pictures within bands of relative scale.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        The features of either picture.
-    scales : tuple of float
-        The least and the largest relative scale that objects may have.
-    config : CandidateConfig
-        Which pairs become candidates; a feature has PER_OCTAVE of them in each octave.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Yields
-    ------
-    best : Candidates
-        The best candidates of a band, an equal share for each kind of region that has so many.
-    reserve : Candidates
-        The next best.
-    """
+    """Match the features of two pictures within bands of relative scale."""
     low, high = scales
     pairs = [
         _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)

@@ -59,27 +59,7 @@ def match_views(
     views: ViewCandidatesConfig = ViewCandidatesConfig(),
     n_threads: int = 1,
 ) -> tuple[Candidates, int]:
-    """Match the views of two pictures.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of all views of a picture, in its pixels.
-    config : CandidateConfig
-        Which pairs become candidates; `reserve` is not used.
-    views : ViewCandidatesConfig
-        What is different for views.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    candidates : Candidates
-        The best `max_matches`, an equal share for each kind of region that has so many, and behind them the
-        pool; each kind by rising ratio. `score` is the distance of the descriptors.
-    n_listed : int
-        How many come before the pool.
-    """
+    """Match the views of two pictures."""
     most = int(config.max_matches * (1 + views.pool))
     parts = [_find_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
     listed, pool = share_out(parts, config.max_matches, views.pool)

@@ -36,25 +36,7 @@ def extract_details(
 ) -> Features:
     """Extract the features of all octaves of a large picture.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The picture at its own size.
-    mask : (h, w) bool or None
-        Where the centres of features may lie.
-    coarse : Features
-        Those of the picture at its working size, in working pixels.
-    step : (2,) float64
-        Pixels of the picture a working pixel, in x and y.
-    config : FeatureConfig
-        What both are described with; of tiles, `max_features` counts for 2 megapixels.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    Features
-        In pixels of the picture: those of the tiles, then the coarse ones.
+    grey (h, w) uint8; mask (h, w) bool or None; step (2,) float64.
     """
     kinds = ("sift",) if "sift" in config.regions else config.regions
     least = {kind: COARSEST[kind] * float(step.max()) for kind in kinds}

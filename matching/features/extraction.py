@@ -127,21 +127,7 @@ def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Flo
     A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the root
     of the moment matrix.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The image.
-    config : FeatureConfig
-        Settings of the detector.
-    bright : bool
-        The bright regions, or the dark ones.
-
-    Returns
-    -------
-    xy : (n, 2) float64
-        Centres, pixels.
-    frames : (n, 2, 2) float64
-        Upright frames.
+    grey (h, w) uint8 -> xy (n, 2) float64, frames (n, 2, 2) float64.
     """
     moments = _region_kernels.stable_regions(
         grey,
@@ -178,15 +164,7 @@ def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
 def rotation(angle: Array) -> Floats:
     """The rotations from the x axis towards the y axis.
 
-    Parameters
-    ----------
-    angle : (n,) array
-        Radians.
-
-    Returns
-    -------
-    (n, 2, 2) float64
-        The matrices.
+    angle (n,) array -> (n, 2, 2) float64.
     """
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
@@ -214,19 +192,7 @@ class Pyramid:
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
     """Smooth an image to levels of blur 0.8, 1.13, 1.6, ... pixels; every second one at half the resolution.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The image.
-    first_blur : float
-        Blur of the first level, pixels.
-    camera_blur : float
-        Blur that the image comes with, pixels.
-
-    Returns
-    -------
-    Pyramid
-        The levels.
+    grey (h, w) uint8.
     """
     images: list[Array] = []
     levels, blur = [], []
@@ -257,23 +223,7 @@ def extract_features(
     Of each kind at most `max_features`: the strongest of every part of the image (`choose_strongest`), by
     the response of key points and by the size of MSER regions.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The image.
-    config : FeatureConfig
-        Settings of the detectors and of the descriptor.
-    mask : (h, w) bool, optional
-        Where the centres of features may lie.
-    n_threads : int
-        Threads; the result is the same for any number.
-    below : mapping of str to float, optional
-        For each kind, the size below which features are wanted: the root of their frame's determinant.
-
-    Returns
-    -------
-    Features
-        The features, kind by kind.
+    grey (h, w) uint8; mask (h, w) bool.
     """
     pyramid = build_pyramid(grey)
     detectors = {"mser": _mser_frames, "sift": _sift_frames}
@@ -325,23 +275,7 @@ def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_thr
     They are the peaks of at least 0.8 times the highest one in a 36-bin histogram, in the coordinates of the
     window.
 
-    Parameters
-    ----------
-    pyramid : Pyramid
-        The image.
-    xy : (n, 2) float64
-        Centres of the windows, pixels.
-    windows : (n, 2, 2) float64
-        Each takes the square [-1, 1]^2 to the window.
-    most : int
-        The largest number of directions.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (n, most) float64
-        Radians, nan where there are fewer.
+    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, most) float64.
     """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
@@ -361,23 +295,7 @@ def describe(
     window. For "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the
     square roots of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
 
-    Parameters
-    ----------
-    pyramid : Pyramid
-        The image.
-    xy : (n, 2) float64
-        Centres of the windows, pixels.
-    windows : (n, 2, 2) float64
-        Each takes the square [-1, 1]^2 to the window.
-    n_threads : int
-        Threads; the result is the same for any number.
-    descriptor : str
-        "rootsift" or "sift".
-
-    Returns
-    -------
-    (n, 128) float32
-        Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
+    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, 128) float32.
     """
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
@@ -391,16 +309,6 @@ def mirrored_features(features: Features) -> Features:
 
     Their frames have negative determinants, and their descriptors are those of the same windows with the axis
     across the dominant orientation turned round: rows of spatial bins and directions in reverse.
-
-    Parameters
-    ----------
-    features : Features
-        The features of the picture.
-
-    Returns
-    -------
-    Features
-        The mirrored ones.
     """
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)

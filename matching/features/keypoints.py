@@ -48,20 +48,7 @@ class Keypoints:
 def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Keypoints:
     """Find extrema of the differences of Gaussians of a grey image, over place and scale.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The image.
-    contrast : float
-        Least response, as a share of the grey levels and for all layers of an octave together, as Lowe and
-        OpenCV count it.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    Keypoints
-        The extrema.
+    grey (h, w) uint8.
     """
     least: Any = np.float32(contrast * 255 / LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
@@ -97,19 +84,7 @@ def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
     The extrema are those among half pixels, between the pixels by Lagrange's formula for six; their place and
     value are the vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
 
-    Parameters
-    ----------
-    dog : (l, h, w) float32
-        The differences, l > 2.
-    least : float
-        Least absolute value.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (n, 4) float64
-        The x, y, layer and value of the extrema that do not lie on edges, layer by layer.
+    dog (l, h, w) float32 -> (n, 4) float64.
     """
 
     def of_layer(layer: int) -> tuple[Ints, Floats]:

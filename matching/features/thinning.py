@@ -16,19 +16,7 @@ def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
     the second of each, and so on; of the last such round the strongest ones. Of equal strength the points of
     smaller index come first.
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Points, pixels.
-    strength : (n,) float64
-        What they are sorted by, the strongest first.
-    most : int
-        The largest number of points to choose.
-
-    Returns
-    -------
-    (k,) int64
-        Rising indices of the chosen points: all of them where n <= most, else `most`.
+    xy (n, 2) float64; strength (n,) float64 -> (k,) int64.
     """
     if len(xy) <= most:
         return np.arange(len(xy))

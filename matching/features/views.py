@@ -54,16 +54,6 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     those simulated; half of that step, and tilt 8, gives about four times as many correct matches on extreme
     pairs, as it applies to both pictures. One in seven of these comes from MSER, at half of the cost: the
     dense angles are for key points alone, where both are wanted.
-
-    Parameters
-    ----------
-    kinds : tuple of str
-        Kinds of features that are wanted.
-
-    Returns
-    -------
-    tuple of tuple of View
-        The levels.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = kinds if len(kinds) == 1 else ("sift",)
@@ -99,20 +89,7 @@ class ViewedPicture:
         self._known: dict[View, Features] = {}
 
     def features(self, views: tuple[View, ...], n_threads: int = 1) -> Features:
-        """Extract the features of some views.
-
-        Parameters
-        ----------
-        views : tuple of View
-            The views.
-        n_threads : int
-            Threads; the result is the same for any number.
-
-        Returns
-        -------
-        Features
-            In the picture's pixels, view after view.
-        """
+        """Extract the features of some views."""
         new = [view for view in views if view not in self._known]
         found = map_in_threads(
             lambda view: extract_from_view(self._grey, view, self._config, self._mask), new, n_threads
@@ -129,21 +106,7 @@ def extract_from_view(
     Those whose region reaches beyond the picture's border are left out: the border is seen from the side
     in the view, and would be matched with borders.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The picture.
-    view : View
-        The view.
-    config : FeatureConfig
-        `max_features` is of the whole picture: a view may have SHARE / tilt of it.
-    mask : (h, w) bool, optional
-        Where centres may lie.
-
-    Returns
-    -------
-    Features
-        In the picture's pixels.
+    grey (h, w) uint8; mask (h, w) bool.
     """
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
@@ -155,17 +118,7 @@ def extract_from_view(
 def map_back(features: Features, matrix: Array) -> Features:
     """Map the features of a view back to the picture.
 
-    Parameters
-    ----------
-    features : Features
-        In the view's pixels.
-    matrix : (2, 3) float64
-        Takes the picture's pixels to the view's.
-
-    Returns
-    -------
-    Features
-        In the picture's pixels.
+    matrix (2, 3) float64.
     """
     back = np.linalg.inv(matrix[:, :2])
     return replace(features, xy=(features.xy - matrix[:, 2]) @ back.T, frames=back @ features.frames)
@@ -181,16 +134,5 @@ def _keep_within(features: Features, shape: tuple[int, ...]) -> Features:
 
 
 def join_features(parts: list[Features]) -> Features:
-    """Join the features of several views, in this order.
-
-    Parameters
-    ----------
-    parts : list of Features
-        The features of each.
-
-    Returns
-    -------
-    Features
-        All of them.
-    """
+    """Join the features of several views, in this order."""
     return Features(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Features)))

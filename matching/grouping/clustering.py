@@ -81,28 +81,7 @@ def cluster_graph(
     Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
     weakly connected components of the text (Definition 1) run together through the outliers.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The vertices; graph degree linkage looks at the graph alone.
-    knn : KnnGraph
-        The nearest neighbours of each vertex.
-    graph : AffinityGraph
-        The weights of the edges to them.
-    initial : (m,) array of int or None
-        Labels of the initial clusters.
-    config : ClusteringConfig
-        The method and its parameters.
-
-    Returns
-    -------
-    (m,) int64
-        Labels of the clusters.
-
-    Raises
-    ------
-    InputError
-        Where the method is not known.
+    initial (m,) array of int or None -> (m,) int64.
     """
     if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
@@ -123,20 +102,7 @@ def cluster_graph(
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:
     """Take members of small degree out of their clusters.
 
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph.
-    labels : (m,) array of int
-        Clusters, -1 for none.
-    min_degree : float
-        Least geometric mean of a member's indegree and outdegree, sums of weights over its cluster. Members
-        leave until all that are left have it: a k-core of weighted edges.
-
-    Returns
-    -------
-    (m,) int64
-        The labels, -1 for members that left.
+    labels (m,) array of int -> (m,) int64.
     """
     labels = np.array(labels, np.int64)
     _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
@@ -146,18 +112,7 @@ def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Int
 def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
     """Measure how well each member is connected to its cluster.
 
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph.
-    labels : (m,) array of int
-        Clusters, -1 for none.
-
-    Returns
-    -------
-    (m,) float64
-        The geometric mean of a member's indegree and outdegree, sums of weights over its cluster; 0 for what
-        is in no cluster.
+    labels (m,) array of int -> (m,) float64.
     """
     from_ = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     inside = (labels[from_] == labels[graph.indices]) & (labels[from_] >= 0)
@@ -172,19 +127,7 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
     The connectivity score of the paper's supplement over 2 K, the most that it can be: how much of the K
     edges of a member, in and out, stays inside the cluster, on average.
 
-    Parameters
-    ----------
-    graph : AffinityGraph
-        The graph.
-    clusters : list of arrays of int
-        The vertices of each cluster.
-    n_neighbors : int
-        K.
-
-    Returns
-    -------
-    (n_clusters,) float64
-        The scores, in [0, 1].
+    Returns (n_clusters,) float64.
     """
     labels = np.full(graph.n_samples, -1, np.int64)
     for k, members in enumerate(clusters):
@@ -200,14 +143,6 @@ def find_above_largest_gap(scores: Array) -> Bools:
 
     The gap below the lowest score, down to 0, counts as well.
 
-    Parameters
-    ----------
-    scores : (n_clusters,) float64
-        Scores in any order.
-
-    Returns
-    -------
-    (n_clusters,) bool
-        Whether a cluster is above it.
+    scores (n_clusters,) float64 -> (n_clusters,) bool.
     """
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

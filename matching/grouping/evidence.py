@@ -25,26 +25,7 @@ def has_evidence(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> bool:
-    """Test whether enough mutual correspondences are supported by others.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        By falling trust.
-    n_neighbors : int
-        K; fewer where there are fewer.
-    min_degree : float
-        Share of K: the least sum of the weights of a correspondence's edges.
-    config : GraphConfig
-        How correspondences are compared.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    bool
-        Whether CONFIRMED of them have that degree.
-    """
+    """Test whether enough mutual correspondences are supported by others."""
     mutual = correspondences[find_mutual(correspondences)]
     if len(mutual) <= CONFIRMED:
         return min_degree <= 0
@@ -57,15 +38,7 @@ def has_evidence(
 def find_mutual(correspondences: Correspondences) -> Ints:
     """Find the correspondences both of whose points are in no better one of the same handedness.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        By falling trust; mirrored ones, whose maps have a negative determinant, may come apart from others.
-
-    Returns
-    -------
-    (n,) int64
-        Their rows, rising.
+    Returns (n,) int64.
     """
     is_mutual = np.zeros(len(correspondences), bool)
     for rows in (np.flatnonzero(~correspondences.mirrored), np.flatnonzero(correspondences.mirrored)):

@@ -78,28 +78,7 @@ def build_graph(
     n_threads: int = 1,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """Build the graph of correspondences, all of them, by maps that are fitted in a first graph.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The vertices.
-    n_neighbors : int
-        K; fewer where there are fewer.
-    config : GraphConfig
-        How correspondences are compared.
-    n_threads : int
-        Threads; the result is the same for any number.
-    reach : float
-        Edges over a wider gap have no weight, pixels.
-
-    Returns
-    -------
-    knn : KnnGraph
-        The K nearest neighbours of each correspondence, by the fitted maps.
-    graph : AffinityGraph
-        The weights of the edges to them.
-    """
+    """Build the graph of correspondences, all of them, by maps that are fitted in a first graph."""
     _, fitted = fit_maps(correspondences, n_neighbors, config, n_threads)
     return build_second_graph(fitted, n_neighbors, config, n_threads, reach)
 
@@ -113,25 +92,7 @@ def fit_maps(
 ) -> tuple[Ints, Correspondences]:
     """Fit the map of each correspondence that others support to its neighbours in the first graph.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The m vertices, with the maps of single features.
-    n_neighbors : int
-        K; fewer where there are fewer.
-    config : GraphConfig
-        How correspondences are compared.
-    n_threads : int
-        Threads; the result is the same for any number.
-    min_degree : float
-        Share of K: correspondences whose edges in the first graph have a smaller sum of weights are left out.
-
-    Returns
-    -------
-    rows : (n,) int64
-        Those that are left, rising.
-    fitted : (n,) Correspondences
-        These with the fitted maps, see `fit_local_maps`.
+    Returns rows (n,) int64, fitted (n,) Correspondences.
     """
     knn = _find_neighbors(correspondences, n_neighbors, config, n_threads)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
@@ -149,28 +110,7 @@ def build_second_graph(
     n_threads: int = 1,
     reach: float = np.inf,
 ) -> tuple[KnnGraph, AffinityGraph]:
-    """Build the graph of correspondences whose maps are fitted.
-
-    Parameters
-    ----------
-    fitted : Correspondences
-        The vertices.
-    n_neighbors : int
-        K; fewer where there are fewer.
-    config : GraphConfig
-        How correspondences are compared.
-    n_threads : int
-        Threads; the result is the same for any number.
-    reach : float
-        Edges over a wider gap have no weight, pixels.
-
-    Returns
-    -------
-    knn : KnnGraph
-        The K nearest neighbours of each correspondence.
-    graph : AffinityGraph
-        The weights of the edges to them.
-    """
+    """Build the graph of correspondences whose maps are fitted."""
     knn = _find_neighbors(fitted, n_neighbors, config, n_threads)
     coarseness = config.coarseness if config.rounds == 0 else 1.0  # not fitted: the features' own maps
     accuracy = config.scale * coarseness, config.slope * coarseness
@@ -203,23 +143,7 @@ def edge_weights(
 ) -> Floats:
     """The weights w_ij of the edges of a graph.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The vertices.
-    knn : KnnGraph
-        The nearest neighbours of each, by ACC distance.
-    scale, slope : float
-        The standard deviation at no separation, pixels, and its growth a pixel of separation.
-    reach : float
-        Edges over a wider gap have no weight, pixels.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (m, K) float64
-        The weights.
+    Returns (m, K) float64.
     """
     c, weights = correspondences, np.empty(knn.indices.shape)
     shared = c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach
@@ -243,25 +167,7 @@ def fit_local_maps(
     neighbours by weighted least squares, drawn towards the correspondence's own map. Where the neighbours
     have no weight, the own map stays; so it does where the fitted one is singular or turned over.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    knn : KnnGraph
-        The nearest neighbours of each.
-    weights : (m, K) float64
-        Their weights.
-    config : GraphConfig
-        Settings of the fit.
-    n_threads : int
-        Threads; the result is the same for any number.
-    rows : (n,) array of int, optional
-        Those whose maps are fitted; all by default.
-
-    Returns
-    -------
-    (n,) Correspondences
-        These with the fitted maps.
+    weights (m, K) float64; rows (n,) array of int -> (n,) Correspondences.
     """
     c, own = correspondences, np.ascontiguousarray(correspondences.maps)
     rows = np.arange(len(c)) if rows is None else np.asarray(rows)

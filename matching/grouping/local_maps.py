@@ -46,22 +46,7 @@ class LocalMaps:
 def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
     """Find a similarity map around each match that its neighbours agree on.
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Points of either picture, pixels.
-    near : (m, k) int64
-        The neighbours of each, none at the same two places.
-    slope : float
-        Of sigma.
-    own : (m, 2, 2) float64, optional
-        The maps that the features themselves predict: each stays where it explains no less, or where most of
-        the neighbours are explained by none.
-
-    Returns
-    -------
-    LocalMaps
-        The maps, and how well they explain the neighbours.
+    xy0, xy1 (m, 2) float64; near (m, k) int64; own (m, 2, 2) float64.
     """
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))

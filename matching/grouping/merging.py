@@ -81,23 +81,7 @@ def find_landmarks(
 ) -> Ints:
     """Choose matches of a part that stand for it: well supported, spread out, and without outliers.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        All matches.
-    members : (n,) array of int
-        Rows of the part's matches.
-    degrees : (n,) float64
-        Their degrees within the part, 0 for those that are not in the graph.
-    config : MergingConfig
-        How many are chosen.
-    accuracy : float
-        Expected accuracy of points, pixels.
-
-    Returns
-    -------
-    (k,) int64
-        Rows of the landmarks.
+    members (n,) array of int; degrees (n,) float64 -> (k,) int64.
     """
     known = degrees > 0
     if np.count_nonzero(known) >= LEAST:
@@ -114,19 +98,7 @@ def find_landmarks(
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
     """Estimate how strongly an object bends, by restricted maximum likelihood.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        All matches.
-    landmarks : (k,) array of int
-        Rows of the object's landmarks.
-    accuracy : float
-        Expected accuracy of points, pixels.
-
-    Returns
-    -------
-    Roughness
-        No bends where there are fewer than LEAST landmarks.
+    landmarks (k,) array of int.
     """
     if len(landmarks) < LEAST:
         return Roughness(0.0, accuracy)
@@ -149,27 +121,7 @@ def merge_parts(
     Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
     enough to explain anything, glues no others.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        All matches.
-    parts : sequence of arrays of int
-        Rows of each part's matches.
-    landmarks : sequence of arrays of int
-        Rows of each part's landmarks.
-    config : MergingConfig
-        When two parts are one object.
-    smooth_map : SmoothMapConfig
-        The least bend and the expected accuracy.
-    reach : float
-        Parts farther from each other in either image stay apart, pixels of the image where they are smaller.
-
-    Returns
-    -------
-    labels : (n_parts,) int64
-        The number of the first part of the object that each is of.
-    landmarks : list of arrays of int
-        Those of the objects, at the places of their first parts.
+    Returns labels (n_parts,) int64.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]

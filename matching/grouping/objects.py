@@ -72,14 +72,7 @@ class Groups:
     def choose(self, kept: Bools) -> Groups:
         """Choose some of the objects.
 
-        Parameters
-        ----------
-        kept : (n_objects,) bool
-            Those to keep; the matches of the others are outliers.
-
-        Returns
-        -------
-        Groups
+        kept (n_objects,) bool.
         """
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
@@ -89,19 +82,7 @@ class Groups:
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
     """Test whether matches are enough, and spread out in both pictures, by a pixel or more in any direction.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    members : (k,) array of int
-        Rows of the matches.
-    config : ObjectsConfig
-        What an object is.
-
-    Returns
-    -------
-    bool
-        Whether they are an object.
+    members (k,) array of int.
     """
     return len(members) >= config.min_matches and all(
         _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)

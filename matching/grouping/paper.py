@@ -32,26 +32,7 @@ def group_by_paper(
     n_threads: int = 1,
     cluster: Callable[..., Ints] = cluster_graph,
 ) -> Groups:
-    """Group correspondences into objects by the paper's text.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The first n_listed are clustered; the text has no use for the rest, which are outliers.
-    n_listed : int
-        How many are clustered.
-    config : GroupingSettings
-        Of which only `clustering` counts.
-    n_threads : int
-        Threads; the result is the same for any number.
-    cluster : callable
-        Another method in place of graph degree linkage, as in `matching.grouping.group`.
-
-    Returns
-    -------
-    Groups
-        The objects and their scores.
-    """
+    """Group correspondences into objects by the paper's text."""
     labels = np.full(len(correspondences), -1, np.int64)
     if n_listed < 2:
         return Groups(labels, np.empty(0))
@@ -77,17 +58,7 @@ def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> I
     Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0
     leaves every correspondence a cluster of its own.
 
-    Parameters
-    ----------
-    knn : KnnGraph
-        The nearest neighbours of each vertex.
-    config : ClusteringConfig
-        K0 and n_T.
-
-    Returns
-    -------
-    (m,) int64
-        Labels of the initial clusters.
+    Returns (m,) int64.
     """
     assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)

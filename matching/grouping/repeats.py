@@ -50,17 +50,7 @@ class Repeats:
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
     """Direct matches either way.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Their ends.
-    maps : (n, 2, 2) float64
-        Their local maps, from xy0 to xy1.
-
-    Returns
-    -------
-    Correspondences
-        The 2 n directed ones, first those from xy0 to xy1.
+    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64.
     """
     there = Correspondences(xy0, xy1, maps)
     return Correspondences(
@@ -78,29 +68,7 @@ def find_repeats_in_groups(
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
 ) -> Repeats:
-    """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        2 n, see `direct_both_ways`.
-    groups : Groups
-        Of all 2 n.
-    config : ObjectsConfig
-        When matches are an object.
-    is_texture : callable
-        Tells of rows of correspondences, an object, whether they are confusable.
-    row_score : float
-        Least score of an object whose places overlap for it to be a row of copies. Of things that are alike
-        but no copies, such as flakes and leaves, fewer neighbours agree: 0.1 to 0.3, of rows on shelves 0.7.
-    measure_score : callable, optional
-        Gives the score of rows of correspondences, a part of a group; without it, a part has its group's.
-
-    Returns
-    -------
-    Repeats
-        The objects, by falling score; of equal ones those of the first groups first.
-    """
+    """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)

@@ -70,27 +70,7 @@ def grow_objects(
 ) -> Growths:
     """Grow an object from each seed, as far as it is most significant.
 
-    Parameters
-    ----------
-    matches : Correspondences
-        All of them.
-    seeds : (s, 2) int64
-        Two matches each, not at the same place in either picture.
-    noises : tuple of float
-        Deviations of the points that are tried, pixels.
-    mirrored : (s,) bool
-        Which objects are.
-    by_maps : bool
-        Whether the maps of matches are what the features themselves predict: then only those matches are
-        read, and are what chance chooses from, whose map is like that of the seed.
-    certain : float
-        Decimal logarithm of a number of false alarms at which growing ends.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    Growths
+    seeds (s, 2) int64; mirrored (s,) bool.
     """
     from matching.grouping import _growth_kernels as _kernels
 
@@ -123,21 +103,7 @@ def measure_significance(
 ) -> Floats:
     """Measure how significant objects are.
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        All matches.
-    objects : list of (k,) int64 arrays
-        Rows of the matches of each, rising.
-    by_maps : bool
-        Whether the maps are the features' own.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    (n_objects,) float64
-        Decimal logarithms of their numbers of false alarms.
+    objects list of (k,) int64 arrays -> (n_objects,) float64.
     """
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)

@@ -92,30 +92,7 @@ def group(
     cluster: Cluster = clustering.cluster_graph,
     own_maps: bool = True,
 ) -> Groups:
-    """Group correspondences into objects.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        By falling trust: the first n_listed are clustered, the rest are a pool from which matches join the
-        objects, and which is clustered with what these leave over.
-    n_listed : int
-        How many come before the pool.
-    config : GroupingSettings
-        Settings of all stages.
-    n_threads : int
-        Threads; the result is the same for any number.
-    cluster : callable
-        Another method in place of graph degree linkage: takes what `clustering.cluster_graph` takes.
-    own_maps : bool
-        Whether the maps of the correspondences are what the features themselves predict, and so tell
-        something that their places do not.
-
-    Returns
-    -------
-    Groups
-        The objects.
-    """
+    """Group correspondences into objects."""
     objects: list[Part] = []
     for _ in islice(count(), config.objects.rounds):
         known = [part.members for part in objects]
@@ -214,24 +191,7 @@ def find_clusters(
     n_threads: int = 1,
     cluster: Cluster = clustering.cluster_graph,
 ) -> Clusters | None:
-    """Cluster the correspondences that others support, up to where members of small degree leave.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    config : GroupingSettings
-        Settings of all stages.
-    n_threads : int
-        Threads; the result is the same for any number.
-    cluster : callable
-        As of `group`.
-
-    Returns
-    -------
-    Clusters or None
-        The clusters; None where fewer are supported than an object has matches.
-    """
+    """Cluster the correspondences that others support, up to where members of small degree leave."""
     how, gap = config.clustering, config.objects.gap
     rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, n_threads, how.min_degree)
     if len(rows) < config.objects.min_matches:

@@ -115,22 +115,7 @@ def _to_rows(matches: Any) -> Array:
 def read_table(table: Array, source: str) -> PairMatches:
     """Take matches from the rows of an array: x0, y0, x1, y1 and perhaps a score, smaller is better.
 
-    Parameters
-    ----------
-    table : (n, 4) or (n, 5) array
-        The matches.
-    source : str
-        What errors call it.
-
-    Returns
-    -------
-    PairMatches
-        The matches.
-
-    Raises
-    ------
-    InputError
-        Where the shape is another one.
+    table (n, 4) or (n, 5) array.
     """
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         got = f"an array of shape {table.shape}"

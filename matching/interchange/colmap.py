@@ -47,21 +47,6 @@ def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
 
     Matches are those before the geometric verification, which keeps one motion only; those that it kept where
     there are no others.
-
-    Parameters
-    ----------
-    path : Path
-        The database.
-
-    Yields
-    ------
-    tuple of int and PairMatches
-        The id and the matches of a pair.
-
-    Raises
-    ------
-    InputError
-        The file is no database of COLMAP, is damaged, or has no matches.
     """
     with _open(path) as database:
         images = {
@@ -113,16 +98,7 @@ def write_groups(
     and of the static scene. Tables `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the
     second, ... object of each pair alone, with the matrix of its plane or of its rigid motion.
 
-    Parameters
-    ----------
-    path : Path
-        The database.
-    target : Path
-        A file that does not exist.
-    groups : mapping of int to (PairMatches, (n,) array of int)
-        By the id of a pair, its matches as `read_colmap` gave them, and the group of each, -1 for outliers.
-    all_objects : bool
-        Whether the geometries have all objects.
+    groups mapping of int to (PairMatches, (n,) array of int).
     """
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)

@@ -58,13 +58,7 @@ class MatchFile:
         return self.kind in MANY
 
     def pairs(self) -> Iterator[tuple[Any, PairMatches]]:
-        """Read the matches of each pair.
-
-        Yields
-        ------
-        tuple of object and PairMatches
-            The key and the matches of a pair.
-        """
+        """Read the matches of each pair."""
         if self.kind == "hloc":
             yield from hloc.read_hloc(self.path, self.features)
         elif self.kind == "colmap":
@@ -74,27 +68,7 @@ class MatchFile:
             yield None, read(self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
-        """Read the matches of the pair of two images; of a file with one pair, this one.
-
-        Parameters
-        ----------
-        images : sequence of Path
-            The two images.
-
-        Returns
-        -------
-        key : object
-            The key of the pair.
-        pair : PairMatches
-            Its matches.
-        is_swapped : bool
-            Whether the images are in the other order there.
-
-        Raises
-        ------
-        InputError
-            Where there is no such pair.
-        """
+        """Read the matches of the pair of two images; of a file with one pair, this one."""
         if not self.holds_many:
             [(key, pair)] = self.pairs()
             return key, pair, False
@@ -115,17 +89,7 @@ class MatchFile:
     ) -> dict[str, Content]:
         """Make the files with the groups in the form that the matches came in.
 
-        Parameters
-        ----------
-        labels : mapping of object to (PairMatches, (n,) array of int)
-            By the key of a pair, its matches, and the group of each, -1 for outliers.
-        all_objects : bool
-            Whether COLMAP's geometries have all objects, not the static scene alone.
-
-        Returns
-        -------
-        dict of str to bytes or callable
-            The content of each file, by its name.
+        labels mapping of object to (PairMatches, (n,) array of int).
         """
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
@@ -141,25 +105,7 @@ def _is_named(path: Path, name: str) -> bool:
 
 
 def match_file(path: str | Path, features: str | Path | None = None) -> MatchFile:
-    """Find a file of matches, and of which kind it is.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    features : str or Path, optional
-        hloc's file of features.
-
-    Returns
-    -------
-    MatchFile
-        The file.
-
-    Raises
-    ------
-    InputError
-        Where there is none, or its kind is not known.
-    """
+    """Find a file of matches, and of which kind it is."""
     for name in (path, features):
         if name is not None:
             check_name(name)

@@ -56,25 +56,7 @@ class StoredPair:
 
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
-    """Read the matches of each pair of a matches file.
-
-    Parameters
-    ----------
-    path : Path
-        The matches file.
-    features : Path, optional
-        The features file; without it, only the matches of dense matchers can be read.
-
-    Yields
-    ------
-    tuple of str and PairMatches
-        The group and the matches of a pair.
-
-    Raises
-    ------
-    InputError
-        A file is damaged or of another kind, or a pair's keypoints are missing.
-    """
+    """Read the matches of each pair of a matches file."""
     with _open(path) as file:
         if features is None:
             for pair in _pairs(path, file, None):
@@ -102,18 +84,7 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
     group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
     the rows that are kept, and `groups` (n,) int32 their groups.
 
-    Parameters
-    ----------
-    path : Path
-        The matches file.
-    labels : mapping of str to (PairMatches, (n,) array of int)
-        By the group of the file, its matches as `read_hloc` gave them, and the group of each, -1 for
-        outliers.
-
-    Returns
-    -------
-    bytes
-        Content of the file.
+    labels mapping of str to (PairMatches, (n,) array of int).
     """
     buffer = io.BytesIO()
     with _open(path) as file, _h5py().File(buffer, "w") as written:
@@ -142,15 +113,7 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
 def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
     """Make the content of a list of the pairs that have an object, as hloc reads it: two names a line.
 
-    Parameters
-    ----------
-    labels : mapping of str to (PairMatches, (n,) array of int)
-        As of `groups_file`.
-
-    Returns
-    -------
-    bytes
-        Content of the file.
+    labels mapping of str to (PairMatches, (n,) array of int).
     """
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()

@@ -17,25 +17,7 @@ from matching.interchange.records import KeypointSet, frames_from_angles, to_siz
 
 
 def to_array(value: Any, name: str) -> Array:
-    """Convert an array, a nested list, or a tensor of PyTorch on any device to an array.
-
-    Parameters
-    ----------
-    value : array-like or tensor
-        The numbers.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    array
-        The numbers.
-
-    Raises
-    ------
-    InputError
-        Where it does not hold numbers.
-    """
+    """Convert an array, a nested list, or a tensor of PyTorch on any device to an array."""
     if isinstance(value, list | tuple) and any(hasattr(v, "detach") for v in value):
         value = [to_array(v, name) for v in value]
     if hasattr(value, "detach"):
@@ -54,27 +36,7 @@ def to_array(value: Any, name: str) -> Array:
 
 
 def one_pair(array: Array, name: str, n_dimensions: int) -> Array:
-    """Remove the batch dimension of an array.
-
-    Parameters
-    ----------
-    array : array
-        An array with or without it.
-    name : str
-        What errors call it.
-    n_dimensions : int
-        Dimensions without it.
-
-    Returns
-    -------
-    array
-        The array without a batch dimension.
-
-    Raises
-    ------
-    InputError
-        Where it has other dimensions or holds several pairs.
-    """
+    """Remove the batch dimension of an array."""
     if array.ndim == n_dimensions + 1:
         if len(array) != 1:
             raise InputError(f"{name}: holds {len(array)} pairs; give one of them")
@@ -85,25 +47,7 @@ def one_pair(array: Array, name: str, n_dimensions: int) -> Array:
 
 
 def keypoint_sets(keypoints0: Any, keypoints1: Any, name: str) -> tuple[KeypointSet, KeypointSet]:
-    """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints.
-
-    Parameters
-    ----------
-    keypoints0, keypoints1 : array, mapping or sequence of cv2.KeyPoint
-        The keypoints of image 0 and image 1.
-    name : str
-        What needs them, for messages.
-
-    Returns
-    -------
-    tuple of KeypointSet
-        The keypoints, without frames where those of both images can't be compared.
-
-    Raises
-    ------
-    InputError
-        Where they are missing or of another form.
-    """
+    """Take the keypoints of both images: arrays, LightGlue's features or OpenCV's keypoints."""
     if keypoints0 is None or keypoints1 is None:
         raise InputError(f"{name}: holds indices of keypoints; give keypoints0 and keypoints1 too")
     sets = _keypoints(keypoints0, "keypoints0"), _keypoints(keypoints1, "keypoints1")
@@ -154,22 +98,7 @@ def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, Keypo
 def to_points(value: Any, name: str) -> Array:
     """Take points from an array, with or without a batch dimension.
 
-    Parameters
-    ----------
-    value : array-like or tensor
-        Numbers of shape (n, 2), or (n, 1, 2) as OpenCV has them.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    (n, 2) float64
-        The points.
-
-    Raises
-    ------
-    InputError
-        Where the shape is another one.
+    Returns (n, 2) float64.
     """
     array = to_array(value, name)
     if array.ndim == 3 and array.shape[1:] == (1, 2):  # as OpenCV has them

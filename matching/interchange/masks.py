@@ -26,18 +26,7 @@ Outlines = list[tuple[list[Floats], list[Floats]]]  # of each pair, polygons (k,
 
 
 def check_masks_folder(folder: Path) -> None:
-    """Check that masks can be written into a folder: into a new one, or an empty one.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        It holds something, or is none.
-    """
+    """Check that masks can be written into a folder: into a new one, or an empty one."""
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"--masks {folder}: holds files; choose a folder that is new or empty")
@@ -48,22 +37,7 @@ def check_masks_folder(folder: Path) -> None:
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
     """Write the masks of all images of some pairs, all of them or none.
 
-    Parameters
-    ----------
-    folder : Path
-        A folder that is new or empty.
-    pairs : iterable of (PairMatches, (n,) array of int)
-        The matches of each pair, with names and sizes, and the object of each, -1 for none.
-
-    Returns
-    -------
-    int
-        How many images there are.
-
-    Raises
-    ------
-    InputError
-        The folder can't be written, or an image has a name that leads out of it.
+    pairs iterable of (PairMatches, (n,) array of int).
     """
     sizes, outlines = _outline(pairs)
     try:
@@ -111,16 +85,7 @@ def _outline(
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:
     """Draw what moved in one image.
 
-    Parameters
-    ----------
-    size : (h, w)
-        Of the image.
-    outlines : list of pairs of lists of (k, 2) float64
-        Of each pair of images the polygons, pixels, around what moved, and around the rest.
-
-    Returns
-    -------
-    (h, w) bool
+    size (h, w); outlines list of pairs of lists of (k, 2) float64 -> (h, w) bool.
     """
     votes = np.zeros(size, np.int32)
     for moved, others in outlines:

@@ -19,25 +19,7 @@ if TYPE_CHECKING:
 
 
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:
-    """Turn matches to the pixels of the two pictures, which have their EXIF orientation applied.
-
-    Parameters
-    ----------
-    pair : PairMatches
-        The matches.
-    pictures : sequence of Picture
-        The two pictures.
-
-    Returns
-    -------
-    PairMatches
-        The matches in pixels of the pictures as displayed.
-
-    Raises
-    ------
-    InputError
-        A picture has another size than the image that was matched.
-    """
+    """Turn matches to the pixels of the two pictures, which have their EXIF orientation applied."""
     changes: dict[str, Any] = {}
     for k, picture in enumerate(pictures):
         turn = np.eye(3)

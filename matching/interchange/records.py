@@ -134,18 +134,7 @@ class PairMatches:
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:
-    """Take numbers for the size of an image where they can be one: some programs write zeros.
-
-    Parameters
-    ----------
-    width, height : float
-        The numbers.
-
-    Returns
-    -------
-    tuple of int or None
-        Height and width; None where the numbers are no size.
-    """
+    """Take numbers for the size of an image where they can be one: some programs write zeros."""
     sides = float(height), float(width)
     return (int(height), int(width)) if all(1 <= side < math.inf for side in sides) else None
 
@@ -155,26 +144,7 @@ def join_keypoints(
 ) -> PairMatches:
     """The matches between keypoints of two images.
 
-    Parameters
-    ----------
-    keypoints : pair of KeypointSet
-        The keypoints of image 0 and image 1.
-    indices : (n, 2) array of int
-        Rows of the keypoints.
-    score : (n,) array or None
-        Smaller is better.
-    source : str
-        What the indices come from, for messages.
-
-    Returns
-    -------
-    PairMatches
-        The matches.
-
-    Raises
-    ------
-    InputError
-        An index has no keypoint.
+    indices (n, 2) array of int; score (n,) array or None.
     """
     for k in range(2):
         n = len(keypoints[k].xy)
@@ -204,15 +174,7 @@ def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, A
     They don't where some are singular or not finite, or all are equal, as programs write them that know only
     places.
 
-    Parameters
-    ----------
-    frames0, frames1 : (n, 2, 2) array
-        The frames of both images.
-
-    Returns
-    -------
-    tuple of (n, 2, 2) float64 or None
-        The frames of both images, or None for both.
+    frames0, frames1 (n, 2, 2) array -> tuple of (n, 2, 2) float64 or None.
     """
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
@@ -250,14 +212,6 @@ def frames_from_angles(scale: Array, radians: Array) -> Array:
 def score_from_confidence(confidence: Array) -> Array:
     """Convert confidences, of which the larger is better, to scores, of which the smaller is.
 
-    Parameters
-    ----------
-    confidence : (n,) array
-        Confidences.
-
-    Returns
-    -------
-    (n,) float64
-        1 - confidence.
+    confidence (n,) array -> (n,) float64.
     """
     return np.subtract(1, np.asarray(confidence, np.float64))

@@ -40,25 +40,6 @@ def write_pair(
     """Write the results of a pair as `matching.output.files.write_results` does.
 
     Without its pictures, matches.png shows the points, and there are neither warps nor a report.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files are written.
-    pair : PairMatches
-        The matches that were given.
-    result : Matches
-        Their objects.
-    config : MatchConfig
-        The settings they were found with.
-    pictures : sequence of Picture, optional
-        The two pictures.
-    figure, warp, html : bool
-        Whether to write matches.png, the warped objects and the report.
-    inputs : sequence of str
-        Absolute paths of the files that were read.
-    others : mapping of str to bytes or callable, optional
-        Content of further files, by their names.
     """
     others = others or {}
     if pictures is not None:
@@ -98,22 +79,7 @@ def _name_and_size(pair: PairMatches, k: int) -> tuple[str | None, int | None, i
 
 
 def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:
-    """Summarise one pair of a file of many, for matches.json.
-
-    Parameters
-    ----------
-    folder : str
-        Where its results are.
-    pair : PairMatches
-        The matches that were given.
-    result : Matches
-        Their objects.
-
-    Returns
-    -------
-    dict
-        Values that JSON can hold.
-    """
+    """Summarise one pair of a file of many, for matches.json."""
     objects = [{"id": o.id, "matches": o.n_matches, "score": round(o.score, 4)} for o in result.objects]
     kept = int((result.cluster >= 0).sum())
     return {"images": pair.names, "folder": folder, "matches": len(pair), "kept": kept, "objects": objects}
@@ -126,21 +92,7 @@ def write_pairs(
     config: MatchConfig,
     inputs: Sequence[str] = (),
 ) -> None:
-    """Write what concerns all pairs of a file: the groups in its own form, and matches.json.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files are written.
-    groups : mapping of str to bytes or callable
-        Content of files as `matching.interchange.files.MatchFile.groups` gives it.
-    pairs : sequence of dict
-        The `summarise_pair` of each pair.
-    config : MatchConfig
-        The settings that groups were found with.
-    inputs : sequence of str
-        Absolute paths of the files that were read.
-    """
+    """Write what concerns all pairs of a file: the groups in its own form, and matches.json."""
 
     def manifest(digests: dict[str, str]) -> bytes:
         told: dict[str, Any] = {"version": __version__, "inputs": list(inputs), "parameters": asdict(config)}

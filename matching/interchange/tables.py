@@ -19,24 +19,7 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 
 def read_npz(path: Path) -> PairMatches:
-    """Read the matches of NumPy's archive, or of one array.
-
-    Parameters
-    ----------
-    path : Path
-        An .npz file, whose arrays are named as `matches_from` knows them; or an .npy file with an array (n,
-        4) or (n, 5).
-
-    Returns
-    -------
-    PairMatches
-        The matches.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read or holds something else.
-    """
+    """Read the matches of NumPy's archive, or of one array."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -58,23 +41,7 @@ def read_npz(path: Path) -> PairMatches:
 
 
 def read_storage(path: Path) -> PairMatches:
-    """Read the matches of a file of OpenCV's FileStorage.
-
-    Parameters
-    ----------
-    path : Path
-        An .xml, .yml, .yaml or .json file, whose matrices are named as `matches_from` knows them.
-
-    Returns
-    -------
-    PairMatches
-        The matches.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read or holds something else.
-    """
+    """Read the matches of a file of OpenCV's FileStorage."""
     matrices = opencv.read_storage(path)
     if matrices is None:
         raise InputError(f"{path}: can't be read as a file of OpenCV's FileStorage")
@@ -90,21 +57,6 @@ def read_text(path: Path) -> PairMatches:
     Commas, semicolons or white space separate fields, which may stand in quotes; # starts a comment. With a
     line of names before the numbers, columns may stand in any order and others are ignored; it may be a
     comment, as `np.savetxt` writes it.
-
-    Parameters
-    ----------
-    path : Path
-        A .csv, .tsv or .txt file.
-
-    Returns
-    -------
-    PairMatches
-        The matches.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read or holds something else.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

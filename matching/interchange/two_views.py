@@ -59,15 +59,7 @@ class Camera:
     def normalise(self, xy: Floats) -> Floats | None:
         """Take points to the plane at depth 1, without the lens distortion.
 
-        Parameters
-        ----------
-        xy : (n, 2) float64
-            COLMAP's pixels.
-
-        Returns
-        -------
-        (n, 2) float64 or None
-            None for models of cameras that are not known here.
+        xy (n, 2) float64 -> (n, 2) float64 or None.
         """
         p = self.parameters
         if len(p) != {0: 3, 1: 4, 2: 4, 3: 5, 4: 8, 5: 8, 6: 12}.get(self.model):
@@ -103,17 +95,7 @@ class TwoViews:
 def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None = None) -> TwoViews:
     """Estimate the geometry of matches, and choose its configuration by COLMAP's rules.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        COLMAP's pixels.
-    cameras : pair of Camera, optional
-        Those of the images.
-
-    Returns
-    -------
-    TwoViews
-        The geometry.
+    xy0, xy1 (n, 2) float64.
     """
     fundamental, homography = fit_fundamental(xy0, xy1), opencv.fit_homography(xy0, xy1, MAX_ERROR)
     by_f = 0 if fundamental is None else int((epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR).sum())
@@ -152,15 +134,7 @@ def _fit_essential(
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
     """Fit the fundamental matrix that explains most matches.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Pixels.
-
-    Returns
-    -------
-    (3, 3) float64 or None
-        None where there is none.
+    xy0, xy1 (n, 2) float64 -> (3, 3) float64 or None.
     """
     return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, TRIALS)[0]
 
@@ -168,17 +142,7 @@ def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
 def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
     """Measure how far matches are from what a fundamental matrix allows.
 
-    Parameters
-    ----------
-    fundamental : (3, 3) float64
-        F.
-    xy0, xy1 : (n, 2) float64
-        Points of either image.
-
-    Returns
-    -------
-    (n,) float64
-        Sampson's approximation of the distance, in the unit of the points.
+    fundamental (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
     """
     a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
     line1, line0 = a @ fundamental.T, b @ fundamental
@@ -197,20 +161,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
     a part of one, with those around which it explains most; matches of no object where it explains them.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Pixels.
-    cluster : (n,) array of int
-        The object of each match, -1 for none.
-    verified : (n,) bool, optional
-        What another verification kept. Where that is most of the static scene, its matches of no object
-        belong to it, too.
-
-    Returns
-    -------
-    (n,) bool
-        Which matches belong to it; none where there is no object.
+    xy0, xy1 (n, 2) float64; cluster (n,) array of int; verified (n,) bool -> (n,) bool.
     """
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
     objects = sorted((rows for rows in objects if len(rows) >= SMALLEST), key=lambda own: (-len(own), own[0]))

@@ -29,22 +29,7 @@ Tracks = Sequence[Sequence[int | None]]
 
 
 def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], tracks: Tracks) -> Files:
-    """Write labels as COCO does: annotations.json.
-
-    Parameters
-    ----------
-    pictures : sequence of LabelledPicture
-        The pictures.
-    classes : sequence of str
-        The names of the classes.
-    tracks : sequence of sequence of int or None
-        The track of each label.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of a file.
-    """
+    """Write labels as COCO does: annotations.json."""
     annotations: list[dict[str, object]] = []
     for number, (picture, own) in enumerate(zip(pictures, tracks, strict=True), 1):
         for place, track in zip(picture.places, own, strict=True):
@@ -76,22 +61,7 @@ def write_coco(pictures: Sequence[LabelledPicture], classes: Sequence[str], trac
 
 
 def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], folder: str) -> Files:
-    """Write boxes as YOLO does: a file of each picture in labels, and data.yaml.
-
-    Parameters
-    ----------
-    pictures : sequence of LabelledPicture
-        The pictures.
-    classes : sequence of str
-        The names of the classes.
-    folder : str
-        The folder of the pictures.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of a file.
-    """
+    """Write boxes as YOLO does: a file of each picture in labels, and data.yaml."""
     for picture in pictures:
         size = np.array([picture.width, picture.height])
         lines = []
@@ -106,22 +76,7 @@ def write_yolo(pictures: Sequence[LabelledPicture], classes: Sequence[str], fold
 
 
 def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: str, out: str) -> Files:
-    """Write polygons as LabelMe does: a file of each picture.
-
-    Parameters
-    ----------
-    pictures : sequence of LabelledPicture
-        The pictures.
-    tracks : sequence of sequence of int or None
-        The track of each label, its group.
-    folder, out : str
-        Absolute paths of the folders of the pictures and of the labels.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of a file.
-    """
+    """Write polygons as LabelMe does: a file of each picture."""
     for picture, own in zip(pictures, tracks, strict=True):
         shapes = [
             {
@@ -156,20 +111,7 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
 
 
 def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
-    """Write boxes as Pascal VOC does: a file of each picture in Annotations.
-
-    Parameters
-    ----------
-    pictures : sequence of LabelledPicture
-        The pictures.
-    folder : str
-        The folder of the pictures.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of a file.
-    """
+    """Write boxes as Pascal VOC does: a file of each picture in Annotations."""
     for picture in pictures:
         root = ElementTree.Element("annotation")
         _add(root, "folder", Path(folder).name)
@@ -194,20 +136,7 @@ def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:
 
 
 def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
-    """Write a table, labels.csv: a row for each label, and one for each picture without.
-
-    Parameters
-    ----------
-    pictures : sequence of LabelledPicture
-        The pictures.
-    tracks : sequence of sequence of int or None
-        The track of each label.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of the file.
-    """
+    """Write a table, labels.csv: a row for each label, and one for each picture without."""
     buffer = io.StringIO()
     table = csv.writer(buffer, lineterminator="\n")
     table.writerow(
@@ -223,18 +152,7 @@ def write_csv(pictures: Sequence[LabelledPicture], tracks: Tracks) -> Files:
 
 
 def find_twins(names: Iterable[str]) -> tuple[str, str] | None:
-    """Find two pictures whose label files would have one name.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Of the pictures.
-
-    Returns
-    -------
-    tuple of str or None
-        Two of them; None where all differ.
-    """
+    """Find two pictures whose label files would have one name."""
     seen: dict[str, str] = {}
     for name in names:
         stem = str(PurePosixPath(name).with_suffix(""))

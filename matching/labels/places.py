@@ -55,18 +55,7 @@ class Place:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Place:
-        """Make a place of what `dataclasses.asdict` and JSON made of it.
-
-        Parameters
-        ----------
-        told : dict
-            Its fields.
-
-        Returns
-        -------
-        Place
-            The place.
-        """
+        """Make a place of what `dataclasses.asdict` and JSON made of it."""
         return cls(**{**told, "polygon": tuple((x, y) for x, y in told["polygon"])})
 
 
@@ -79,23 +68,7 @@ def find_places(
 ) -> list[Place]:
     """Find the places of one thing.
 
-    Parameters
-    ----------
-    name : str
-        Its class.
-    objects : iterable of MatchedObject
-        What its picture and another one have in common.
-    shape : tuple of (float, float) or None
-        The outline of the thing in its picture; None if it is the box.
-    box : (2, 2) float64
-        Least and greatest x and y of the thing in its picture.
-    size : tuple of int
-        Width and height of the other picture.
-
-    Returns
-    -------
-    list of Place
-        One for each object.
+    shape tuple of (float, float) or None; box (2, 2) float64.
     """
     places = []
     for found in objects:
@@ -113,18 +86,7 @@ def find_places(
 
 
 def choose_places(places: Sequence[Place]) -> list[Place]:
-    """Choose among places that overlap: whole things before parts, then those of the highest rank.
-
-    Parameters
-    ----------
-    places : sequence of Place
-        Of all things in one picture.
-
-    Returns
-    -------
-    list of Place
-        No two of the same place, and no part of a whole one.
-    """
+    """Choose among places that overlap: whole things before parts, then those of the highest rank."""
     chosen: list[Place] = []
     shapes: list[Any] = []
     for place in sorted(places, key=lambda p: (not p.whole, -p.rank, p.name, p.polygon)):

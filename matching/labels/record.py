@@ -74,56 +74,22 @@ class Record:
     written: dict[str, list[str]] = field(default_factory=dict)
 
     def add_picture(self, picture: LabelledPicture) -> None:
-        """Add a picture.
-
-        Parameters
-        ----------
-        picture : LabelledPicture
-            Found in a run.
-        """
+        """Add a picture."""
         self._take(told := {"picture": asdict(picture)})
         self._append(told)
 
     def add_verdict(self, picture: LabelledPicture, place: int, verdict: bool | None) -> None:
-        """Add what the user decided of a place.
-
-        Parameters
-        ----------
-        picture : LabelledPicture
-            The picture.
-        place : int
-            The number of its place.
-        verdict : bool or None
-            Accepted or dropped; None takes back what was decided.
-        """
+        """Add what the user decided of a place."""
         self._take(told := {"verdict": verdict, "content": picture.content, "place": place})
         self._append(told)
 
     def add_written(self, digests: Mapping[str, str]) -> None:
-        """Add the files that are about to be written.
-
-        Parameters
-        ----------
-        digests : mapping of str to str
-            SHA-256 of each, by its name.
-        """
+        """Add the files that are about to be written."""
         self._take(told := {"written": dict(digests)})
         self._append(told)
 
     def is_label(self, picture: LabelledPicture, place: int) -> bool:
-        """Test whether a place is a label: accepted, or a whole thing that was not dropped.
-
-        Parameters
-        ----------
-        picture : LabelledPicture
-            The picture.
-        place : int
-            The number of its place.
-
-        Returns
-        -------
-        bool
-        """
+        """Test whether a place is a label: accepted, or a whole thing that was not dropped."""
         return self.verdicts.get((str(picture.content), place), picture.places[place].whole)
 
     def _take(self, told: dict[str, Any]) -> None:
@@ -150,25 +116,7 @@ class Record:
 
 
 def open_record(folder: Path, head: Mapping[str, Any]) -> Record:
-    """Begin the record of a folder, or take up that of an earlier run.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder, which is there.
-    head : mapping of str to object
-        What the run looks for, as JSON has it.
-
-    Returns
-    -------
-    Record
-        The record.
-
-    Raises
-    ------
-    InputError
-        The folder holds other files, or an earlier run looked for something else.
-    """
+    """Begin the record of a folder, or take up that of an earlier run."""
     path, wanted = folder / NAME, json.loads(json.dumps(head))
     try:
         if not path.exists() and (others := sorted(entry.name for entry in folder.iterdir())):
@@ -213,20 +161,7 @@ def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
 
 
 def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
-    """List pictures with their labels alone.
-
-    Parameters
-    ----------
-    record : Record
-        The record.
-    names : sequence of str
-        Of the pictures.
-
-    Returns
-    -------
-    list of LabelledPicture
-        Those that can be used, without the places that are no labels, in the given order.
-    """
+    """List pictures with their labels alone."""
     usable = [picture for name in names if (picture := record.pictures[name]).error is None]
     return [
         LabelledPicture(

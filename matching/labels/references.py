@@ -48,18 +48,7 @@ class Reference:
     mask: str | None = None
 
     def read(self) -> Picture:
-        """Read the picture, masked to the thing.
-
-        Returns
-        -------
-        Picture
-            The picture.
-
-        Raises
-        ------
-        InputError
-            A file can't be read, or nothing of the outline lies in the picture.
-        """
+        """Read the picture, masked to the thing."""
         picture = add_mask(read_picture(self.path), self.mask)
         if self.polygon is None:
             return picture

@@ -62,13 +62,7 @@ class Review(ThreadingHTTPServer):
         return [picture for picture in found if picture.error is None]
 
     def list_proposals(self) -> list[dict[str, Any]]:
-        """List all places: whole things, then parts, of either the least sure first.
-
-        Returns
-        -------
-        list of dict
-            What the page shows of each.
-        """
+        """List all places: whole things, then parts, of either the least sure first."""
         record = self.labels.record
         proposals = [
             {
@@ -90,18 +84,7 @@ class Review(ThreadingHTTPServer):
         return sorted(proposals, key=lambda told: (not told["whole"], told["score"]))
 
     def decide(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Keep what the user decided of a place.
-
-        Parameters
-        ----------
-        told : dict
-            Numbers of the `picture` and the `place`, and the `verdict`: true, false or null.
-
-        Returns
-        -------
-        dict
-            Whether the place is a `label` now.
-        """
+        """Keep what the user decided of a place."""
         picture, place, verdict = self.pictures[told["picture"]], told["place"], told["verdict"]
         if not (0 <= place < len(picture.places) and verdict in (True, False, None)):
             raise ValueError("there is no such place")
@@ -110,35 +93,13 @@ class Review(ThreadingHTTPServer):
         return {"label": self.labels.record.is_label(picture, place)}
 
     def save(self, told: dict[str, Any]) -> dict[str, Any]:
-        """Write the labels again.
-
-        Parameters
-        ----------
-        told : dict
-            Nothing that matters.
-
-        Returns
-        -------
-        dict
-            How many `labels` there are.
-        """
+        """Write the labels again."""
         with self.lock:
             self.labels.write(self.form)
         return {"labels": sum(len(picture.places) for picture in self.labels.pictures)}
 
     def show(self, number: int) -> bytes:
-        """Read a picture.
-
-        Parameters
-        ----------
-        number : int
-            Its number.
-
-        Returns
-        -------
-        bytes
-            A JPEG file, made smaller.
-        """
+        """Read a picture."""
         image = Image.fromarray(read_picture(self.labels.folder / Path(self.pictures[number].name)).displayed)
         image.thumbnail((LONGEST, LONGEST))
         buffer = io.BytesIO()

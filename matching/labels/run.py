@@ -67,23 +67,7 @@ class Labels:
         return list_labels(self.record, self.names)
 
     def write(self, form: str) -> list[str]:
-        """Write the labels in a format.
-
-        Parameters
-        ----------
-        form : str
-            One of `matching.settings.LABEL_FORMATS`.
-
-        Returns
-        -------
-        list of str
-            Names of the files.
-
-        Raises
-        ------
-        InputError
-            A file can't be written, or has been changed by somebody else.
-        """
+        """Write the labels in a format."""
         files = dict(self._encode(form))
         digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
         changed = {name: content for name, content in files.items() if self._is_due(name, digests[name])}

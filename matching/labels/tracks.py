@@ -44,16 +44,6 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
 
     In each frame, places and the tracks of their class are paired so that the distances between their
     centres, in sizes (the mean of both diagonals), have the least sum. A distance above REACH is none.
-
-    Parameters
-    ----------
-    frames : sequence of sequence of Place
-        The places of each frame.
-
-    Returns
-    -------
-    list of list of int
-        The track of each place: 1, 2, ... as they begin.
     """
     last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
     numbers, n = [], 0

@@ -62,19 +62,7 @@ def measure_completeness(
 ) -> Completeness | None:
     """Measure how much of picture 0 a place in picture 1 shows.
 
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures.
-    frame1 : (4, 2) float64
-        The corners of picture 0, or of the box of its mask, as they lie in picture 1.
-    outline0 : (k, 2) float64
-        Where the matches are in picture 0: there the light is compared.
-
-    Returns
-    -------
-    Completeness or None
-        None where the frame is too small to be looked at, no view of a plane, or outside of picture 1.
+    frame1 (4, 2) float64; outline0 (k, 2) float64.
     """
     shape = shapely.Polygon(frame1)
     if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
@@ -138,15 +126,7 @@ def correlate(a: Floats, b: Floats) -> Floats:
 
     B is looked at in several places: around the one in which a wide window correlates best.
 
-    Parameters
-    ----------
-    a, b : (h, w) float64
-        Grey values.
-
-    Returns
-    -------
-    (h, w) float64
-        Correlations in [-1, 1]; 1 where neither has any print.
+    a, b (h, w) float64 -> (h, w) float64.
     """
     best = _correlate_windows(a, b, COARSE).argmax(axis=2)
     fine = _correlate_windows(a, b, FINE)
@@ -164,17 +144,7 @@ def correlate(a: Floats, b: Floats) -> Floats:
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
     """Compare the colours of two pictures in different light.
 
-    Parameters
-    ----------
-    a, b : (h, w, 3) float64
-        Pictures.
-    own : (h, w) bool
-        Where both surely show the same: there each channel has the same sum.
-
-    Returns
-    -------
-    (h, w) float64
-        Differences of 255, without those of brightness.
+    a, b (h, w, 3) float64; own (h, w) bool -> (h, w) float64.
     """
     a, b = _blur(a, FINE), _blur(b, FINE)
     light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)

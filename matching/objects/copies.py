@@ -35,20 +35,7 @@ class Copies:
 def add_completeness(
     objects: Sequence[MatchedObject], picture0: Picture, picture1: Picture
 ) -> tuple[MatchedObject, ...]:
-    """Add to objects how much of picture 0 they show.
-
-    Parameters
-    ----------
-    objects : sequence of MatchedObject
-        The objects.
-    picture0, picture1 : Picture
-        The pictures.
-
-    Returns
-    -------
-    tuple of MatchedObject
-        The objects with `completeness`.
-    """
+    """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
         if found.frame1 is None:

@@ -81,19 +81,7 @@ class Deformation:
 def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
     """Fit the smooth maps of an object in both directions.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Its matches, pixels of image 0 and of image 1.
-    transform : (3, 3) array
-        Its homography or affine map from image 0 to image 1.
-    smoothing : float, optional
-        As of `fit_smooth_map`.
-
-    Returns
-    -------
-    Deformation
-        The maps.
+    xy0, xy1 (n, 2) array; transform (3, 3) array.
     """
     # many matches of one place make a map that has no inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
@@ -105,19 +93,7 @@ def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float |
 def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:
     """Fit the smooth map of matched pixels that bends a given map.
 
-    Parameters
-    ----------
-    source, target : (n, 2) array
-        Matched pixels of the first and of the second picture.
-    base : (3, 3) array
-        The homography or affine map that is bent.
-    smoothing : float, optional
-        Length in pixels, see SmoothMap; by default the longest that comes near the least hold-out error.
-
-    Returns
-    -------
-    SmoothMap
-        The map; the base alone where the matches are too few.
+    source, target (n, 2) array; base (3, 3) array.
     """
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))

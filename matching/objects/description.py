@@ -120,24 +120,7 @@ def describe_object(
 ) -> MatchedObject:
     """Describe the object of the correspondences of one cluster.
 
-    Parameters
-    ----------
-    number : int
-        Its id.
-    xy0, xy1 : (n, 2) float64
-        The correspondences, n >= 1.
-    score : float
-        Its score.
-    tolerance : float
-        Largest error of an inlier of its transform, pixels of image 1.
-    box, box1 : (2, 2) float64, optional
-        Least and greatest x and y of picture 0 and 1; None: of the correspondences.
-    log_nfa : float, optional
-        Decimal logarithm of its number of false alarms.
-
-    Returns
-    -------
-    MatchedObject
+    xy0, xy1 (n, 2) float64; box, box1 (2, 2) float64.
     """
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
@@ -154,20 +137,7 @@ def describe_object(
 
 
 def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tuple[MatchedObject, ...]:
-    """Give objects the numbers of their things.
-
-    Parameters
-    ----------
-    objects : sequence of MatchedObject
-        Without numbers.
-    things : sequence of Thing
-        Of which each object belongs to one.
-
-    Returns
-    -------
-    tuple of MatchedObject
-        The objects with `thing`.
-    """
+    """Give objects the numbers of their things."""
     number = {k: thing.number for thing in things for k in thing.objects}
     return tuple(replace(found, thing=number[k]) for k, found in enumerate(objects))
 
@@ -180,17 +150,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
     So swapped images have the same polygons. Where they don't hold nearly all matches together, the polygons
     are the convex hulls. Corners are as exact as a thousandth of the polygon's width or height.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Points of either image, pixels.
-
-    Returns
-    -------
-    outline0 : (k, 2) float64
-        Corners of the polygon in image 0, pixels.
-    outline1 : (k, 2) float64
-        In image 1.
+    xy0, xy1 (n, 2) float64 -> outline0 (k, 2) float64, outline1 (k, 2) float64.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)

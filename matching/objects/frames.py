@@ -68,15 +68,7 @@ class Motion:
 def list_corners(box: Array) -> Floats:
     """List the corners of a box.
 
-    Parameters
-    ----------
-    box : (2, 2) float64
-        Its least and greatest x and y.
-
-    Returns
-    -------
-    (4, 2) float64
-        Top-left, then clockwise as seen.
+    box (2, 2) float64 -> (4, 2) float64.
     """
     (left, top), (right, bottom) = box
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
@@ -85,20 +77,7 @@ def list_corners(box: Array) -> Floats:
 def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
     """Find the corners of a box in picture 0 as they lie in picture 1.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Matches of one object.
-    box : (2, 2) float64
-        Least and greatest x and y.
-    transform : (3, 3) float64
-        The object's transform, which the fit begins with: it tells whether the object is mirrored, and how
-        far matches are off. Its derivative takes the place of a map that the matches don't fix.
-
-    Returns
-    -------
-    (4, 2) float64
-        The corners.
+    xy0, xy1 (n, 2) float64; box (2, 2) float64; transform (3, 3) float64 -> (4, 2) float64.
     """
     corners, middle = list_corners(box), np.median(xy0, axis=0)
     derivative = linear_part(transform, middle)
@@ -115,18 +94,7 @@ def describe_motion(
 ) -> Motion:
     """Describe how an object moved.
 
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        The object's transform.
-    outline0, outline1 : (k, 2) float64
-        Its outlines.
-    box, box1 : (2, 2) float64
-        Least and greatest x and y of picture 0 and 1; without the second, `share1` is 0.
-
-    Returns
-    -------
-    Motion
+    transform (3, 3) float64; outline0, outline1 (k, 2) float64; box, box1 (2, 2) float64.
     """
     linear = linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
@@ -144,14 +112,7 @@ def _share(outline: Array, box: Array) -> float:
 def polygon_area(polygon: Array) -> float:
     """Compute the area of a polygon.
 
-    Parameters
-    ----------
-    polygon : (k, 2) array
-        Its corners.
-
-    Returns
-    -------
-    float
+    polygon (k, 2) array.
     """
     x, y = (polygon - polygon[0]).T
     return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2

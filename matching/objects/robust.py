@@ -23,17 +23,7 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
     far from the solution, only the positive ones count, and in place of the others a thousandth of the
     weights of iterated least squares (Triggs et al., Bundle adjustment: a modern synthesis, 2000, Sec. 4.3).
 
-    Parameters
-    ----------
-    residuals : callable
-        Of (p,) unknowns: the residuals (n,) and their derivatives (n, p).
-    start : (p,) float64
-        The first guess.
-
-    Returns
-    -------
-    (p,) float64
-        The unknowns; the best so far where no minimum is reached in MOST_STEPS, or numbers overflow.
+    start (p,) float64 -> (p,) float64.
     """
     unknown, damping = np.array(start, float), 0.0
     r, jacobian = residuals(unknown)

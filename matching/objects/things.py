@@ -52,15 +52,7 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     of the areas (the cosine of the angle between the indicator functions), by more than half: a logo is
     another thing than its box.
 
-    Parameters
-    ----------
-    outlines : sequence of (k, 2) arrays
-        Polygons, pixels.
-
-    Returns
-    -------
-    (n,) int64
-        The place of each, 0, 1, ... in the order given.
+    outlines sequence of (k, 2) arrays -> (n,) int64.
     """
     if not len(outlines):
         return np.empty(0, np.int64)
@@ -82,14 +74,7 @@ def number_places(outlines: Sequence[Array]) -> Ints:
 def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
     """Find the things of the objects of two pictures: those that share their place in picture 0 are copies.
 
-    Parameters
-    ----------
-    outlines0, outlines1 : sequence of (k, 2) arrays
-        Of each object in either picture, pixels.
-
-    Returns
-    -------
-    tuple of Thing
+    outlines0, outlines1 sequence of (k, 2) arrays.
     """
     number = number_places(outlines0)
     own = [np.flatnonzero(number == n) for n in range(number.max(initial=-1) + 1)]
@@ -104,17 +89,7 @@ def find_things_of_repeats(
 ) -> tuple[Thing, ...]:
     """Find the things of repeats in one picture: places that objects join, directly or over others.
 
-    Parameters
-    ----------
-    outlines0, outlines1 : sequence of (k, 2) arrays
-        Of either place of each object, pixels.
-    periodic : sequence of bool
-        Whether an object is a periodic texture.
-
-    Returns
-    -------
-    tuple of Thing
-        A thing is periodic where most of its objects are.
+    outlines0, outlines1 sequence of (k, 2) arrays.
     """
     n, outlines = len(outlines0), [*outlines0, *outlines1]
     place = number_places(outlines)
@@ -135,15 +110,7 @@ def find_things_of_repeats(
 def renumber(labels: Array) -> Ints:
     """Number labels by where they come first.
 
-    Parameters
-    ----------
-    labels : (n,) array
-        Any values.
-
-    Returns
-    -------
-    (n,) int64
-        The same groups as 0, 1, ...
+    labels (n,) array -> (n,) int64.
     """
     _, first, label = np.unique(labels, return_index=True, return_inverse=True)
     rank: Ints = np.argsort(np.argsort(first))

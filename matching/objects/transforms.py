@@ -26,19 +26,7 @@ PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
     """Fit matched points robustly: by a homography if it is sound and better than an affine map.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Points of either image, pixels.
-    tolerance : float
-        Largest error of an inlier, pixels of image 1.
-
-    Returns
-    -------
-    transform : (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1.
-    kind : str
-        "homography" or "affine".
+    xy0, xy1 (n, 2) float64 -> transform (3, 3) float64.
     """
     affine = _affine(xy0, xy1, tolerance)
     least = 0.95 * median_error(affine, xy0, xy1)
@@ -73,22 +61,7 @@ def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
 def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box: Floats) -> Floats:
     """Fit a homography to all points, by least squares with a Cauchy loss, from a first guess.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Points of either image, pixels, n > 2.
-    first : (3, 3) float64
-        The first guess; it tells whether the map is mirrored.
-    error : float
-        How far points are off, the median, pixels of image 1.
-    box : (2, 2) float64
-        Least and greatest x and y in image 0, over which the priors count.
-
-    Returns
-    -------
-    (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1; it may be unsound. The first guess where its horizon
-        runs through the middle of the box or of the points.
+    xy0, xy1 (n, 2) float64; first (3, 3) float64; box (2, 2) float64 -> (3, 3) float64.
     """
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
@@ -146,15 +119,7 @@ def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floa
 def fit_corners(xy0: Floats, xy1: Floats) -> Floats:
     """Find the homography that takes four points to four others.
 
-    Parameters
-    ----------
-    xy0, xy1 : (4, 2) float64
-        The points, no three of them in a line.
-
-    Returns
-    -------
-    (3, 3) float64
-        The homography, scaled so that its last number is 1.
+    xy0, xy1 (4, 2) float64 -> (3, 3) float64.
     """
     rows = []
     for (x, y), (u, v) in zip(xy0, xy1, strict=True):
@@ -165,16 +130,7 @@ def fit_corners(xy0: Floats, xy1: Floats) -> Floats:
 def apply_transform(transform: Array, xy: Array) -> Floats:
     """Map points by a transform.
 
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        Takes homogeneous points to others.
-    xy : (n, 2) array
-        Points.
-
-    Returns
-    -------
-    (n, 2) float64
+    transform (3, 3) float64; xy (n, 2) array -> (n, 2) float64.
     """
     mapped: Floats = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
     return mapped[:, :2] / mapped[:, 2:]
@@ -183,17 +139,7 @@ def apply_transform(transform: Array, xy: Array) -> Floats:
 def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
     """How far a transform typically takes points from where they are.
 
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        Takes homogeneous points of image 0 to image 1.
-    xy0, xy1 : (n, 2) array
-        Points of either image, n > 0.
-
-    Returns
-    -------
-    float
-        The median distance, pixels of image 1.
+    transform (3, 3) float64; xy0, xy1 (n, 2) array.
     """
     return float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
 
@@ -201,16 +147,7 @@ def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
 def is_sound(transform: Array, polygon: Array) -> bool:
     """Test whether a transform keeps a polygon on one side of the horizon, and well away from it.
 
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        Takes homogeneous points to others.
-    polygon : (k, 2) float64
-        Its corners.
-
-    Returns
-    -------
-    bool
+    transform (3, 3) float64; polygon (k, 2) float64.
     """
     w = np.column_stack([polygon, np.ones(len(polygon))]) @ transform[2]
     one_side = (w > 0).all() or (w < 0).all()
@@ -220,16 +157,7 @@ def is_sound(transform: Array, polygon: Array) -> bool:
 def linear_part(transform: Array, point: Array) -> Floats:
     """Find the derivative of a transform.
 
-    Parameters
-    ----------
-    transform : (3, 3) float64
-        Takes homogeneous points to others.
-    point : (2,) float64
-        Where.
-
-    Returns
-    -------
-    (2, 2) float64
+    transform (3, 3) float64; point (2,) float64 -> (2, 2) float64.
     """
     u, v, w = transform @ [*point, 1.0]
     derivative: Floats = (transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w

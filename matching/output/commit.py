@@ -26,40 +26,12 @@ ABANDONED = 86_400  # seconds after which one that is not complete is nobody's
 
 
 def name_part(folder: Path) -> Path:
-    """Name a folder for files that are not complete.
-
-    Parameters
-    ----------
-    folder : Path
-        Where it lies.
-
-    Returns
-    -------
-    Path
-        A hidden folder that is not there.
-    """
+    """Name a folder for files that are not complete."""
     return folder / f".{uuid4().hex}{PART}"
 
 
 def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
-    """Move complete files into a folder that is there.
-
-    Parameters
-    ----------
-    part : Path
-        Folder in that folder, which holds the files; nothing is left of it.
-    folder : Path
-        The folder.
-    names : iterable of str
-        Names of the files. Those of the same names are replaced.
-    removed : iterable of str
-        Names of files that are removed from the folder.
-
-    Raises
-    ------
-    OSError
-        A file can't be moved. All are as before.
-    """
+    """Move complete files into a folder that is there."""
     there = {name: compute_digest(folder / name) for name in sorted({*names, *removed})}
     (part / REPLACED).mkdir()
     (part / JOURNAL).write_text(json.dumps({"new": sorted(names), "there": there}), "utf-8")
@@ -75,18 +47,7 @@ def move_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable
 
 
 def finish_earlier_run(folder: Path) -> None:
-    """Move the files of a run that was stopped after it had decided to, and remove what others left.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of the results.
-
-    Raises
-    ------
-    InputError
-        A file is in the way that has been changed since, or can't be moved.
-    """
+    """Move the files of a run that was stopped after it had decided to, and remove what others left."""
     all_decided: list[Path] = []
     with suppress(OSError):  # a folder that can't be listed holds nothing to finish
         all_decided = sorted(folder.glob(f".*{DECIDED}"))
@@ -102,18 +63,7 @@ def finish_earlier_run(folder: Path) -> None:
 
 
 def compute_digest(path: Path) -> str | None:
-    """Compute the SHA-256 of a file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    str or None
-        The digest; None where it can't be read.
-    """
+    """Compute the SHA-256 of a file."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

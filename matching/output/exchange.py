@@ -85,20 +85,7 @@ class StoredImage:
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
-    """Check that formats can be written: before the work, not after it.
-
-    Parameters
-    ----------
-    formats : sequence of str
-        Names of formats.
-    pictures : sequence of Picture
-        The two pictures of the pair.
-
-    Raises
-    ------
-    InputError
-        Where one can't be written.
-    """
+    """Check that formats can be written: before the work, not after it."""
     for name in formats:
         if name not in EXPORTS:
             raise InputError(f"export format must be one of {', '.join(EXPORTS)}, got {name!r}")
@@ -113,20 +100,7 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
 
 
 def check_name(name: str, formats: Sequence[str]) -> None:
-    """Check that COLMAP and hloc can hold the name of an image.
-
-    Parameters
-    ----------
-    name : str
-        The name.
-    formats : sequence of str
-        The formats that will be written.
-
-    Raises
-    ------
-    InputError
-        Where one can't hold it.
-    """
+    """Check that COLMAP and hloc can hold the name of an image."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -141,25 +115,6 @@ def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> d
     """Write the matches that are in an object in one format.
 
     Equal results give equal bytes.
-
-    Parameters
-    ----------
-    name : str
-        One of EXPORTS.
-    pictures : sequence of Picture
-        The two pictures of the pair.
-    result : Matches
-        Their matches and objects.
-
-    Returns
-    -------
-    dict of str to bytes
-        The content of each file, by its name.
-
-    Raises
-    ------
-    InputError
-        Where the format is unknown, needs a package that is missing, or can't hold the pair.
     """
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
@@ -176,18 +131,7 @@ def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> d
 
 
 def list_image_names(paths: Sequence[Path | None]) -> list[str]:
-    """Name the two images of a pair as `make_relative` does.
-
-    Parameters
-    ----------
-    paths : sequence of Path or None
-        Their files.
-
-    Returns
-    -------
-    list of str
-        Their names; image0 or image1 for one without a file.
-    """
+    """Name the two images of a pair as `make_relative` does."""
     known = [path for path in paths if path is not None]
     if len(known) < len(paths):
         return [f"image{k}" if path is None else Path(path).name for k, path in enumerate(paths)]
@@ -231,17 +175,7 @@ def _database(images: list[StoredImage], result: Matches) -> bytes:
 
 
 def insert_image(database: sqlite3.Connection, number: int, image: StoredImage) -> None:
-    """Insert an image, its camera and its keypoints into a COLMAP database.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        The database.
-    number : int
-        Id of the image and of the camera.
-    image : StoredImage
-        The image.
-    """
+    """Insert an image, its camera and its keypoints into a COLMAP database."""
     focal = FOCAL_LENGTH * max(image.width, image.height)
     camera = np.array([focal, image.width / 2, image.height / 2, 0], np.float64)
     row = number, SIMPLE_RADIAL, image.width, image.height, camera.tobytes(), 0
@@ -268,19 +202,7 @@ def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Ar
     An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
     bent one has multiple geometries.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        COLMAP's pixels.
-    transform : (3, 3) array
-        The map from image 0 to image 1.
-
-    Returns
-    -------
-    config : int
-        The configuration.
-    fundamental, homography : (3, 3) float64 or None
-        F and H.
+    xy0, xy1 (n, 2) float64; transform (3, 3) array -> fundamental, homography (3, 3) float64 or None.
     """
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
@@ -315,15 +237,7 @@ def _matches(images: list[StoredImage], distance: Array) -> bytes:
 def hloc_score(distance: Array) -> NDArray[np.float16]:
     """The score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors.
 
-    Parameters
-    ----------
-    distance : (n,) array
-        Euclidean distances of the descriptors.
-
-    Returns
-    -------
-    (n,) float16
-        The scores.
+    distance (n,) array -> (n,) float16.
     """
     return (1 - distance**2 / 4).astype(np.float16)
 
@@ -337,18 +251,7 @@ def _hdf5(content: Mapping[str, Array]) -> bytes:
 
 
 def require_h5py() -> Any:
-    """Import h5py.
-
-    Returns
-    -------
-    module
-        The package h5py.
-
-    Raises
-    ------
-    InputError
-        Where it is not installed.
-    """
+    """Import h5py."""
     try:
         import h5py
     except ImportError:

@@ -56,23 +56,7 @@ class _NamedImage(Protocol):
 
 
 def make_folder(path: str | Path) -> Path:
-    """Make the folder for the results if it is missing, and check that it can be written.
-
-    Parameters
-    ----------
-    path : str or Path
-        The folder.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        It can't be made or written.
-    """
+    """Make the folder for the results if it is missing, and check that it can be written."""
     path = Path(path)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -88,18 +72,6 @@ def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[s
     """The names of the files that `write_results` writes.
 
     Those of single objects are not among them: see FILES of `matching.output.figures.warping`.
-
-    Parameters
-    ----------
-    figure, html : bool
-        As of `write_results`.
-    exports : tuple of str
-        As of `write_results`.
-
-    Returns
-    -------
-    set of str
-        The names.
     """
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FILES[export]}
@@ -123,37 +95,6 @@ def write_results(
     """Write the results of a run into a folder, made if missing: all files, or none if it fails.
 
     What an earlier run left there is replaced or removed, as long as nobody has changed it.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    pictures : sequence of Picture
-        The two pictures.
-    result : Matches
-        What they have in common.
-    config : MatchConfig or None
-        The settings, None if they are not known.
-    figure : bool
-        Whether to draw matches.png.
-    warp : bool
-        Whether to draw each object's matches, and the object warped onto the other picture.
-    crops : bool
-        Whether to cut each object out of both pictures.
-    html : bool
-        Whether to write the report matches.html.
-    exports : tuple of str
-        Further formats, of `matching.output.export_formats.EXPORTS`.
-    inputs : sequence of str, optional
-        Absolute paths of the pictures, by which `matching.output.folders.choose_folder` recognizes the
-        folder in a later run.
-    others : mapping, optional
-        Further files, their names and contents.
-
-    Raises
-    ------
-    InputError
-        A file is in the way that no run of this program wrote, or the folder can't be written.
     """
     deformations = _deformations(result) if warp else {}
 
@@ -191,20 +132,7 @@ def write_results(
 
 
 def encode_manifest(told: Mapping[str, Any], digests: Mapping[str, str]) -> bytes:
-    """The content of matches.json: what is told, then the files, and the parameters last.
-
-    Parameters
-    ----------
-    told : mapping
-        As of `summarise`.
-    digests : mapping of str
-        SHA-256 of the other files.
-
-    Returns
-    -------
-    bytes
-        The content.
-    """
+    """The content of matches.json: what is told, then the files, and the parameters last."""
     others = {name: entry for name, entry in told.items() if name != "parameters"}
     return json_text(others | {"files": digests, "parameters": told["parameters"]}).encode()
 
@@ -236,18 +164,7 @@ def _deformations(result: Matches) -> dict[int, Deformation]:
 
 
 def encode_npz(result: Matches) -> bytes:
-    """The content of matches.npz; equal results give equal bytes (no time stamps).
-
-    Parameters
-    ----------
-    result : Matches
-        The matches.
-
-    Returns
-    -------
-    bytes
-        The content.
-    """
+    """The content of matches.npz; equal results give equal bytes (no time stamps)."""
     arrays = {
         "xy0": result.xy0.astype(np.float64),
         "xy1": result.xy1.astype(np.float64),
@@ -273,24 +190,7 @@ def summarise(
     config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,
 ) -> dict[str, Any]:
-    """The content of matches.json but for the list of files, settings last.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture, or of their names and sizes
-        The two pictures.
-    result : Matches
-        What they have in common.
-    config : MatchConfig or None
-        The settings, None if they are not known.
-    deformations : mapping of int to Deformation, optional
-        Of objects, by their ids; included if given.
-
-    Returns
-    -------
-    dict
-        What JSON can represent.
-    """
+    """The content of matches.json but for the list of files, settings last."""
     digits = _count_digits(result)
     return {
         "version": __version__,

@@ -28,18 +28,7 @@ Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that
 
 
 def read_results(folder: Path) -> dict[str, Any] | None:
-    """Read matches.json of a folder.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    dict or None
-        Its content; None where there is none of ours.
-    """
+    """Read matches.json of a folder."""
     try:
         told = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -49,18 +38,7 @@ def read_results(folder: Path) -> dict[str, Any] | None:
 
 
 def find_own_files(folder: Path) -> set[str]:
-    """Find the files in a folder that an earlier run wrote and nobody has changed since.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-
-    Returns
-    -------
-    set of str
-        Their names.
-    """
+    """Find the files in a folder that an earlier run wrote and nobody has changed since."""
     told = read_results(folder)
     if told is None:
         return set()
@@ -69,17 +47,7 @@ def find_own_files(folder: Path) -> set[str]:
 
 
 def is_own_page(path: Path) -> bool:
-    """Test whether a file is a page that an earlier run wrote.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    bool
-    """
+    """Test whether a file is a page that an earlier run wrote."""
     try:
         with path.open("rb") as file:
             return GENERATOR in file.read(1000)
@@ -88,22 +56,7 @@ def is_own_page(path: Path) -> bool:
 
 
 def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] | None = None) -> None:
-    """Check that the files of a folder that stand in the way are ours.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    names : iterable of str
-        Names of files that will be written.
-    pattern : re.Pattern, optional
-        Names that it matches are checked too.
-
-    Raises
-    ------
-    InputError
-        Where one of them is not ours, or an earlier run that was stopped can't be finished.
-    """
+    """Check that the files of a folder that stand in the way are ours."""
     if not folder.is_dir():
         return
     finish_earlier_run(folder)
@@ -117,20 +70,7 @@ def check_replaceable(folder: Path, names: Iterable[str], pattern: Pattern[str] 
 
 
 def choose_folder(base: Path, inputs: tuple[str, ...]) -> Path:
-    """Find a folder for the results of some pictures.
-
-    Parameters
-    ----------
-    base : Path
-        The folder to use if possible.
-    inputs : tuple of str
-        Absolute paths of the pictures, as matches.json has them.
-
-    Returns
-    -------
-    Path
-        `base`, or the first of base-2, base-3, ... that does not hold results of other pictures.
-    """
+    """Find a folder for the results of some pictures."""
     numbered = (base.with_name(f"{base.name}-{number}") for number in count(2))
     return next(folder for folder in chain([base], numbered) if not _is_of_others(folder, inputs))
 
@@ -146,23 +86,7 @@ def _is_of_others(folder: Path, inputs: tuple[str, ...]) -> bool:
 
 
 def check_folder(path: Path) -> Path:
-    """Check that a folder can be made and written; nothing is left there.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-
-    Returns
-    -------
-    Path
-        Its path.
-
-    Raises
-    ------
-    InputError
-        Where it can't.
-    """
+    """Check that a folder can be made and written; nothing is left there."""
     path = Path(path)
     made: list[Path] = []
     try:
@@ -180,20 +104,7 @@ def check_folder(path: Path) -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it never holds a part of the content.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    data : bytes
-        Its content.
-
-    Raises
-    ------
-    InputError
-        It can't be written.
-    """
+    """Write a file so that it never holds a part of the content."""
     part = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         try:
@@ -214,19 +125,7 @@ def write_files(
 
     The folder is made if missing. All files are written, or none where it fails or is interrupted.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    files : iterable of (str, bytes or callable)
-        Names and contents, taken one after another.
-    manifest : callable
-        Gives the content of matches.json from the SHA-256 of each file.
-
-    Raises
-    ------
-    InputError
-        Where a file is in the way that is not ours, or the folder can't be written.
+    files iterable of (str, bytes or callable).
     """
     digests: dict[str, Any] = {}
     try:
@@ -256,24 +155,7 @@ def _move(part: Path, folder: Path, names: set[str]) -> None:
 
 
 def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterable[str] = ()) -> None:
-    """Put the complete files of a temporary folder into the folder that it is for: all of them, or none.
-
-    Parameters
-    ----------
-    part : Path
-        The temporary folder.
-    folder : Path
-        The folder, made if missing.
-    names : iterable of str
-        Names of the files.
-    removed : iterable of str
-        Names of files that are removed from the folder.
-
-    Raises
-    ------
-    OSError
-        A file can't be moved. All are as before.
-    """
+    """Put the complete files of a temporary folder into the folder that it is for: all of them, or none."""
     with uninterrupted():
         if part.parent == folder:
             move_files(part, folder, names, removed)
@@ -287,16 +169,6 @@ def make_temporary_folder(folder: Path) -> Iterator[Path]:
 
     It is beside that folder, or in it where it exists, for files that are renamed when all are complete. It
     is removed afterwards, and so are parents that were missing before if nothing has come into them.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder that the files are for.
-
-    Yields
-    ------
-    Path
-        The temporary folder.
     """
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)
@@ -324,13 +196,7 @@ def _unmake(folders: list[Path]) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until the block is done.
-
-    Yields
-    ------
-    None
-        The block is not interrupted.
-    """
+    """Let Ctrl-C wait until the block is done."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread only
         return

@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: bool) -> Floats:
     """Outline an object in picture 1.
 
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-    size : tuple of int or None
-        Width and height of picture 1, None if they are not known.
-    frame : bool
-        Whether the outline of an object that covers much of picture 0 is the frame of that picture.
-
-    Returns
-    -------
-    (k, 2) float64
-        Its outline, or the frame, cut at the edges of picture 1.
+    Returns (k, 2) float64.
     """
     corners = choose_frame(found) if frame else None
     if corners is None:
@@ -74,17 +62,7 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
     """List what is known of objects, column by column.
 
-    Parameters
-    ----------
-    objects : sequence of MatchedObject
-        The n objects.
-    boxes : (n, 4) float64
-        Their boxes in picture 1.
-
-    Returns
-    -------
-    dict of str to list
-        Names as in `MatchedObject` and `Motion`; None for what is not known.
+    boxes (n, 4) float64.
     """
     own = ("id", "thing", "n_matches", "score", "confidence", "transform_kind", "transform_error")
     of_motion = ("turn", "scale", "mirrored", "share", "share1")

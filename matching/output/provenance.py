@@ -54,13 +54,7 @@ SOURCES = _sources_digest()  # now: later the files may be others than those tha
 
 @cache
 def programs() -> dict[str, str]:
-    """The programs that decide a result.
-
-    Returns
-    -------
-    dict of str to str
-        The version of each, by its name.
-    """
+    """The programs that decide a result."""
     return {
         "gdl-match": __version__,
         "its sources": SOURCES[:16],
@@ -72,25 +66,13 @@ def programs() -> dict[str, str]:
 
 @cache
 def machine() -> str:
-    """Name the kind of processor, as OpenCV sees it, and the build of OpenCV.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Name the kind of processor, as OpenCV sees it, and the build of OpenCV."""
     build = hashlib.sha256(opencv.build_information().encode()).hexdigest()[:12]
     return f"{platform.machine()}, {opencv.cpu_features()}, OpenCV build {build}"
 
 
 def origin() -> Origin:
-    """The origin of what this process computes.
-
-    Returns
-    -------
-    Origin
-        The programs and the machine.
-    """
+    """The origin of what this process computes."""
     return Origin(programs(), machine())
 
 
@@ -117,18 +99,7 @@ def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
 
 
 def as_text(values: Mapping[str, str]) -> str:
-    """Write a mapping as JSON, equal for equal mappings.
-
-    Parameters
-    ----------
-    values : mapping of str to str
-        The mapping.
-
-    Returns
-    -------
-    str
-        JSON with sorted keys.
-    """
+    """Write a mapping as JSON, equal for equal mappings."""
     return json.dumps(values, sort_keys=True)
 
 

@@ -24,20 +24,7 @@ NOTHING_TWICE = "nothing stands there twice"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:
-    """Format the objects as a table, one line each, and the things found in several places.
-
-    Parameters
-    ----------
-    result : Matches
-        The objects.
-    name : str
-        Of picture 0, without its extension.
-
-    Returns
-    -------
-    str
-        Lines of text.
-    """
+    """Format the objects as a table, one line each, and the things found in several places."""
     if not result.objects:
         return NOTHING
     lines = align_columns([HEADER, *(format_object(found) for found in result.objects)], left=(3, 6))
@@ -49,16 +36,6 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
 
     Centre and size are those of its outline in picture 1; `share` is that of picture 0 which its outline
     covers, `complete` how much of picture 0 is there, of what should be visible.
-
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-
-    Returns
-    -------
-    tuple of str
-        A text for each column of HEADER.
     """
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
@@ -66,18 +43,7 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
 
 
 def format_place(found: MatchedObject) -> tuple[str, ...]:
-    """Centre, size, turn, scale, share and completeness of an object.
-
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-
-    Returns
-    -------
-    tuple of str
-        Six texts; `UNKNOWN` for what is not known.
-    """
+    """Centre, size, turn, scale, share and completeness of an object."""
     if not len(found.outline1):
         return (UNKNOWN,) * 6
     low, high = found.outline1.min(axis=0), found.outline1.max(axis=0)
@@ -103,16 +69,6 @@ def format_repeats(result: Matches) -> str:
     """Format what one picture shows more than once as a table, one line a thing.
 
     Score, how sure and error are those of its best object.
-
-    Parameters
-    ----------
-    result : Matches
-        Of a picture matched with itself.
-
-    Returns
-    -------
-    str
-        Lines of text.
     """
     if not result.things:
         return NOTHING_TWICE
@@ -120,18 +76,7 @@ def format_repeats(result: Matches) -> str:
 
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
-    """List what one picture shows more than once: the rows of `format_repeats`.
-
-    Parameters
-    ----------
-    result : Matches
-        Of a picture matched with itself.
-
-    Returns
-    -------
-    list of tuple of str
-        For each thing a text for each column of REPEATS_HEADER, and of what kind it is.
-    """
+    """List what one picture shows more than once: the rows of `format_repeats`."""
     rows: list[tuple[str, ...]] = []
     for thing in result.things:
         own = [found for found in result.objects if found.thing == thing.number]
@@ -281,18 +226,7 @@ def _name_objects(places: Sequence[Sequence[int]]) -> str:
 
 
 def describe_result(result: Matches) -> str:
-    """Describe in a few words what was found.
-
-    Parameters
-    ----------
-    result : Matches
-        What was found.
-
-    Returns
-    -------
-    str
-        The numbers of objects, or of things in one picture, of matches and candidates.
-    """
+    """Describe in a few words what was found."""
     n = len(result.objects)
     if not n:
         return NOTHING_TWICE if result.of_one else NOTHING
@@ -331,19 +265,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 
 
 def may_look_harder(result: Matches) -> bool:
-    """Test whether simulated views may find what the result has not.
-
-    Parameters
-    ----------
-    result : Matches
-        Of two pictures.
-
-    Returns
-    -------
-    bool
-        Whether there is no object, though there were candidates enough for one, and the default grouping has
-        looked at no views.
-    """
+    """Test whether simulated views may find what the result has not."""
     config = result.config
     if config is None or config.grouping != "default" or config.view_synthesis or result.objects:
         return False
@@ -351,21 +273,7 @@ def may_look_harder(result: Matches) -> bool:
 
 
 def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "picture 1")) -> list[str]:
-    """Explain why pictures can't have an object: too few features, or too few candidates.
-
-    Parameters
-    ----------
-    result : Matches
-        Of two pictures, or of one.
-    names : sequence of object
-        What the pictures are called.
-
-    Returns
-    -------
-    list of str
-        A line for each picture with too few features, else one if there are too few candidates; none where
-        there is an object, or was enough for one.
-    """
+    """Explain why pictures can't have an object: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
     by_paper = result.config.grouping == "paper"  # which reads no such setting
@@ -384,18 +292,7 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 
 
 def name_picture(path: str | PurePath | None) -> str:
-    """The name of a picture in messages.
-
-    Parameters
-    ----------
-    path : str or path
-        Its file, None if it has none.
-
-    Returns
-    -------
-    str
-        The file's name without its extension.
-    """
+    """The name of a picture in messages."""
     return "picture 0" if path is None else PurePath(path).stem
 
 

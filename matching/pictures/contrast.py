@@ -22,18 +22,7 @@ SHAPE = 0.9  # of what is opaque in such a drawing has them, at least: its edges
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
     """Convert real numbers to 8 bits.
 
-    Parameters
-    ----------
-    array : (h, w) or (h, w, 3) array
-        The numbers. 8-bit ones stay as they are; others are stretched from the 0.1 to the 99.9 percentile of
-        what is finite and no fill value: one that is farther from all others than these are from each other.
-    mask : (h, w) bool, optional
-        Where the numbers count for that.
-
-    Returns
-    -------
-    uint8 array
-        Of the same shape.
+    array (h, w) or (h, w, 3) array; mask (h, w) bool.
     """
     if array.dtype == np.uint8:
         return array
@@ -93,20 +82,7 @@ def _drop_fill(values: Floats) -> Floats:
 def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
     """Raise the contrast of a flat picture, so that detectors with fixed thresholds see what it shows.
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        Its luma.
-    rgb : (h, w, 3) uint8
-        Its colours, whose luma has finer steps.
-    mask : (h, w) bool, optional
-        Where the grey values count.
-
-    Returns
-    -------
-    (h, w) uint8
-        `grey` itself where its values, but for a share OUTSIDE at either end, span FLAT levels or more, or
-        one; else the luma stretched so that they span all levels.
+    grey (h, w) uint8; rgb (h, w, 3) uint8; mask (h, w) bool -> (h, w) uint8.
     """
     counts = np.bincount((grey if mask is None else grey[mask]).ravel(), minlength=256)
     low, high = (
@@ -124,17 +100,7 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
 def has_one_colour(rgb: Array, mask: Bools) -> bool:
     """Whether a picture is a drawing in one colour, whose shape is what is opaque.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        Its colours.
-    mask : (h, w) bool
-        What is opaque.
-
-    Returns
-    -------
-    bool
-        Whether nearly all that is opaque has one luma.
+    rgb (h, w, 3) uint8; mask (h, w) bool.
     """
     shades = opencv.luma(rgb)[mask]
     return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
@@ -143,19 +109,7 @@ def has_one_colour(rgb: Array, mask: Bools) -> bool:
 def draw_shape(colours: Array, opacity: Array, full: float) -> Array:
     """Draw a picture in one colour on the ground that it stands out from.
 
-    Parameters
-    ----------
-    colours : (h, w) or (h, w, 3) array
-        Its colours.
-    opacity : (h, w) array
-        How opaque it is.
-    full : float
-        The value of white, and of what is opaque.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The drawing on white, or on black if it is light.
+    colours (h, w) or (h, w, 3) array; opacity (h, w) array -> (h, w, 3) uint8.
     """
     own = np.clip(np.nan_to_num(colours), 0, full) / full
     share = np.clip(opacity, 0, full) / full

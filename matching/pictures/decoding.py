@@ -43,23 +43,7 @@ TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows
 def decode(path: str | PathLike[str]) -> tuple[Array, int]:
     """Read the picture in a file.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    array : (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA of the file's own depth, turned as its EXIF orientation says; of several pages or
-        frames, the first.
-    orientation : int
-        That orientation, 1 to 8.
-
-    Raises
-    ------
-    InputError
-        The file is missing, no picture, damaged or larger than MAX_PIXELS.
+    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
     """
     check_name(path)
     path = Path(path)
@@ -71,25 +55,7 @@ def decode(path: str | PathLike[str]) -> tuple[Array, int]:
 
 
 def read_content(image: Any, name: str) -> Any:
-    """Read a file that is open: it may be read only once, and its content as often as needed.
-
-    Parameters
-    ----------
-    image : object
-        A binary file, read from where it stands to its end, or anything else.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    bytes or object
-        The content; what is no open file as it is.
-
-    Raises
-    ------
-    InputError
-        It can't be read, or is a file of text.
-    """
+    """Read a file that is open: it may be read only once, and its content as often as needed."""
     if not callable(getattr(image, "read", None)):
         return image
     with _one_line_errors(name):
@@ -102,24 +68,7 @@ def read_content(image: Any, name: str) -> Any:
 def decode_content(content: bytes, name: str) -> tuple[Array, int]:
     """Read the picture in the content of a file, as `decode` reads the file.
 
-    Parameters
-    ----------
-    content : bytes
-        The content.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    array : (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA, upright.
-    orientation : int
-        Its EXIF orientation, 1 to 8.
-
-    Raises
-    ------
-    InputError
-        It is no picture, damaged or larger than MAX_PIXELS.
+    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
     """
     with _one_line_errors(name):
         return _decode_file(BytesIO(content), name, content)
@@ -142,24 +91,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
 
     That includes palettes, CMYK, transparency, 16-bit colour and the EXIF orientation.
 
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        The image.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    array : (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA, upright.
-    orientation : int
-        Its EXIF orientation, 1 to 8.
-
-    Raises
-    ------
-    InputError
-        Where it is damaged or larger than MAX_PIXELS.
+    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
     """
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
@@ -244,23 +176,7 @@ def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
 
 
 def read_orientation(path: str | Path) -> int:
-    """Read the EXIF orientation of a picture from the header of its file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    int
-        The orientation, 1 to 8; 1 where there is none.
-
-    Raises
-    ------
-    InputError
-        Where the file can't be read as a picture.
-    """
+    """Read the EXIF orientation of a picture from the header of its file."""
     try:
         with Image.open(path) as image:
             return _orientation(image)

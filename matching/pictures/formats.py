@@ -19,47 +19,19 @@ HEIF = re.compile(rb"....ftyp(heic|heix|hevc|hevx|heim|heis|mif1|msf1)", re.S)  
 
 
 def reads_heic() -> bool:
-    """Whether HEIC can be read: it needs a package of its own.
-
-    Returns
-    -------
-    bool
-        Whether the package is installed.
-    """
+    """Whether HEIC can be read: it needs a package of its own."""
     return find_spec("pillow_heif") is not None
 
 
 @cache
 def readable_formats() -> tuple[str, ...]:
-    """The formats that are read here.
-
-    Returns
-    -------
-    tuple of str
-        Those of FORMATS that this Pillow was built with.
-    """
+    """The formats that are read here."""
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)
 
 
 def open_image(file: BinaryIO) -> Image.Image:
-    """Open a picture of one of the formats that are read here.
-
-    Parameters
-    ----------
-    file : binary file
-        The file.
-
-    Returns
-    -------
-    PIL.Image.Image
-        The picture, not yet decoded.
-
-    Raises
-    ------
-    UnidentifiedImageError
-        It is of no such format.
-    """
+    """Open a picture of one of the formats that are read here."""
     try:
         return Image.open(file, formats=COMMON)
     except UnidentifiedImageError:

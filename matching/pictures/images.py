@@ -108,15 +108,7 @@ class WorkingImage:
     def to_picture(self, xy: Array) -> Floats:
         """Convert working pixels to pixels of the picture.
 
-        Parameters
-        ----------
-        xy : (n, 2) array
-            Working pixels.
-
-        Returns
-        -------
-        (n, 2) float64
-            Pixels of the picture.
+        xy (n, 2) array -> (n, 2) float64.
         """
         return to_picture(xy, self.step)
 
@@ -124,38 +116,13 @@ class WorkingImage:
 def to_picture(xy: Array, step: Array) -> Floats:
     """Convert working pixels to pixels of the picture; in both, (0, 0) is the centre of the top-left pixel.
 
-    Parameters
-    ----------
-    xy : (n, 2) array
-        Working pixels.
-    step : (2,) array
-        Pixels of the picture a working pixel, in x and y.
-
-    Returns
-    -------
-    (n, 2) float64
-        Pixels of the picture.
+    xy (n, 2) array; step (2,) array -> (n, 2) float64.
     """
     return (xy + 0.5) * step - 0.5
 
 
 def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> WorkingImage:
-    """The grey values of a picture at working size.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    max_pixels : int
-        A picture with more pixels is made smaller, to about so many.
-    enlarged : int
-        How many times another picture is enlarged.
-
-    Returns
-    -------
-    WorkingImage
-        The grey values and what a working pixel measures.
-    """
+    """The grey values of a picture at working size."""
     grey, mask = picture.grey, picture.mask
     factor = math.sqrt(max_pixels / grey.size)
     if factor >= 1:
@@ -175,21 +142,6 @@ def read_picture(path: str | PathLike[str]) -> Picture:
     Transparent pixels (alpha < 128) are masked; but of a drawing in one colour, the shape is what is opaque,
     and it is shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
     percentile, without fill values.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    Picture
-        The picture.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, no picture, damaged or too large.
     """
     array, orientation = decode(path)
     picture = make_picture_of_array(array, str(path))
@@ -197,26 +149,7 @@ def read_picture(path: str | PathLike[str]) -> Picture:
 
 
 def make_picture(image: Any, name: str = "image") -> Picture:
-    """Take the picture that a file, its content, a Pillow image or an array holds.
-
-    Parameters
-    ----------
-    image : Picture, str, path-like, bytes, binary file, PIL.Image.Image or array
-        A Picture is returned as it is; bytes are the content of a file; a Pillow image is taken as its file
-        would be read (`read_picture`); for arrays see `make_picture_of_array`.
-    name : str
-        What errors call anything but paths.
-
-    Returns
-    -------
-    Picture
-        The picture.
-
-    Raises
-    ------
-    InputError
-        Where it can't be used.
-    """
+    """Take the picture that a file, its content, a Pillow image or an array holds."""
     if isinstance(image, Picture):
         return image
     if isinstance(image, (str, PathLike)):
@@ -240,22 +173,7 @@ def _decode_any(image: Any, name: str) -> tuple[Any, int]:
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """Take the picture that an array holds.
 
-    Parameters
-    ----------
-    array : (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA; uint8 as it is, other types stretched.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    Picture
-        The picture.
-
-    Raises
-    ------
-    InputError
-        For any other shape or type.
+    array (h, w), (h, w, 3) or (h, w, 4) array.
     """
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
@@ -266,30 +184,7 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
 
 
 def add_mask(picture: Picture, mask: Any, name: str = "mask") -> Picture:
-    """Restrict a picture's features to where a mask is white, and to where the picture was not masked before.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    mask : str, path-like, bytes, binary file, PIL.Image.Image, array or None
-        A file, its content, a Pillow image or an array of the picture's size, (h, w), (h, w, 3) or
-        (h, w, 4); None for no change. White is half of full scale or more, in every channel, and not
-        transparent. Full scale is the least of 1, 255 and 65535 that no value is above, or else the largest
-        value.
-    name : str
-        What errors call anything but paths.
-
-    Returns
-    -------
-    Picture
-        The picture with this mask.
-
-    Raises
-    ------
-    InputError
-        Where the mask can't be read or has another size.
-    """
+    """Restrict a picture's features to where a mask, and any mask that it has, is white."""
     if mask is None:
         return picture
     name = str(mask) if isinstance(mask, (str, PathLike)) else name

@@ -42,16 +42,6 @@ def make_absolute(path: str | os.PathLike[str]) -> str:
     """The absolute path of a file as text; a link keeps its name.
 
     Two slashes at the start, which POSIX allows, become one: it is the same file.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    str
-        Its absolute path.
     """
     text = os.path.abspath(path)  # noqa: PTH100
     return text[1:] if text.startswith("//") else text

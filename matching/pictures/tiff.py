@@ -73,17 +73,7 @@ class Layout:
 
 
 def read_layout(tags: Any) -> Layout:
-    """Read the layout from the tags of a page.
-
-    Parameters
-    ----------
-    tags : mapping
-        Values by the numbers of their tags.
-
-    Returns
-    -------
-    Layout
-    """
+    """Read the layout from the tags of a page."""
 
     def several(tag: int, usual: int) -> tuple[int, ...]:
         value = tags.get(tag, usual)
@@ -104,18 +94,7 @@ def read_layout(tags: Any) -> Layout:
 
 
 def read_nodata(tags: Any) -> float | None:
-    """Read the value that marks where there is no data, as GDAL writes it.
-
-    Parameters
-    ----------
-    tags : mapping
-        Values by the numbers of their tags.
-
-    Returns
-    -------
-    float or None
-        The value, perhaps not a number; None where there is none.
-    """
+    """Read the value that marks where there is no data, as GDAL writes it."""
     text = tags.get(NODATA)
     try:
         return float(text.decode() if isinstance(text, bytes) else text).real
@@ -126,17 +105,7 @@ def read_nodata(tags: Any) -> float | None:
 def mask_nodata(array: Array, nodata: float | None) -> Array:
     """Make what has no data transparent.
 
-    Parameters
-    ----------
-    array : (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA.
-    nodata : float or None
-        The value that all colours of such a pixel have.
-
-    Returns
-    -------
-    array
-        RGBA where there are such pixels, else the array itself.
+    array (h, w), (h, w, 3) or (h, w, 4) array.
     """
     if nodata is None:
         return array
@@ -162,18 +131,7 @@ def mask_nodata(array: Array, nodata: float | None) -> Array:
 
 
 def open_page(file: BinaryIO) -> TiffPage:
-    """Open the first page of a TIFF.
-
-    Parameters
-    ----------
-    file : binary file
-        The file, from its beginning.
-
-    Returns
-    -------
-    tifffile.TiffPage
-        The page, not yet decoded.
-    """
+    """Open the first page of a TIFF."""
     import tifffile
 
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # it would tell of odd tags
@@ -183,40 +141,14 @@ def open_page(file: BinaryIO) -> TiffPage:
 
 
 def read_tags(page: TiffPage) -> dict[int, Any]:
-    """Read the values of a page's tags.
-
-    Parameters
-    ----------
-    page : tifffile.TiffPage
-        The page.
-
-    Returns
-    -------
-    dict
-        Values by the numbers of their tags.
-    """
+    """Read the values of a page's tags."""
     return {tag.code: tag.value for tag in page.tags}
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
     """Read the first three bands of a page, or its only one, and what is declared as alpha.
 
-    Parameters
-    ----------
-    page : tifffile.TiffPage
-        The page.
-    layout : Layout
-        Its layout.
-
-    Returns
-    -------
-    (h, w), (h, w, 3) or (h, w, 4) array
-        Grey, RGB or RGBA.
-
-    Raises
-    ------
-    ValueError
-        It can't be decoded.
+    Returns (h, w), (h, w, 3) or (h, w, 4) array.
     """
     plain = [k for k in range(layout.n_samples) if k != layout.alpha]
     chosen = plain[:3] if len(plain) >= 3 else plain[:1]

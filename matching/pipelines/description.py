@@ -50,22 +50,7 @@ class DescribedPicture:
 def describe_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), n_threads: int = 1
 ) -> DescribedPicture:
-    """Extract the features of a picture: the part of a match that does not depend on the other picture.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    config : MatchConfig
-        The settings.
-    n_threads : int
-        Threads to use; the features do not depend on it.
-
-    Returns
-    -------
-    DescribedPicture
-        The features, and what else the matching needs.
-    """
+    """Extract the features of a picture: the part of a match that does not depend on the other picture."""
     image = make_working_image(picture, config.first_pixels)
     features = extract_features(image.grey, config.features, image.mask, n_threads)
     size = np.array([picture.width, picture.height])
@@ -75,25 +60,7 @@ def describe_picture(
 def describe_details(
     picture: Picture, described: DescribedPicture, config: MatchConfig = MatchConfig(), n_threads: int = 1
 ) -> DescribedPicture:
-    """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    described : DescribedPicture
-        What `describe_picture` made of it.
-    config : MatchConfig
-        The settings.
-    n_threads : int
-        Threads; the features do not depend on it.
-
-    Returns
-    -------
-    DescribedPicture
-        A large picture at its own size, or at that which `max_pixels` allows, with the features of all
-        octaves; a small one enlarged, so that it has features from half a pixel of scale on.
-    """
+    """Extract the features of the fine octaves of a picture, which `describe_picture` leaves out."""
     if is_larger(described, config):
         image = make_working_image(picture, config.max_pixels)
         step = described.step / image.step
@@ -107,57 +74,18 @@ def describe_details(
 
 
 def prepare_views(picture: Picture, config: MatchConfig = MatchConfig()) -> ViewedPicture:
-    """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    ViewedPicture
-        It computes features of views when they are first asked for.
-    """
+    """Prepare a picture for views, with the pixels and the mask that `describe_picture` works on."""
     image = make_working_image(picture, config.first_pixels)
     return ViewedPicture(image.grey, image.mask, config.features)
 
 
 def is_larger(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
-    """Test whether a picture is larger than its working size, and may be matched at its own.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The picture.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    bool
-        Whether `describe_details` has finer octaves of it.
-    """
+    """Test whether a picture is larger than its working size, and may be matched at its own."""
     return min(int(described.size.prod()), config.max_pixels) > config.first_pixels
 
 
 def is_small(described: DescribedPicture, config: MatchConfig = MatchConfig()) -> bool:
-    """Test whether a picture is so small that it can be enlarged.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The picture.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    bool
-        Whether it is no larger than a working size then.
-    """
+    """Test whether a picture is so small that it can be enlarged."""
     return int(described.size.prod()) * ENLARGED**2 <= config.first_pixels
 
 

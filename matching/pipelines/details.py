@@ -91,19 +91,7 @@ class Located:
 def locate(candidates: Candidates, groups: Groups, step0: Floats, step1: Floats) -> Located:
     """Tell where candidates and their groups lie in the pictures.
 
-    Parameters
-    ----------
-    candidates : Candidates
-        Matches, in pixels of some size of either picture.
-    groups : Groups
-        Of these.
-    step0, step1 : (2,) float64
-        Pixels of the pictures in one of those.
-
-    Returns
-    -------
-    Located
-        The same in pixels of the pictures.
+    step0, step1 (2,) float64.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     places = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -115,23 +103,7 @@ def find_details(
 ) -> list[Located]:
     """Find objects of one picture that are details of another one.
 
-    Parameters
-    ----------
-    coarse : Seen
-        Picture 0 at its working size.
-    fine : Seen
-        Picture 1 at its own size.
-    working_step : (2,) float64
-        Pixels of picture 1 in one of its working pixels.
-    config : MatchConfig
-        The settings.
-    group : callable
-        Called as ``group(features0, features1, candidates, pool)``: groups candidates into objects.
-
-    Returns
-    -------
-    list of Located
-        Those of each band of relative scales, the smallest first; one object may be in two of them.
+    working_step (2,) float64.
     """
     if not len(coarse.features) or not len(fine.features):
         return []
@@ -147,24 +119,7 @@ def find_details(
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
-    """Add details to what is known; of several objects that are the same, the one with most matches stays.
-
-    Parameters
-    ----------
-    known : Located
-        What was found before.
-    details : sequence of Located
-        Further objects; only their matches are added.
-    reach : float
-        Matches nearer than this are near each other, in the pixels in which the object was found.
-    most : int
-        How many matches to list.
-
-    Returns
-    -------
-    Located
-        All of them; objects are numbered by falling score.
-    """
+    """Add details to what is known; of several objects that are the same, the one with most matches stays."""
     objects = [(part, k) for part in (known, *details) for k in range(len(part.scores))]
     objects.sort(key=lambda item: -int(np.count_nonzero(item[0].labels == item[1])))  # ties: known ones first
     kept: list[tuple[Located, int]] = []

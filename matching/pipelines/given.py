@@ -205,28 +205,7 @@ def label_matches(
 ) -> tuple[Groups, float]:
     """The grouping of `group_matches`, of input that is known to be good.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        n >= 1.
-    maps : (n, 2, 2) float64, optional
-        What the frames predict.
-    sizes : pair of (h, w) or None
-    score : (n,) float64, optional
-    config : MatchConfig
-    cluster : callable
-        Another method in place of graph degree linkage, as in `matching.grouping.group`.
-    mirrored : bool or "auto"
-        As of `group_matches`.
-    units : tuple of Unit, optional
-        Those of xy0 and xy1, if they are known.
-
-    Returns
-    -------
-    groups : Groups
-        Of the n matches.
-    unit1 : float
-        How much of the unit of xy1 a working pixel is.
+    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64; sizes pair of (h, w) or None; score (n,) float64.
     """
     units = units or (find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1]))
     near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture

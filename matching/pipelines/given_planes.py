@@ -30,19 +30,7 @@ SAME = 0.95  # share of either plane that one homography explains if they are on
 def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
     """Split each object into the planes that it consists of.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Points of either picture, in pixels, or about.
-    groups : Groups
-        The objects.
-
-    Returns
-    -------
-    Groups
-        The planes, each with the score and the significance of its object, by falling score, then by falling
-        number of matches.
-        What no plane of an object explains is in none.
+    xy0, xy1 (n, 2) float64.
     """
     found = []
     for k, score in enumerate(groups.scores):
@@ -61,15 +49,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
 def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     """Find the planes of one object.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) float64
-        Its matches.
-
-    Returns
-    -------
-    (n,) int64
-        The plane of each match, -1 for none.
+    xy0, xy1 (n, 2) float64 -> (n,) int64.
     """
     n = len(xy0)
     whole = np.zeros(n, np.int64)
@@ -95,16 +75,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
 def transfer_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
     """Measure how far a homography takes points from their partners, in the picture where that is more.
 
-    Parameters
-    ----------
-    homography : (3, 3) float64
-        From picture 0 to picture 1.
-    xy0, xy1 : (n, 2) float64
-        Matched points.
-
-    Returns
-    -------
-    (n,) float64
+    homography (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
     """
     with np.errstate(all="ignore"):
         there = np.linalg.norm(apply_transform(homography, xy0) - xy1, axis=1)

@@ -41,43 +41,21 @@ class Unit:
     def near(self, xy: Floats) -> Bools:
         """Which points are not astray.
 
-        Parameters
-        ----------
-        xy : (n, 2) float64
-            Points.
-
-        Returns
-        -------
-        (n,) bool
+        xy (n, 2) float64 -> (n,) bool.
         """
         return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
         """Convert points to pixels around the origin.
 
-        Parameters
-        ----------
-        xy : (n, 2) float64
-            Points as given.
-
-        Returns
-        -------
-        (n, 2) float64
+        xy (n, 2) float64 -> (n, 2) float64.
         """
         return (xy - self.origin) / self.size
 
     def to_given(self, xy: Floats) -> Floats:
         """Convert pixels around the origin to points.
 
-        Parameters
-        ----------
-        xy : (n, 2) float64
-            Pixels around the origin.
-
-        Returns
-        -------
-        (n, 2) float64
-            Points as they were given.
+        xy (n, 2) float64 -> (n, 2) float64.
         """
         return xy * self.size + self.origin
 
@@ -92,14 +70,7 @@ class Unit:
 
         That is coarser than what another unit or a turn leaves behind in double precision.
 
-        Parameters
-        ----------
-        xy : (n, 2) float64
-            Points.
-
-        Returns
-        -------
-        (n, 2) float64
+        xy (n, 2) float64 -> (n, 2) float64.
         """
         return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
@@ -107,16 +78,7 @@ class Unit:
 def find_unit(xy: Floats, size: Array | None) -> Unit:
     """Find the unit of points.
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        The points, n > 0.
-    size : (h, w) or None
-        Of their picture.
-
-    Returns
-    -------
-    Unit
+    xy (n, 2) float64; size (h, w) or None.
     """
     middle = _middle(xy)
     if size is not None:
@@ -151,19 +113,7 @@ def _distance(xy: Floats, place: Floats) -> Floats:
 def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floats, Floats]) -> MatchedObject:
     """Take an object that is described in pixels around the origins back to the units of the points.
 
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-    units : tuple of Unit
-        Of picture 0 and 1.
-    points : tuple of (n, 2) float64
-        Its matches as they were given.
-
-    Returns
-    -------
-    MatchedObject
-        The object in the units given.
+    points tuple of (n, 2) float64.
     """
     unit0, unit1 = units
     transform = unit1.matrix @ found.transform @ np.linalg.inv(unit0.matrix)
@@ -186,17 +136,6 @@ def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floa
 
 
 def hide_shares(found: MatchedObject) -> MatchedObject:
-    """Drop what is known of an object only if the sizes of the pictures are.
-
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-
-    Returns
-    -------
-    MatchedObject
-        The object without a frame, and without shares in its motion.
-    """
+    """Drop what is known of an object only if the sizes of the pictures are."""
     motion = None if found.motion is None else replace(found.motion, share=None, share1=None)
     return replace(found, frame1=None, motion=motion)

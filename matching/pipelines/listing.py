@@ -12,21 +12,7 @@ def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
 
     If the objects alone have more, those with most matches lose their worst ones.
 
-    Parameters
-    ----------
-    labels : (m,) int64
-        The object of each candidate, -1 for outliers.
-    score : (m,) float64
-        Descriptor distances, smaller is better.
-    is_pool : (m,) bool
-        Candidates that come after all others.
-    most : int
-        How many to list.
-
-    Returns
-    -------
-    (k,) int64
-        The rows, rising.
+    labels (m,) int64; score (m,) float64; is_pool (m,) bool -> (k,) int64.
     """
     order = np.lexsort((score, is_pool))
     ordered = labels[order]

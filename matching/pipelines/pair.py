@@ -110,24 +110,7 @@ def match_pictures(
     find_clusters: FindClusters | None = None,
     clock: Clock | None = None,
 ) -> MatchResult:
-    """Find the objects that two pictures both show: `match` for pictures that are already read.
-
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures.
-    config : MatchConfig
-        The settings.
-    find_clusters : callable, optional
-        Called as ``find_clusters(candidates, config)`` in place of the grouping; returns Groups.
-    clock : Clock, optional
-        Measures the stages.
-
-    Returns
-    -------
-    MatchResult
-        Without inputs.
-    """
+    """Find the objects that two pictures both show: `match` for pictures that are already read."""
     clock = clock or Clock()
     n_threads = default_threads()
     described0, described1 = map_in_threads(
@@ -167,31 +150,7 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Find the objects that two pictures both show: `match` for pictures that are already described.
-
-    Parameters
-    ----------
-    described0, described1 : DescribedPicture
-        The pictures, described with the same `features` and `max_pixels` as in the settings.
-    config : MatchConfig
-        The settings.
-    find_clusters : callable, optional
-        Called as ``find_clusters(candidates, config)`` in place of the grouping; returns Groups.
-    clock : Clock, optional
-        Measures the stages.
-    views : sequence of callable, optional
-        Two functions that return the ViewedPicture of either picture. Without them no views are matched.
-    details : sequence of callable, optional
-        Two functions that return what `describe_details` makes of either picture. Without them no details are
-        matched.
-    pictures : sequence of Picture, optional
-        The two pictures. Without them it is not known how much of picture 0 the objects show.
-
-    Returns
-    -------
-    MatchResult
-        Without inputs.
-    """
+    """Find the objects that two pictures both show: `match` for pictures that are already described."""
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
@@ -282,21 +241,7 @@ def describe_objects(
 ) -> list[MatchedObject]:
     """Describe the object of each group of matches.
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Matched points of either picture, pixels.
-    groups : Groups
-        The object of each match.
-    tolerance : float, or (n_objects,) float64
-        Of the transforms, pixels of picture 1.
-    boxes : tuple of (2, 2) float64
-        Least and greatest x and y of either picture.
-
-    Returns
-    -------
-    list of MatchedObject
-        In the order of their numbers.
+    xy0, xy1 (m, 2) float64; tolerance float, or (n_objects,) float64; boxes tuple of (2, 2) float64.
     """
     described = []
     tolerances = np.broadcast_to(tolerance, len(groups.scores))
@@ -318,24 +263,7 @@ def find_objects(
     config: MatchConfig = MatchConfig(),
     cluster: Clustering = cluster_graph,
 ) -> tuple[Candidates, Groups]:
-    """Group the candidates into objects, which draw further matches from a pool.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        Those that are clustered.
-    pool : Candidates
-        The next best, which may join an object.
-    config : MatchConfig
-        The settings.
-    cluster : callable
-        Clusters the graph of candidates, see `matching.grouping.group`.
-
-    Returns
-    -------
-    tuple
-        The candidates followed by the pool by rising score, and the Groups of all of them.
-    """
+    """Group the candidates into objects, which draw further matches from a pool."""
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
@@ -346,20 +274,7 @@ def find_objects(
 def find_candidates(
     features0: Features, features1: Features, config: MatchConfig
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of two pictures.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of either picture.
-    config : MatchConfig
-        The settings. With `mirrored`, as many candidates again are matched with mirrored features.
-
-    Returns
-    -------
-    tuple of Candidates
-        The best candidates and the next best.
-    """
+    """Match the features of two pictures."""
     parts = [match_with_reserve(features0, features1, config.candidates, default_threads())]
     if config.mirrored:
         turned = mirrored_features(features1)
@@ -371,24 +286,7 @@ def find_candidates(
 def drop_textures(
     features0: Features, features1: Features, candidates: Candidates, groups: Groups, config: MatchConfig
 ) -> tuple[Candidates, Groups]:
-    """Drop the groups that are a fine periodic texture; with the paper's grouping, keep all.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of either picture.
-    candidates : Candidates
-        Between these features.
-    groups : Groups
-        Of the candidates.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    tuple
-        The candidates and the Groups that remain.
-    """
+    """Drop the groups that are a fine periodic texture; with the paper's grouping, keep all."""
     if config.grouping == "paper":
         return candidates, groups
     n = len(groups.scores)
@@ -404,20 +302,6 @@ def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[
     """Choose the candidates that a result lists: all matches of objects, then the best outliers.
 
     If the objects alone have more than `n_best` matches, those with most of them lose their worst ones.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        The `n_best` best ones, and the pool behind them.
-    groups : Groups
-        Of the candidates.
-    n_best : int
-        How many to list at most.
-
-    Returns
-    -------
-    tuple
-        The Candidates that are listed, in their order, and their Groups.
     """
     is_pool = np.arange(len(candidates)) >= n_best
     rows = choose_rows(groups.labels, candidates.score, is_pool, n_best)
@@ -425,18 +309,7 @@ def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[
 
 
 def list_stages(config: MatchConfig) -> tuple[str, ...]:
-    """Name the stages of a match in their order.
-
-    Parameters
-    ----------
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    tuple of str
-        STAGES, with "views" behind the grouping if views are synthesised where they are needed.
-    """
+    """Name the stages of a match in their order."""
     return (*STAGES[:4], "views", *STAGES[4:]) if config.view_synthesis else STAGES
 
 
@@ -458,13 +331,7 @@ class Clock:
         self._progress, self._stages, self._last = progress, stages, time.perf_counter()
 
     def lap(self, stage: str) -> None:
-        """End a stage.
-
-        Parameters
-        ----------
-        stage : str
-            Its name.
-        """
+        """End a stage."""
         now = time.perf_counter()
         self.seconds[stage], self._last = now - self._last, now
         if self._progress is not None:

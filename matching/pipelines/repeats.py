@@ -90,22 +90,7 @@ def find_repeats(
 def find_repeats_in_picture(
     picture: Picture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
-    """Find repeats in a picture already read.
-
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    config : MatchConfig
-        All settings.
-    clock : Clock, optional
-        Measures the stages.
-
-    Returns
-    -------
-    MatchResult
-        As `find_repeats`.
-    """
+    """Find repeats in a picture already read."""
     clock = clock or Clock()
     described = describe_picture(picture, config, default_threads())
     clock.lap("features")
@@ -116,22 +101,7 @@ def find_repeats_in_picture(
 def find_repeats_in_described(
     described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
-    """Find repeats in a picture already described.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The picture, described with the same `features` and `max_pixels`.
-    config : MatchConfig
-        All settings.
-    clock : Clock, optional
-        Measures the stages.
-
-    Returns
-    -------
-    MatchResult
-        As `find_repeats`.
-    """
+    """Find repeats in a picture already described."""
     clock = clock or Clock()
     clearance = feature_clearance(described.features, config.features, config.objects.reach)
     parts = [
@@ -163,19 +133,7 @@ def find_repeats_in_described(
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
     """Tell how far features are from where a match of theirs may be.
 
-    Parameters
-    ----------
-    features : Features
-        The n features.
-    config : FeatureConfig
-        What they were described with.
-    least : float
-        Pixels.
-
-    Returns
-    -------
-    (n,) float64
-        Half the side of the square that a feature's descriptor is of, pixels, and at least `least`.
+    Returns (n,) float64.
     """
     window = np.array([config.mser_window, config.sift_window])[features.kind]
     clearance: Floats = np.maximum(

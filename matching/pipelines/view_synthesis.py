@@ -25,42 +25,14 @@ OVERLAP = 0.5  # share of a plane under larger ones from which on it is dropped
 
 
 def is_solved(groups: Groups) -> bool:
-    """Test whether plain features solve a pair: its best object is not doubtful.
-
-    Parameters
-    ----------
-    groups : Groups
-        What they have found.
-
-    Returns
-    -------
-    bool
-        Whether no views are needed.
-    """
+    """Test whether plain features solve a pair: its best object is not doubtful."""
     return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
 
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
-    """Find objects that only simulated views show.
-
-    Parameters
-    ----------
-    plain : sequence of two Features
-        Of the pictures themselves.
-    pictures : sequence of two ViewedPicture
-        Where the features of views come from.
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    candidates : Candidates
-        Of the last level of views that has an object, by falling trust.
-    groups : Groups
-        The objects. None instead of both where no level has one.
-    """
+    """Find objects that only simulated views show."""
     n_threads, found = default_threads(), None
     narrow = replace(
         config, objects=replace(config.objects, min_width=0.0, evidence=0.0)

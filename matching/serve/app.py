@@ -45,21 +45,7 @@ log = logging.getLogger("gdl-match.serve")
 
 
 def create_app(limits: Limits | None = None, hosts: Sequence[str] = LOOPBACK) -> FastAPI:
-    """Make the application.
-
-    Parameters
-    ----------
-    limits : Limits, optional
-        What it accepts.
-    hosts : sequence of str
-        Names by which it may be addressed, ("*",) for any. Others are refused, so that no page elsewhere can
-        reach a local server by a name of its own.
-
-    Returns
-    -------
-    FastAPI
-        The application.
-    """
+    """Make the application."""
     limits = limits or Limits()
     jobs = Jobs(limits)
 

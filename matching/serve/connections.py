@@ -16,18 +16,7 @@ BUSY = b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length
 
 
 def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
-    """Make what `uvicorn.Config` takes as `http`.
-
-    Parameters
-    ----------
-    limits : Limits
-        Of the server.
-
-    Returns
-    -------
-    callable
-        Makes the protocol of a connection.
-    """
+    """Make what `uvicorn.Config` takes as `http`."""
     return partial(LimitedProtocol, limits=limits)
 
 
@@ -57,13 +46,7 @@ class LimitedProtocol(H11Protocol):
         self._farewell = False
 
     def connection_made(self, transport: Any) -> None:
-        """Accept a connection, if need be in place of another, or refuse it.
-
-        Parameters
-        ----------
-        transport : Transport
-            Of the connection.
-        """
+        """Accept a connection, if need be in place of another, or refuse it."""
         super().connection_made(transport)
         self._await_request()
         if len(self.connections) <= self.limits.connections:
@@ -80,13 +63,7 @@ class LimitedProtocol(H11Protocol):
             transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection.
-
-        Parameters
-        ----------
-        exc : Exception, optional
-            Why it was lost.
-        """
+        """Forget the connection."""
         if self._cut is not None:
             self._cut.cancel()
         super().connection_lost(exc)

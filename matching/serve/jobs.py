@@ -100,13 +100,7 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process and no file is left.
-
-        Yields
-        ------
-        Jobs
-            The same.
-        """
+        """Carry out matches; afterwards no process and no file is left."""
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
         self._duties["delete old results"] = self._sweep
@@ -128,16 +122,6 @@ class Jobs:
 
         Inside, its uploads are written and its names set. Afterwards it waits for its turn, or is deleted if
         there was any error.
-
-        Yields
-        ------
-        Job
-            The job.
-
-        Raises
-        ------
-        Refusal
-            The queue is full.
         """
         self._keep_working()
         waiting = self._count("uploading", "waiting")
@@ -156,20 +140,7 @@ class Jobs:
             raise
 
     async def check(self, path: Path, name: str) -> None:
-        """Check the header of a file: it must be a picture of a usual kind, and not too large.
-
-        Parameters
-        ----------
-        path : Path
-            The file.
-        name : str
-            As the client calls it.
-
-        Raises
-        ------
-        Refusal
-            It is not accepted.
-        """
+        """Check the header of a file: it must be a picture of a usual kind, and not too large."""
         request = {"path": str(path), "name": name, "pixels": self.limits.pixels}
         try:
             async with self._checking:
@@ -186,35 +157,13 @@ class Jobs:
             raise Refusal(*refused)
 
     def find(self, number: str) -> Job:
-        """Find a Job by its id.
-
-        Parameters
-        ----------
-        number : str
-            The id.
-
-        Returns
-        -------
-        Job
-            The job.
-
-        Raises
-        ------
-        Refusal
-            There is none, or it has been deleted.
-        """
+        """Find a Job by its id."""
         if number not in self._jobs:
             raise Refusal(404, "there is no such match, or it has been deleted")
         return self._jobs[number]
 
     def forget(self, number: str) -> None:
-        """Delete a match and all its files; if it runs, it is stopped.
-
-        Parameters
-        ----------
-        number : str
-            Its id.
-        """
+        """Delete a match and all its files; if it runs, it is stopped."""
         job = self._jobs.pop(number, None)
         if job is not None:
             if job.task is not None:
@@ -222,18 +171,7 @@ class Jobs:
             self._remove(job.folder)
 
     def status(self, job: Job) -> dict[str, Any]:
-        """The state of a match, as the client gets it.
-
-        Parameters
-        ----------
-        job : Job
-            The match.
-
-        Returns
-        -------
-        dict
-            What JSON can represent.
-        """
+        """The state of a match, as the client gets it."""
         self._keep_working()
         status = {"id": job.id, "state": job.state, "names": job.names}
         if job.state == "waiting":
@@ -247,13 +185,7 @@ class Jobs:
         return {**status, "error": job.error}
 
     def health(self) -> dict[str, Any]:
-        """Whether matches can be carried out, and what prevents it.
-
-        Returns
-        -------
-        dict
-            What JSON can represent.
-        """
+        """Whether matches can be carried out, and what prevents it."""
         ended = [name for name in self._duties if name not in self._tasks or self._tasks[name].done()]
         problems = [f"the task had ended that should: {name}" for name in ended]
         self._keep_working()

@@ -33,18 +33,7 @@ class Sparing(logging.Filter):
         self._kinds: dict[tuple[Any, ...], tuple[float, int]] = {}  # when the window began, records since
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Decide whether to write a record.
-
-        Parameters
-        ----------
-        record : LogRecord
-            The record.
-
-        Returns
-        -------
-        bool
-            Whether to write it.
-        """
+        """Decide whether to write a record."""
         error = record.exc_info[0] if record.exc_info else None
         kind, now = (record.pathname, record.lineno, error), time.monotonic()
         began, count = self._kinds.get(kind, (now, 0))

@@ -53,33 +53,7 @@ class Worker:
     async def ask(
         self, request: dict[str, Any], seconds: float, on_stage: Callable[[int], None] | None = None
     ) -> Any:
-        """Send a request and wait for its answer.
-
-        Parameters
-        ----------
-        request : dict
-            What JSON can represent.
-        seconds : float
-            The most that it may take.
-        on_stage : callable, optional
-            Called with the number of stages that have ended, when one ends.
-
-        Returns
-        -------
-        object
-            The answer.
-
-        Raises
-        ------
-        TimeoutError
-            It took more than `seconds`.
-        NotStarted
-            No process could be started.
-        Died
-            The process died.
-        Failed
-            The process reported an error.
-        """
+        """Send a request and wait for its answer."""
         line = json.dumps({**request, "seconds": seconds}).encode() + b"\n"
         for _ in range(TRIES):
             process = self._process or await self._start()
@@ -150,18 +124,5 @@ async def _answer(
 
 
 def command(role: str, memory: int) -> list[str]:
-    """The command line of a worker process.
-
-    Parameters
-    ----------
-    role : str
-        "check" or "match".
-    memory : int
-        Bytes of address space that it may take.
-
-    Returns
-    -------
-    list of str
-        The words.
-    """
+    """The command line of a worker process."""
     return [sys.executable, "-P", str(SCRIPT), role, str(memory)]

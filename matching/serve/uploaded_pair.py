@@ -23,25 +23,7 @@ WARPED = 8  # objects that the report lays over each other: a second each
 def match_uploads(
     tell: Callable[..., None], folder: str, names: list[str], views: bool = False
 ) -> dict[str, str | bool | None]:
-    """Match folder/upload0 and upload1, which are deleted; the results are in the folder afterwards.
-
-    Parameters
-    ----------
-    tell : callable
-        Called as tell(stage=n) when the n-th of STAGES has ended.
-    folder : str
-        Where the uploads are.
-    names : list of str
-        What the pictures are called.
-    views : bool
-        Whether features of simulated views are matched where plain ones find nothing sure.
-
-    Returns
-    -------
-    dict
-        "told", what was found in a few words, and "error", why it can't be done; one of them is None.
-        "look_harder": whether nothing was found without views.
-    """
+    """Match folder/upload0 and upload1, which are deleted; the results are in the folder afterwards."""
     uploads = [Path(folder) / f"upload{k}" for k in range(2)]
     try:
         clock = Clock(lambda _, n_done, __: tell(stage=n_done), STAGES)

@@ -31,25 +31,6 @@ async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
     """Write the two uploads of a request to folder/upload0 and upload1.
 
     It may also raise HTTPException, OSError or MemoryError.
-
-    Parameters
-    ----------
-    request : Request
-        A form with two files.
-    folder : Path
-        Where they are written.
-    limits : Limits
-        What is accepted.
-
-    Returns
-    -------
-    list of str
-        Their names.
-
-    Raises
-    ------
-    Refusal
-        The request is not accepted.
     """
     _check_kind(request)
     try:
@@ -62,13 +43,7 @@ async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
 
 
 async def drain(request: Request) -> None:
-    """Read and drop the rest of a request, up to a bound.
-
-    Parameters
-    ----------
-    request : Request
-        One that is refused.
-    """
+    """Read and drop the rest of a request, up to a bound."""
     left = DRAINED
     with suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):

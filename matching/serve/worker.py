@@ -30,15 +30,7 @@ Tell = Callable[..., None]
 
 
 def main(role: str, memory: str) -> None:
-    """Carry out requests until standard input ends.
-
-    Parameters
-    ----------
-    role : str
-        "check" or "match".
-    memory : str
-        Bytes of address space that the process may take.
-    """
+    """Carry out requests until standard input ends."""
     _limit("RLIMIT_AS", int(memory))
     _limit("RLIMIT_CORE", 0)  # it would hold the pictures
     tell = partial(_tell, os.dup(1))
@@ -60,24 +52,7 @@ def main(role: str, memory: str) -> None:
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:
-    """Check by its header that a file is a picture of a known kind, and not too large.
-
-    Parameters
-    ----------
-    tell : callable
-        Sends messages; not needed here.
-    path : str
-        The file.
-    name : str
-        As the client calls it.
-    pixels : int
-        The most that a picture may have.
-
-    Returns
-    -------
-    tuple or None
-        HTTP status and reason if the file is refused.
-    """
+    """Check by its header that a file is a picture of a known kind, and not too large."""
     from PIL import Image, UnidentifiedImageError
 
     from matching.pictures.formats import readable_formats, reads_heic

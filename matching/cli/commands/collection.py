@@ -44,18 +44,7 @@ and stop nothing. With --db alone and --csv, --parquet or --html, a database tha
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after `gdl-match collection`; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command."""
     return exit_status(
         COMMAND,
         lambda: _run(make_parser().parse_args(argv), argv is None),
@@ -65,13 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> LineParser:
-    """Make the parser of the command.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of the command."""
     parser = LineParser(
         prog=COMMAND,
         description=DESCRIPTION,
@@ -132,15 +115,7 @@ def make_parser() -> LineParser:
 
 
 def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
-    """Add the options that say where and with which cache work is done.
-
-    Parameters
-    ----------
-    group : argument group
-        To which they are added.
-    jobs : str
-        How many processes there are by default, in words.
-    """
+    """Add the options that say where and with which cache work is done."""
     group.add_argument(
         "--jobs", type=parse_whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
     )
@@ -163,18 +138,7 @@ def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
 
 
 def parse_address(text: str) -> str:
-    """The value of an option that is the address of a Dask scheduler.
-
-    Parameters
-    ----------
-    text : str
-        As given.
-
-    Returns
-    -------
-    str
-        The same.
-    """
+    """The value of an option that is the address of a Dask scheduler."""
     if not is_address(text):
         raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
     return text
@@ -299,18 +263,7 @@ def _check_names(plan: Plan) -> None:
 
 
 def open_cache(arguments: argparse.Namespace) -> FeatureCache:
-    """Open the cache of the options ``--cache`` and ``--cache-size``.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-
-    Returns
-    -------
-    FeatureCache
-        The cache.
-    """
+    """Open the cache of the options ``--cache`` and ``--cache-size``."""
     from matching.collection.cache import FeatureCache
     from matching.output.files import make_folder
 
@@ -391,18 +344,7 @@ def _read_failures(db: Path) -> Iterator[str]:
 
 
 def describe_summary(summary: Summary) -> str:
-    """Describe a run in one line.
-
-    Parameters
-    ----------
-    summary : Summary
-        Of the run.
-
-    Returns
-    -------
-    str
-        Its counts.
-    """
+    """Describe a run in one line."""
     images, pairs = count(summary.images, "picture"), count(summary.pairs, "pair")
     objects = count(summary.objects, "object")
     described, matched = count(summary.described, "picture"), count(summary.matched, "pair")

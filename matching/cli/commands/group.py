@@ -47,29 +47,12 @@ LONGEST_NAME = 100  # letters of a folder's name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after `gdl-match group`; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command."""
     return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
 def make_parser() -> LineParser:
-    """Make the parser of the command.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of the command."""
     parser = LineParser(
         prog="gdl-match group",
         description=DESCRIPTION,
@@ -145,13 +128,7 @@ class Job:
         return tuple(make_absolute(path) for path in given if path is not None)
 
     def tell(self, text: str) -> None:
-        """Print progress.
-
-        Parameters
-        ----------
-        text : str
-            One line.
-        """
+        """Print progress."""
         make_teller(self.arguments)(text)
 
 

@@ -27,18 +27,7 @@ at again."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after `gdl-match index`; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command."""
     return exit_status(
         COMMAND,
         lambda: _run(make_parser().parse_args(argv)),
@@ -48,13 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> LineParser:
-    """Make the parser of the command.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")

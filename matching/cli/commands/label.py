@@ -30,31 +30,14 @@ was stopped."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments after `gdl-match label`; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the command."""
     return exit_status(
         COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
     )
 
 
 def make_parser() -> LineParser:
-    """Make the parser of the command.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument(
         "references",

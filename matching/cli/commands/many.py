@@ -69,20 +69,6 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
 
     Features of the first are computed once. A line is printed for each picture as soon as it is done; a
     picture that can't be used does not stop the others.
-
-    Parameters
-    ----------
-    arguments : Namespace
-        Parsed.
-    rivals : mapping
-        Further methods, as of `matching.cli.main.main`.
-    guard : callable
-        Returns a context in which Ctrl-C ends the process at once.
-
-    Returns
-    -------
-    int
-        The exit status.
     """
     with guard():
         if arguments.mask1 is not None:
@@ -142,18 +128,7 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> Non
 
 
 def choose_best_object(result: MatchResult) -> MatchedObject:
-    """The object that shows most of the first picture: a whole product, not its logo nor a sister product.
-
-    Parameters
-    ----------
-    result : MatchResult
-        With objects.
-
-    Returns
-    -------
-    MatchedObject
-        One of them.
-    """
+    """The object that shows most of the first picture: a whole product, not its logo nor a sister product."""
     return max(result.objects, key=lambda found: (found.is_whole, _share(found), found.score))
 
 

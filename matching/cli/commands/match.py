@@ -37,22 +37,7 @@ if TYPE_CHECKING:
 
 
 def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_process: bool = False) -> int:
-    """Match the pictures that the arguments name, and write the results.
-
-    Parameters
-    ----------
-    argv : sequence of str
-        Arguments.
-    rivals : mapping
-        Further methods, as of `matching.cli.main.main`.
-    owns_process : bool
-        Whether an interrupt ends the process at once while it would leave nothing behind.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Match the pictures that the arguments name, and write the results."""
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
     with guard():  # argparse fails in a way of its own where it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
@@ -69,18 +54,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
 
 
 def is_many(images: list[Path]) -> bool:
-    """Whether the arguments name one thing and many pictures: more than two, or a folder of them.
-
-    Parameters
-    ----------
-    images : list of Path
-        The pictures and folders that are named.
-
-    Returns
-    -------
-    bool
-        Whether they are many.
-    """
+    """Whether the arguments name one thing and many pictures: more than two, or a folder of them."""
     return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
 
 

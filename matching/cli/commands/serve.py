@@ -24,18 +24,7 @@ GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the server until it is interrupted.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        The exit status.
-    """
+    """Run the server until it is interrupted."""
     return exit_status("gdl-match serve", lambda: _until_interrupted(argv))
 
 
@@ -47,13 +36,7 @@ def _until_interrupted(argv: Sequence[str] | None) -> int:
 
 
 def make_parser() -> LineParser:
-    """Make the parser of the command.
-
-    Returns
-    -------
-    LineParser
-        It raises InputError.
-    """
+    """Make the parser of the command."""
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument(

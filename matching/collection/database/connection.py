@@ -14,27 +14,7 @@ BUSY = 60  # seconds to wait for another writer
 
 @contextmanager
 def connect(path: Path, named: str, foreign: str) -> Iterator[sqlite3.Connection]:
-    """Connect to a database, without transactions of their own.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    named : str
-        What an error calls the database that can't be opened or used.
-    foreign : str
-        What an error says of a file that is no such database.
-
-    Yields
-    ------
-    sqlite3.Connection
-        The connection, which is closed afterwards.
-
-    Raises
-    ------
-    InputError
-        Where the database can't be opened or used, or the file is another one.
-    """
+    """Connect to a database, without transactions of their own."""
     try:
         connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
     except sqlite3.Error as error:
@@ -54,20 +34,7 @@ def connect(path: Path, named: str, foreign: str) -> Iterator[sqlite3.Connection
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, *, writes: bool = True) -> Iterator[sqlite3.Connection]:
-    """Make changes together, or none of them.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        The connection.
-    writes : bool
-        Whether other writers wait from the beginning on.
-
-    Yields
-    ------
-    sqlite3.Connection
-        The connection.
-    """
+    """Make changes together, or none of them."""
     connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
     try:
         yield connection

@@ -18,18 +18,7 @@ REMEDY = "give another --db, or begin it anew with gdl-match collection --restar
 
 
 def make_settings(config: MatchConfig) -> dict[str, str]:
-    """The rows of the table of settings.
-
-    Parameters
-    ----------
-    config : MatchConfig
-        The settings.
-
-    Returns
-    -------
-    dict of str to str
-        The values by their names.
-    """
+    """The rows of the table of settings."""
     return {
         "schema": SCHEMA,
         "version": __version__,
@@ -39,22 +28,7 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
 
 
 def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
-    """Check that a database was made with the same settings and programs.
-
-    Parameters
-    ----------
-    made_with : mapping of str to str
-        The settings of the database.
-    config : MatchConfig or None
-        What is wanted; None for any.
-    path : Path
-        The database, for messages.
-
-    Raises
-    ------
-    InputError
-        Where it was made with others.
-    """
+    """Check that a database was made with the same settings and programs."""
     if made_with.get("schema") != SCHEMA:
         raise InputError(
             f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}"
@@ -77,18 +51,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
 
 
 def read_config(made_with: Mapping[str, str]) -> MatchConfig:
-    """Read the settings that a database was made with.
-
-    Parameters
-    ----------
-    made_with : mapping of str to str
-        The settings of the database.
-
-    Returns
-    -------
-    MatchConfig
-        The settings.
-    """
+    """Read the settings that a database was made with."""
     config: MatchConfig = _replace_values(MatchConfig(), json.loads(made_with["config"]))
     return config
 
@@ -110,20 +73,7 @@ def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
 
 
 def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
-    """Describe the first difference of two sets of settings.
-
-    Parameters
-    ----------
-    made, wanted : mapping
-        Values, or such mappings, by their names.
-    prefix : str
-        Comes before the name.
-
-    Returns
-    -------
-    str
-        The name and both values.
-    """
+    """Describe the first difference of two sets of settings."""
     for name in sorted({*made, *wanted}):
         a, b = made.get(name), wanted.get(name)
         if a != b:
@@ -134,16 +84,5 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
 
 
 def has_same_programs(made_with: Mapping[str, str]) -> bool:
-    """Whether a database was made with the programs of this process.
-
-    Parameters
-    ----------
-    made_with : mapping of str to str
-        The settings of the database.
-
-    Returns
-    -------
-    bool
-        Whether it was.
-    """
+    """Whether a database was made with the programs of this process."""
     return made_with.get("programs") == as_text(programs())

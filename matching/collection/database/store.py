@@ -38,27 +38,7 @@ TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # non
 
 @contextmanager
 def open_store(path: str | Path, config: MatchConfig | None = None, restart: bool = False) -> Iterator[Store]:
-    """Open a database; it is made if it is missing and a config is given.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    config : MatchConfig, optional
-        The settings that the database has to be made with.
-    restart : bool
-        Whether to remove all that it holds, whatever it was made with.
-
-    Yields
-    ------
-    Store
-        The open database.
-
-    Raises
-    ------
-    InputError
-        Where the file is no such database, or, with a config, was made with other settings or programs.
-    """
+    """Open a database; it is made if it is missing and a config is given."""
     path = Path(path)
     if config is None and not is_file(path):
         raise InputError(f"{path}: no such database")
@@ -101,79 +81,23 @@ class Store:
         self._db = connection
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Read all rows of a query.
-
-        Parameters
-        ----------
-        query : str
-            SQL.
-        parameters : sequence
-            Values of its placeholders.
-
-        Returns
-        -------
-        list of tuple
-            The rows.
-        """
+        """Read all rows of a query."""
         return self._db.execute(query, parameters).fetchall()
 
     def value(self, query: str, parameters: Sequence[Any] = ()) -> Any:
-        """Read the first value of a query's first row.
-
-        Parameters
-        ----------
-        query : str
-            SQL.
-        parameters : sequence
-            Values of its placeholders.
-
-        Returns
-        -------
-        object
-            The value.
-        """
+        """Read the first value of a query's first row."""
         return self._db.execute(query, parameters).fetchone()[0]
 
     def settings(self) -> dict[str, str]:
-        """Read what the database was made with.
-
-        Returns
-        -------
-        dict of str to str
-            As of `matching.collection.database.settings.make_settings`.
-        """
+        """Read what the database was made with."""
         return dict(self.rows("SELECT name, value FROM settings"))
 
     def cursor(self, query: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Make a cursor over a query: columns in `description`, rows one by one.
-
-        Parameters
-        ----------
-        query : str
-            SQL.
-        parameters : sequence
-            Values of its placeholders.
-
-        Returns
-        -------
-        sqlite3.Cursor
-            The cursor.
-        """
+        """Make a cursor over a query: columns in `description`, rows one by one."""
         return self._db.execute(query, parameters)
 
     def add_images(self, paths: Iterable[str]) -> list[int]:
-        """Make sure that pictures are there.
-
-        Parameters
-        ----------
-        paths : iterable of str
-            Their paths.
-
-        Returns
-        -------
-        list of int
-            Their numbers.
-        """
+        """Make sure that pictures are there."""
         with transaction(self._db):
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
@@ -184,12 +108,7 @@ class Store:
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
         """Make sure that pairs are there.
 
-        Parameters
-        ----------
-        pairs : iterable of (int, int)
-            Numbers of their pictures; taken one by one.
-        shortlist : str, optional
-            What they were chosen by, remembered with them.
+        pairs iterable of (int, int).
         """
         with transaction(self._db):
             self._db.execute(
@@ -214,11 +133,6 @@ class Store:
         """Read the pairs to match whose pictures are described.
 
         They are read a page at a time, so that they can be recorded meanwhile.
-
-        Yields
-        ------
-        tuple of int
-            Number of the pair and of its two pictures.
         """
         last = -1
         while rows := self.rows(
@@ -229,44 +143,16 @@ class Store:
             last = rows[-1][0]
 
     def n_pending_pairs(self) -> int:
-        """Count the pairs that are to be matched now.
-
-        Returns
-        -------
-        int
-            Their number.
-        """
+        """Count the pairs that are to be matched now."""
         return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
 
     def has_shortlist(self, shortlist: str) -> bool:
-        """Whether the pairs of a shortlist are there.
-
-        Parameters
-        ----------
-        shortlist : str
-            What they were chosen by.
-
-        Returns
-        -------
-        bool
-            Whether they are.
-        """
+        """Whether the pairs of a shortlist are there."""
         query = "SELECT count(*) FROM settings WHERE name = ?"
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
-        """Make pictures pending again whose file has changed, with all their pairs.
-
-        Parameters
-        ----------
-        contents : mapping of int to str or None
-            SHA-256 of the files as they are by numbers of pictures; None if one can't be read.
-
-        Returns
-        -------
-        int
-            How many have changed.
-        """
+        """Make pictures pending again whose file has changed, with all their pairs."""
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
         with transaction(self._db):
@@ -294,13 +180,7 @@ class Store:
                 )
 
     def machines(self) -> tuple[str, ...]:
-        """The kinds of processors that results come from.
-
-        Returns
-        -------
-        tuple of str
-            A line each.
-        """
+        """The kinds of processors that results come from."""
         query = "SELECT value FROM settings WHERE substr(name, 1, ?) = ? ORDER BY value"
         return tuple(value for (value,) in self.rows(query, (len(KEY_OF_MACHINE), KEY_OF_MACHINE)))
 
@@ -311,13 +191,7 @@ class Store:
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
 
     def record_image(self, record: ImageRecord) -> None:
-        """Write what is known of a picture, unless another process has.
-
-        Parameters
-        ----------
-        record : ImageRecord
-            What is known.
-        """
+        """Write what is known of a picture, unless another process has."""
         with transaction(self._db):
             self._record_machine(record.origin)
             self._db.execute(
@@ -337,13 +211,7 @@ class Store:
             )
 
     def record_pair(self, record: PairRecord) -> None:
-        """Write what is known of a pair, unless another process has, or has found that a picture changed.
-
-        Parameters
-        ----------
-        record : PairRecord
-            What is known.
-        """
+        """Write what is known of a pair, unless another process has, or has found that a picture changed."""
         with transaction(self._db):
             self._record_machine(record.origin)
             if record.error is not None:
@@ -383,17 +251,7 @@ class Store:
 def read_transform(store: Store, pair: int) -> Floats:
     """The transform of the object of a pair that has most matches.
 
-    Parameters
-    ----------
-    store : Store
-        The database.
-    pair : int
-        Number of the pair.
-
-    Returns
-    -------
-    (3, 3) float64
-        The map from the first picture to the second.
+    Returns (3, 3) float64.
     """
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))

@@ -30,32 +30,13 @@ TYPES = {  # Parquet: of columns that may be empty throughout, so that their val
 
 
 def require_parquet() -> None:
-    """Check that the library that writes Parquet is installed.
-
-    Raises
-    ------
-    InputError
-        Where it is not.
-    """
+    """Check that the library that writes Parquet is installed."""
     if find_spec("pyarrow") is None:
         raise InputError("--parquet needs pyarrow: pip install 'gdl-match[parquet]'")
 
 
 def check_tables_replaceable(folder: Path, kind: str) -> None:
-    """Check that files in the way of an export are exports.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the export goes.
-    kind : str
-        "csv" or "parquet".
-
-    Raises
-    ------
-    InputError
-        Where one has other columns.
-    """
+    """Check that files in the way of an export are exports."""
     finish_earlier_run(Path(folder))
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
@@ -66,28 +47,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
-    """Write images, pairs, objects and matches into a folder, a file each, all of them or none.
-
-    Parameters
-    ----------
-    db : Path
-        The database.
-    folder : Path
-        The folder.
-    kind : str
-        "csv" or "parquet" (with pyarrow). Numbers keep all their digits; NULL is an empty field in a CSV.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        Where the database can't be read, the folder can't be written, or a file is in the way that is no
-        export.
-    """
+    """Write images, pairs, objects and matches into a folder, a file each, all of them or none."""
     if kind == "parquet":
         require_parquet()
     write = {"csv": _write_csv, "parquet": _write_parquet}[kind]

@@ -65,31 +65,7 @@ class ExportedPair:
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
-    """Write all pictures and matches of a collection into a folder, all files or none.
-
-    Parameters
-    ----------
-    db : Path
-        The database.
-    folder : Path
-        Where the files go.
-    kind : str
-        "colmap" (database.db) or "hloc" (features.h5, matches.h5, pairs.txt).
-    static : bool
-        Whether to leave out objects that moved: those that the camera motion that explains most matches of a
-        pair does not explain.
-
-    Returns
-    -------
-    list of Path
-        The files.
-
-    Raises
-    ------
-    InputError
-        The database or a picture can't be read, the folder can't be written, or a file is in the way that is
-        no export.
-    """
+    """Write all pictures and matches of a collection into a folder, all files or none."""
     write = {"colmap": _write_colmap, "hloc": _write_hloc}[kind]
     folder = Path(folder)
     check_sfm_replaceable(folder, kind)
@@ -105,20 +81,7 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
 
 
 def check_sfm_replaceable(folder: Path, kind: str) -> None:
-    """Check that an export is possible.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files go.
-    kind : str
-        As of `export_for_sfm`.
-
-    Raises
-    ------
-    InputError
-        A library is missing, or a file is in the way that is no export of ours.
-    """
+    """Check that an export is possible."""
     finish_earlier_run(Path(folder))
     if kind == "hloc":
         exchange.require_h5py()
@@ -212,19 +175,7 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
     Of objects of which it explains less than half, no match counts as explained: they moved, and some of
     their matches fit by chance.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Pixels.
-    object_ : (n,) array
-        The object of each match.
-
-    Returns
-    -------
-    fundamental : (3, 3) array or None
-        None if there is none.
-    explained : (n,) bool
-        Which matches it explains.
+    xy0, xy1 (n, 2) array; object_ (n,) array -> fundamental (3, 3) array or None, explained (n,) bool.
     """
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:

@@ -58,13 +58,7 @@ class Link:
     n_matches: int
 
     def reverse(self) -> Link:
-        """Exchange the two pictures.
-
-        Returns
-        -------
-        Link
-            From the second to the first.
-        """
+        """Exchange the two pictures."""
         return replace(self, image0=self.image1, image1=self.image0, relation=self.relation.reverse())
 
 
@@ -97,16 +91,6 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
 
     A group begins with the picture that the others were most likely made from (`choose_original`); each of
     the others is compared with the picture before it to which it stands closest.
-
-    Parameters
-    ----------
-    store : Store
-        The database.
-
-    Returns
-    -------
-    list of tuple of Member
-        The groups, the largest first.
     """
     links = list(find_links(store))
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
@@ -116,35 +100,13 @@ def find_groups(store: Store) -> list[tuple[Member, ...]]:
 
 
 def read_groups(db: Path) -> list[tuple[Member, ...]]:
-    """Find the groups of a database, see `find_groups`.
-
-    Parameters
-    ----------
-    db : Path
-        The database.
-
-    Returns
-    -------
-    list of tuple of Member
-        The groups, the largest first.
-    """
+    """Find the groups of a database, see `find_groups`."""
     with open_store(db) as store:
         return find_groups(store)
 
 
 def check_groups_replaceable(folder: Path) -> None:
-    """Check that a file in the way of groups.csv is a table of groups.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder of groups.csv.
-
-    Raises
-    ------
-    InputError
-        Where it has other columns.
-    """
+    """Check that a file in the way of groups.csv is a table of groups."""
     path = Path(folder) / "groups.csv"
     if not path.exists():
         return
@@ -160,18 +122,7 @@ def check_groups_replaceable(folder: Path) -> None:
 
 
 def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Make the rows of the table of groups.
-
-    Parameters
-    ----------
-    groups : iterable of tuple of Member
-        The groups, numbered from 0.
-
-    Yields
-    ------
-    tuple
-        The values of COLUMNS of a picture.
-    """
+    """Make the rows of the table of groups."""
     for number, members in enumerate(groups):
         for m in members:
             if m.link is None:
@@ -193,18 +144,7 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
 
 
 def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
-    """Write the groups as a CSV file.
-
-    Parameters
-    ----------
-    groups : iterable of tuple of Member
-        The groups.
-
-    Returns
-    -------
-    bytes
-        Content of the file.
-    """
+    """Write the groups as a CSV file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -213,18 +153,7 @@ def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
 
 
 def find_links(store: Store) -> Iterator[Link]:
-    """Find the pairs of pictures with objects in common.
-
-    Parameters
-    ----------
-    store : Store
-        The database.
-
-    Yields
-    ------
-    Link
-        A pair and what both are to each other.
-    """
+    """Find the pairs of pictures with objects in common."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, n_candidates, a.n_features, b.n_features,"
         " a.width, a.height, b.width, b.height FROM pairs"

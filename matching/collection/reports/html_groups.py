@@ -19,20 +19,7 @@ MOST = 2000  # pictures on the page, about 20 MB
 
 
 def write_groups_report(db: Path, path: Path) -> None:
-    """Write a page about the groups of a database to a file, which is complete or not there at all.
-
-    Parameters
-    ----------
-    db : Path
-        The database.
-    path : Path
-        The file.
-
-    Raises
-    ------
-    InputError
-        Where the database can't be read or the file can't be written.
-    """
+    """Write a page about the groups of a database to a file, which is complete or not there at all."""
     with open_store(db) as store:
         groups = find_groups(store)
         n_images = store.value("SELECT count(*) FROM images")
@@ -56,19 +43,7 @@ def write_groups_report(db: Path, path: Path) -> None:
 
 
 def describe_link(member: Member) -> str:
-    """Write what a picture's link is, in words.
-
-    Parameters
-    ----------
-    member : Member
-        A picture of a group.
-
-    Returns
-    -------
-    str
-        How much of the other picture it shows, how it was moved, and its matches; empty for the first of a
-        group.
-    """
+    """Write what a picture's link is, in words."""
     link = member.link
     if link is None:
         return ""
@@ -81,18 +56,7 @@ def describe_link(member: Member) -> str:
 
 
 def format_groups(groups: Sequence[Sequence[Member]]) -> str:
-    """Write the groups as text, a picture a line.
-
-    Parameters
-    ----------
-    groups : sequence of sequence of Member
-        The groups.
-
-    Returns
-    -------
-    str
-        The lines.
-    """
+    """Write the groups as text, a picture a line."""
     paths = [m.picture for members in groups for m in members]
     if not paths:
         return "no group"

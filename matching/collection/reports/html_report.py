@@ -35,26 +35,7 @@ LONGEST, SHORTEST = 1200, 360  # pixels of the longer side of an embedded pictur
 
 
 def write_collection_report(db: str | Path, path: str | Path, most: int, cache: FeatureCache) -> None:
-    """Write a page about a database to a file, which is complete or not there at all.
-
-    Parameters
-    ----------
-    db : str or Path
-        The database.
-    path : str or Path
-        The file.
-    most : int
-        Pairs to show at most: the best ones with objects.
-    cache : FeatureCache
-        Rejected candidates are computed from its features; pictures that it lacks are described again.
-        Rejected candidates are left out for pairs whose pictures are gone, and for all pairs of a database
-        made with other programs, which had other candidates.
-
-    Raises
-    ------
-    InputError
-        The database can't be read or the file can't be written.
-    """
+    """Write a page about a database to a file, which is complete or not there at all."""
     with open_store(db) as store:
         settings = Settings(read_config(store.settings()), cache)
         rows = store.rows(

@@ -42,16 +42,6 @@ def choose_original(shots: Sequence[Shot]) -> Shot:
     It has most pixels. Of several that do, it is sharp: its edges are about as strong as any. Of these, one
     in colour comes before grey ones; then the one with the largest file, as copies are compressed more; then
     the one whose path comes first.
-
-    Parameters
-    ----------
-    shots : sequence of Shot
-        The pictures of a group, at least one.
-
-    Returns
-    -------
-    Shot
-        One of them.
     """
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]
@@ -81,18 +71,7 @@ class Look:
 
 
 def look_at(path: str) -> Look:
-    """Look at the picture in a file.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-
-    Returns
-    -------
-    Look
-        Neither sharp nor coloured where it can't be read.
-    """
+    """Look at the picture in a file."""
     try:
         rgb = read_picture(path).rgb
     except InputError:

@@ -17,22 +17,7 @@ from matching.collection.reports.relations import map_frame
 def collect_results(
     db: Path, queries: Sequence[str], candidates: Sequence[Candidate]
 ) -> list[dict[str, Any]]:
-    """Collect the results of queries.
-
-    Parameters
-    ----------
-    db : Path
-        A collection's database in which all candidates are matched.
-    queries : sequence of str
-        Paths of the queries.
-    candidates : sequence of Candidate
-        Pictures that may have objects in common with them.
-
-    Returns
-    -------
-    list of dict
-        For each query its pictures with objects in common, by falling rank; candidates without are left out.
-    """
+    """Collect the results of queries."""
     with open_store(db) as store:
         by_query: dict[str, list[dict[str, Any]]] = {query: [] for query in queries}
         failed: dict[str, list[dict[str, str]]] = {}

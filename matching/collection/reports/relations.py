@@ -75,13 +75,7 @@ class Relation:
         return {"copy": "copy of", "same thing": "same thing as"}.get(self.kind, f"{self.kind} copy of")
 
     def reverse(self) -> Relation:
-        """Exchange the two pictures.
-
-        Returns
-        -------
-        Relation
-            Of picture 1 to picture 0.
-        """
+        """Exchange the two pictures."""
         derived = None if self.derived is None else 1 - self.derived
         turn = self.turn if self.mirrored or self.turn == 180 else -self.turn
         return Relation(self.kind, derived, self.share1, self.share0, turn, 1 / self.scale, self.mirrored)
@@ -94,18 +88,7 @@ UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
     """Where the corners of a picture lie in the other one.
 
-    Parameters
-    ----------
-    transform : (3, 3) array
-        The map from the picture to the other one.
-    size : tuple of int
-        Width and height of the picture.
-
-    Returns
-    -------
-    (4, 2) float64 or None
-        The top-left corner first, clockwise; None where the transform takes a part of the picture beyond the
-        horizon.
+    transform (3, 3) array -> (4, 2) float64 or None.
     """
     corners = _corners(size)
     w = np.column_stack([corners, np.ones(4)]) @ transform[2]
@@ -128,23 +111,7 @@ def find_relation_of_matches(
 
     One similarity has to hold for what both show: its matches surround it, and are no few of its features.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Matched points.
-    transform : (3, 3) array
-        The transform of the object with most of them, where the fit begins.
-    size0, size1 : tuple of int
-        Width and height of either picture.
-    n_features : tuple of int
-        Features of either picture.
-    n_candidates : int
-        Of which the matches are.
-
-    Returns
-    -------
-    Relation
-        Their relation.
+    xy0, xy1 (n, 2) array; transform (3, 3) array.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -172,17 +139,7 @@ def find_relation_of_matches(
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
     """Find the relation of two pictures if a similarity holds for all that both show.
 
-    Parameters
-    ----------
-    transform : (3, 3) array
-        A similarity, mirrored or not, that takes picture 0 to picture 1.
-    size0, size1 : tuple of int
-        Width and height of either picture.
-
-    Returns
-    -------
-    Relation
-        Their relation.
+    transform (3, 3) array.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -204,15 +161,7 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
 def fit_similarity(xy0: Array, xy1: Array) -> Array:
     """Fit a similarity, mirrored or not, by least squares.
 
-    Parameters
-    ----------
-    xy0, xy1 : (n, 2) array
-        Matched points.
-
-    Returns
-    -------
-    (3, 3) float64
-        The map from xy0 to xy1.
+    xy0, xy1 (n, 2) array -> (3, 3) float64.
     """
     mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
     z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)

@@ -31,19 +31,6 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
     """Test whether the matches of an object are confusable in both images.
 
     Then it may be anywhere, and the images may have no more in common than a texture.
-
-    Parameters
-    ----------
-    features0, features1 : Features
-        Of the images.
-    candidates : Candidates
-        The object's matches.
-
-    Returns
-    -------
-    bool
-        Whether most of them are, by a standard deviation, and in one of the images the same shift leads a
-        quarter of them to a confusable place, or to one in 40 of all places where these are few.
     """
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:

@@ -43,25 +43,6 @@ def find_planes(
 
     Planes choose by falling number of places: a match is of the first that explains it. One that overlaps
     with a plane of more places is dropped: the windows of a house match the next ones as well.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The candidates.
-    groups : Groups
-        Groups of them.
-    config : PlanesConfig
-        What a plane must have.
-    tolerance : float
-        How far a match may be from where the plane has it, and which matches are at one place, pixels of the
-        image in which that is more.
-    overlap : float
-        Share of a plane under larger ones, in either image, from which on it is dropped.
-
-    Returns
-    -------
-    Groups
-        The planes, with the scores and the significance of their groups.
     """
     members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
@@ -83,20 +64,7 @@ def find_planes(
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:
-    """Count the squares that correspondences lie in, in the image where these are fewer.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        The correspondences.
-    cell : float
-        Side of a square, pixels.
-
-    Returns
-    -------
-    int
-        The number of squares.
-    """
+    """Count the squares that correspondences lie in, in the image where these are fewer."""
     return min(
         len(np.unique(np.floor(xy / cell), axis=0)) for xy in (correspondences.xy0, correspondences.xy1)
     )
@@ -105,17 +73,7 @@ def count_places(correspondences: Correspondences, cell: float) -> int:
 def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
     """Measure how far a homography takes x from y, or y back from x, whichever is more.
 
-    Parameters
-    ----------
-    matrix : (3, 3) float64
-        The homography from x to y.
-    x, y : (n, 2) float64
-        Points, pixels.
-
-    Returns
-    -------
-    (n,) float64
-        The errors; infinite where a point is beyond the horizon.
+    matrix (3, 3) float64; x, y (n, 2) float64 -> (n,) float64.
     """
     there, depth = _project(matrix, x)
     home, depth_back = _project(np.linalg.inv(matrix), y)

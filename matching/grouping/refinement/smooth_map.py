@@ -76,28 +76,6 @@ def refine_objects(
 
     That is repeated until no match joins, or an object is what it was before. What joins is mirrored if most
     of the object is, and only then.
-
-    Parameters
-    ----------
-    correspondences : Correspondences
-        All matches.
-    objects : sequence of arrays of int
-        Rows of each object's matches. The first object chooses first.
-    bends : sequence of float
-        How strongly each object bends, see `matching.grouping.merging.measure_roughness`.
-    free : array of int
-        Rows that may join.
-    config : SmoothMapConfig
-        What a smooth map explains.
-    graph : GraphConfig
-        When two matches agree.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    list of arrays of int
-        Rows of each object's matches.
     """
     available = np.zeros(len(correspondences), bool)
     available[free] = True
@@ -246,26 +224,8 @@ def spline_residuals(
     The spline is f(p) = sum_j c_j phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) +
     smoothing c_j = y_j.
 
-    Parameters
-    ----------
-    x, y : (n, 2) float64
-        The neighbours' points.
-    near : (q, k) int64
-        The neighbours of each correspondence.
-    smoothing : float
-        Square pixels: variance of the points over that of the bends.
-    at : pair of (q, 2) float64, optional
-        The correspondences' own points, by default x and y themselves.
-    n_threads : int
-        Threads; the result is the same for any number.
-
-    Returns
-    -------
-    residual : (q,) float64
-        The distances.
-    deviation : (q,) float64
-        Their standard deviations in units of the bends: the square root of the kriging variance for phi, and
-        the smoothing on top.
+    x, y (n, 2) float64; near (q, k) int64; at pair of (q, 2) float64 -> residual (q,) float64, deviation (q,)
+    float64.
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))

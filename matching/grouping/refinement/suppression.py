@@ -48,23 +48,7 @@ def find_uncontained(
     A part is contained where in BOTH pictures at least `share` of its points are points of stronger parts
     that are not.
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) array
-        Points of either picture, pixels.
-    parts : sequence of arrays of int
-        Rows of each part's matches, the strongest part first.
-    share : float
-        In [0, 1].
-    radius : float
-        Points nearer to each other than this are one, pixels.
-    by_one : bool
-        Whether one stronger part must share them in both pictures.
-
-    Returns
-    -------
-    (k,) int64
-        Rising numbers of the parts that are not contained.
+    xy0, xy1 (m, 2) array -> (k,) int64.
     """
     kept: list[int] = []
     for k, part in enumerate(parts):

@@ -19,20 +19,7 @@ MARGIN = 0.05  # of an object's size around its outline, which goes through the 
 
 
 def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) -> Iterator[tuple[str, bytes]]:
-    """Cut each object out of both pictures.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        The two pictures.
-    objects : sequence of MatchedObject
-        The objects.
-
-    Yields
-    ------
-    tuple of str and bytes
-        Name and content of a file: objectK-crop0.png, objectK-crop1.png.
-    """
+    """Cut each object out of both pictures."""
     for found in objects:
         for k, (picture, outline) in enumerate(zip(pictures, (found.outline0, found.outline1), strict=True)):
             buffer = io.BytesIO()
@@ -43,17 +30,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
 def cut_out(picture: Picture, outline: Floats) -> Bytes:
     """Cut out the upright rectangle around an outline and a margin, as far as the picture goes.
 
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    outline : (k, 2) float64
-        Pixels.
-
-    Returns
-    -------
-    (h, w, 3) or (h, w, 4) uint8
-        With an alpha channel if the picture is transparent anywhere.
+    outline (k, 2) float64 -> (h, w, 3) or (h, w, 4) uint8.
     """
     low, high = outline.min(axis=0), outline.max(axis=0)
     margin = MARGIN * (high - low).max() + 1

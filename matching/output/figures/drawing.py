@@ -57,17 +57,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
     line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below
     says if there is no object, and names the things found in several places.
 
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures.
-    result : Matches
-        What they have in common.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The drawing.
+    Returns (h, w, 3) uint8.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
@@ -114,15 +104,7 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
 def choose_frame(found: MatchedObject) -> Floats | None:
     """Return the frame of picture 0 in picture 1 if the object covers enough of picture 0.
 
-    Parameters
-    ----------
-    found : MatchedObject
-        The object.
-
-    Returns
-    -------
-    (4, 2) float64 or None
-        The frame's corners, None if it is not to be drawn.
+    Returns (4, 2) float64 or None.
     """
     covers = found.motion is not None and (found.motion.share or 0.0) >= FRAME_SHARE
     return found.frame1 if covers else None
@@ -131,16 +113,7 @@ def choose_frame(found: MatchedObject) -> Floats | None:
 def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> None:
     """Draw a dashed polygon, in place.
 
-    Parameters
-    ----------
-    canvas : (h, w, 3) uint8
-        The drawing.
-    corners : (k, 2) float64
-        Pixels.
-    tint : tuple of int
-        RGB.
-    unit : float
-        Scale of the drawing.
+    canvas (h, w, 3) uint8; corners (k, 2) float64.
     """
     thickness = max(round(2 * unit), 1)
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -162,16 +135,7 @@ def draw_labels(
 ) -> None:
     """Write names at outlines, at the largest first, so that small ones move aside.
 
-    Parameters
-    ----------
-    canvas : (h, w, 3) uint8
-        The drawing.
-    outlines : sequence of tuple
-        The number whose colour it has, the name and the polygon (k, 2) of each, pixels.
-    low, high : tuple of float
-        Top-left and bottom-right corner of the picture.
-    size : float
-        Height of the letters.
+    canvas (h, w, 3) uint8.
     """
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
     sizes = [label_size(text, size) for _, text, _ in order]
@@ -210,18 +174,7 @@ def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
 
 
 def colour(number: int) -> Colour:
-    """The colour of an object: first COLOURS, then hues that are far from those just before.
-
-    Parameters
-    ----------
-    number : int
-        Of the object.
-
-    Returns
-    -------
-    tuple of int
-        RGB.
-    """
+    """The colour of an object: first COLOURS, then hues that are far from those just before."""
     if number < len(COLOURS):
         return COLOURS[number]
     hue = (0.12 + number * GOLDEN) % 1
@@ -232,17 +185,7 @@ def colour(number: int) -> Colour:
 def spread(xy: Floats, most: int) -> Ints:
     """Choose points far from each other: each next one is the farthest from those before.
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Points.
-    most : int
-        Points to choose at most.
-
-    Returns
-    -------
-    (k,) int64
-        Their rows.
+    xy (n, 2) float64 -> (k,) int64.
     """
     if len(xy) <= most:
         return np.arange(len(xy))
@@ -257,17 +200,7 @@ def spread(xy: Floats, most: int) -> Ints:
 def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
     """Fade a picture: half way to grey, then `strength` of the way to mid grey.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    strength : float
-        In [0, 1].
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The faded picture.
+    rgb (h, w, 3) uint8 -> (h, w, 3) uint8.
     """
     keep = (1 - strength) / 2
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
@@ -293,19 +226,7 @@ def _outline(result: Matches, found: MatchedObject) -> Ints:
 def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
     """Make a picture smaller.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    factor : float
-        At most 1.
-
-    Returns
-    -------
-    rgb : (h1, w1, 3) uint8
-        The smaller picture; the same one where the factor is 1.
-    factors : (2,) float64
-        How much smaller it is in x and y.
+    rgb (h, w, 3) uint8 -> rgb (h1, w1, 3) uint8, factors (2,) float64.
     """
     if factor == 1:
         return rgb, np.ones(2)
@@ -316,17 +237,7 @@ def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
 def zoom(xy: Floats, factors: Floats) -> Floats:
     """Convert pixels of a picture to those of a smaller one.
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Pixels.
-    factors : (2,) float64
-        As of `reduce`.
-
-    Returns
-    -------
-    (n, 2) float64
-        Pixels of the smaller picture, exactly the same where it is no smaller.
+    xy (n, 2) float64; factors (2,) float64 -> (n, 2) float64.
     """
     return xy if (factors == 1).all() else (xy + 0.5) * factors - 0.5
 
@@ -339,19 +250,7 @@ def _margin(width: int) -> int:
 def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
     """Fade a picture outside some outlines.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    outlines : iterable of (k, 2) float64
-        Polygons that are not faded inside.
-    strength : float
-        As of `fade`.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The picture.
+    rgb (h, w, 3) uint8; outlines iterable of (k, 2) float64 -> (h, w, 3) uint8.
     """
     outlines = list(outlines)
     shown = fade(rgb, strength)

@@ -19,19 +19,7 @@ def place_labels(
 ) -> list[Floats | None]:  # fmt: skip
     """Choose places for labels.
 
-    Parameters
-    ----------
-    outlines : sequence of (k, 2) float64
-        The objects that the labels name; earlier ones choose first.
-    sizes : sequence of tuple
-        Width and height of each label.
-    low, high : (2,) sequence of float
-        Top-left and bottom-right corner of the picture.
-
-    Returns
-    -------
-    list of (2,) float64
-        The centre of each label, None if there is no room left for it.
+    outlines sequence of (k, 2) float64; low, high (2,) sequence of float -> list of (2,) float64.
     """
     placed: list[tuple[Floats, Floats]] = []
     centres: list[Floats | None] = []

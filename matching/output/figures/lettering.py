@@ -16,20 +16,7 @@ RIM = 0.25  # around the text of a label, in sizes of the font
 
 
 def label_size(text: str, size: float) -> tuple[int, int]:
-    """The size of the box that `draw_label` draws.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    size : float
-        Of the font, pixels.
-
-    Returns
-    -------
-    tuple of int
-        Width and height, pixels.
-    """
+    """The size of the box that `draw_label` draws."""
     left, top, right, bottom = _font(size).getbbox(text)
     rim = 2 * _rim(size)
     return round(right - left) + rim, round(bottom - top) + rim
@@ -40,18 +27,7 @@ def draw_label(
 ) -> None:
     """Write black text on a filled box into a drawing, in place. What lies outside the drawing is cut off.
 
-    Parameters
-    ----------
-    canvas : (h, w, 3) uint8
-        The drawing.
-    text : str
-        The text.
-    centre : (2,) array
-        Centre of the box, pixels.
-    colour : sequence of int
-        RGB of the box.
-    size : float
-        Of the font, pixels.
+    canvas (h, w, 3) uint8; centre (2,) array.
     """
     font, (width, height), rim = _font(size), label_size(text, size), _rim(size)
     box = Image.new("RGB", (width, height), tuple(colour))
@@ -65,19 +41,7 @@ def draw_label(
 def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
     """Add lines of text below a drawing.
 
-    Parameters
-    ----------
-    canvas : (h, w, 3) uint8
-        The drawing.
-    lines : sequence of str
-        The text.
-    size : float
-        Of the font, pixels; it is smaller if a line would be too wide for the drawing.
-
-    Returns
-    -------
-    (h + caption, w, 3) uint8
-        Both; the drawing itself if there are no lines.
+    canvas (h, w, 3) uint8 -> (h + caption, w, 3) uint8.
     """
     if not lines:
         return canvas

@@ -28,22 +28,7 @@ def draw_points(
     names: tuple[str, str] = ("image 0", "image 1"),
     sizes: tuple[tuple[int, int], tuple[int, int]] | None = None,
 ) -> bytes:
-    """Draw the matched points of both images side by side, outliers in grey.
-
-    Parameters
-    ----------
-    result : Matches
-        The matches.
-    names : tuple of str
-        Titles of the two panels.
-    sizes : tuple, optional
-        Height and width of both images; by default they are as large as the points need.
-
-    Returns
-    -------
-    bytes
-        A PNG file.
-    """
+    """Draw the matched points of both images side by side, outliers in grey."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

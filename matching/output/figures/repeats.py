@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 def draw_result(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one.
 
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures, twice the same one for repeats.
-    result : Matches
-        What was found.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The drawing.
+    Returns (h, w, 3) uint8.
     """
     return draw_repeats(picture0, result) if result.of_one else draw_matches(picture0, picture1, result)
 
@@ -51,17 +41,7 @@ def draw_repeats(picture: Picture, result: Matches) -> Bytes:
     Each place is outlined in the colour of its thing and has its name on it: 0-2 is the second place of thing
     0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed.
 
-    Parameters
-    ----------
-    picture : Picture
-        The picture.
-    result : Matches
-        Of the picture matched with itself.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The drawing, smaller than the picture where that has more than CANVAS_PIXELS pixels.
+    Returns (h, w, 3) uint8.
     """
     pixels = picture.width * picture.height
     factor = min(1.0, math.sqrt(CANVAS_PIXELS / pixels), CANVAS_SIDE / max(picture.width, picture.height))

@@ -43,24 +43,7 @@ def draw_object(
 ) -> dict[str, Bytes]:
     """Draw one object: its matches, and the object warped from either picture onto the other.
 
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures.
-    result : Matches
-        What they have in common.
-    found : MatchedObject
-        The object.
-    deformation : Deformation
-        Of the object.
-
-    Returns
-    -------
-    dict of str to (h, w, 3) uint8
-        File name without extension, and drawing. objectK-picks: the object cut out of both pictures, with
-        matches spread over it, numbered. objectK-warp01: the object in picture 1; in its place the object of
-        picture 0, warped by the smooth deformation; and both in turn, as a checkerboard. objectK-warp10: the
-        same from picture 1 to picture 0.
+    Returns dict of str to (h, w, 3) uint8.
     """
     name = f"object{found.id}"
     picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
@@ -72,19 +55,7 @@ def draw_warps(
 ) -> dict[str, Bytes]:
     """Draw one object warped from either picture onto the other.
 
-    Parameters
-    ----------
-    picture0, picture1 : Picture
-        The pictures.
-    found : MatchedObject
-        The object.
-    deformation : Deformation
-        Of the object.
-
-    Returns
-    -------
-    dict of str to (h, w, 3) uint8
-        Those of `draw_object` that are named objectK-warp01 and objectK-warp10.
+    Returns dict of str to (h, w, 3) uint8.
     """
     name, tint = f"object{found.id}", colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
@@ -97,19 +68,7 @@ def draw_warps(
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
     """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
 
-    Parameters
-    ----------
-    rgb0, rgb1 : (h, w, 3) uint8
-        The pictures.
-    result : Matches
-        What they have in common.
-    found : MatchedObject
-        The object.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        The drawing.
+    rgb0, rgb1 (h, w, 3) uint8 -> (h, w, 3) uint8.
     """
     own = np.flatnonzero(result.cluster == found.id)
     picked = own[spread(result.xy0[own], PICKS)]
@@ -136,22 +95,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
 def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
     """Draw an object of one picture warped onto another.
 
-    Parameters
-    ----------
-    source, target : (h, w, 3) uint8
-        The pictures.
-    to_source : SmoothMap
-        From pixels of the target to those of the source.
-    outline : (k, 2) float64
-        Of the object in the target.
-    tint : tuple of int
-        RGB of the outline.
-
-    Returns
-    -------
-    (h, w, 3) uint8
-        Three panels: the object in `target`; the object of `source` in its place, warped; and both as a
-        checkerboard.
+    source, target (h, w, 3) uint8; outline (k, 2) float64 -> (h, w, 3) uint8.
     """
     corner, cut = _cut_out(target, outline)
     plain, zoom = _enlarge(cut)
@@ -180,25 +124,8 @@ def warp_object(
 ) -> tuple[Bytes, Bools]:
     """Warp an object of one picture to where it lies in the other.
 
-    Parameters
-    ----------
-    source : (h, w, 3) uint8
-        The picture that it is taken from.
-    to_source : callable
-        Maps pixels (n, 2) of the other picture to those of the source, as a SmoothMap does.
-    outline : (k, 2) float64
-        Of the object in the other picture.
-    corner : (2,) array
-        Top-left pixel (x, y) of the part of the other picture that is wanted.
-    shape : tuple of int
-        Height and width of that part.
-
-    Returns
-    -------
-    warped : (height, width, 3) uint8
-        The source at the places of that part, interpolated cubically; made coarser first where it is finer.
-    inside : (height, width) bool
-        What is inside the outline and in the source.
+    source (h, w, 3) uint8; outline (k, 2) float64; corner (2,) array -> warped (height, width, 3) uint8,
+    inside (height, width) bool.
     """
     places = _places(to_source, corner, shape)
     inside = opencv.fill_polygons(shape, [outline - corner])

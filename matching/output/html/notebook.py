@@ -25,17 +25,7 @@ LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 def show_result(result: Matches, drawn: Bytes | None) -> str:
     """Show a result as a piece of HTML: what was found, the drawing, and a table of the objects.
 
-    Parameters
-    ----------
-    result : Matches
-        What was found.
-    drawn : (h, w, 3) uint8 or None
-        The drawing, None where the pictures are not known.
-
-    Returns
-    -------
-    str
-        HTML that loads nothing and has no script.
+    drawn (h, w, 3) uint8 or None.
     """
     of_one = result.of_one
     return fill(

@@ -56,22 +56,7 @@ class Shot:
 
 
 def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot:
-    """Make the entry of a picture.
-
-    Parameters
-    ----------
-    name, report : str
-        As of `Shot`.
-    picture : Picture
-        The picture.
-    result : Matches
-        What it has in common with the picture of the thing.
-
-    Returns
-    -------
-    Shot
-        The entry; the pixels are no longer needed.
-    """
+    """Make the entry of a picture."""
     counted = count_copies(result.objects)
     found = {item.id: item for item in result.objects}
     return Shot(
@@ -88,22 +73,7 @@ def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot
 
 
 def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, str]]) -> str:
-    """Make the page.
-
-    Parameters
-    ----------
-    name : str
-        Of the thing.
-    shots : sequence of Shot
-        The pictures.
-    failed : sequence of tuple of str
-        Names of pictures that can't be used, and why.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Make the page."""
     order = [*WORDS[::-1], None]
     having = [shot for shot in shots if shot.copies or shot.parts]
     having.sort(key=lambda shot: (order.index(shot.confidence), shot.score, shot.name))

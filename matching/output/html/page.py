@@ -31,40 +31,12 @@ GREY = 128  # of a picture whose file is gone
 
 
 def render(template: str, data: Any, **values: Any) -> str:
-    """Fill in a template.
-
-    Parameters
-    ----------
-    template : str
-        Name of its file.
-    data : object
-        What the script of the page reads; anything that JSON can represent.
-    **values : object
-        Further variables of the template.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Fill in a template."""
     return fill(template, data=_json(data), version=__version__, **values)
 
 
 def fill(template: str, **values: Any) -> str:
-    """Fill in a template that has no script.
-
-    Parameters
-    ----------
-    template : str
-        Name of its file.
-    **values : object
-        Its variables.
-
-    Returns
-    -------
-    str
-        The text.
-    """
+    """Fill in a template that has no script."""
     return _environment().get_template(template).render(**values)
 
 
@@ -90,22 +62,7 @@ def _json(data: Any) -> Markup:
 
 
 def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
-    """Embed the picture of a file, or a grey field where it is gone.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    name : str
-        What it is called.
-    longest : int
-        As of `embed_picture`.
-
-    Returns
-    -------
-    dict of str to str
-        The data URI `src`, and the `name`, which says where the file can't be read.
-    """
+    """Embed the picture of a file, or a grey field where it is gone."""
     try:
         rgb = read_picture(path).rgb
     except InputError:
@@ -116,17 +73,7 @@ def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
 def embed_picture(rgb: Bytes, longest: int) -> str:
     """Encode a picture as a data URI.
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The picture.
-    longest : int
-        Pixels of the longer side; a larger picture is made smaller.
-
-    Returns
-    -------
-    str
-        The URI of a JPEG file.
+    rgb (h, w, 3) uint8.
     """
     image = Image.fromarray(rgb)
     factor = longest / max(image.size)
@@ -141,19 +88,7 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
 def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> list[dict[str, Any]]:
     """The data of objects that viewer.js reads.
 
-    Parameters
-    ----------
-    objects : iterable of MatchedObject
-        The objects.
-    rows : (n,) int64
-        The object of each kept match.
-    xy0 : (n, 2) float64
-        Their points in picture 0; lines are drawn for some that are spread over the object.
-
-    Returns
-    -------
-    list of dict
-        One for each object.
+    rows (n,) int64; xy0 (n, 2) float64.
     """
     found = []
     for o in objects:
@@ -189,21 +124,7 @@ def candidates_data(
 ) -> tuple[dict[str, Any], Ints]:
     """The data of candidates that viewer.js reads: the kept ones, then the best rejected ones.
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Points in either picture, pixels.
-    cluster : (m,) int64
-        The object of each; -1 for a rejected one.
-    score : (m,) float64
-        Descriptor distance.
-    most : int, optional
-        Rejected ones to include at most; by default all.
-
-    Returns
-    -------
-    tuple
-        The data, and the rows that they come from.
+    xy0, xy1 (m, 2) float64; cluster (m,) int64; score (m,) float64.
     """
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
     rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]

@@ -33,39 +33,12 @@ LONGEST_WARP = 1800  # of a drawing of three panels
 def write_pair_report(
     path: str | Path, pictures: Sequence[Picture], result: Matches, warps: Warps | None = None
 ) -> None:
-    """Write `pair_report` to a file, which is complete or not there at all.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    pictures : sequence of Picture
-        The two pictures.
-    result : Matches
-        What they have in common.
-    warps : dict, optional
-        As of `pair_report`.
-    """
+    """Write `pair_report` to a file, which is complete or not there at all."""
     write_whole(Path(path), pair_report(pictures, result, warps).encode("utf-8", "backslashreplace"))
 
 
 def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> dict[int, list[str]]:
-    """Draw objects of one picture warped onto the other, for `pair_report`.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        The two pictures.
-    result : Matches
-        What they have in common.
-    most : int
-        Objects to draw at most.
-
-    Returns
-    -------
-    dict of int to list of str
-        Data URIs of the drawings of each object, by its id.
-    """
+    """Draw objects of one picture warped onto the other, for `pair_report`."""
     from matching.matches import object_deformation
     from matching.output.figures.warping import draw_warps
 
@@ -79,36 +52,13 @@ def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> d
 def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
     """Encode the drawings that show an object warped onto the other picture.
 
-    Parameters
-    ----------
-    drawings : mapping of str to (h, w, 3) uint8
-        As of `matching.output.figures.warping.draw_object`.
-
-    Returns
-    -------
-    list of str
-        Data URIs.
+    drawings mapping of str to (h, w, 3) uint8.
     """
     return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
 def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | None = None) -> str:
-    """Make the report of a pair: both pictures with objects, outlines and candidates.
-
-    Parameters
-    ----------
-    pictures : sequence of Picture
-        The two pictures, or one twice: then the page is about what stands in it more than once.
-    result : Matches
-        What they have in common.
-    warps : dict of int to list of str, optional
-        Data URIs of objects warped onto the other picture, by the object's id, see `draw_all_warps`.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Make the report of a pair: both pictures with objects, outlines and candidates."""
     shown = [
         {
             "src": embed_picture(p.displayed, LONGEST),
