@@ -23,6 +23,7 @@ from .separation import count_separate_clusters, smallest_judged
 from .smoothing import smooth_labels
 from .tree import MergeTree
 
+PROMINENT = "prominent"
 MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None
 
 
@@ -48,12 +49,13 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         a of Eq. 1.
     n_neighbor_clusters : int, default=10
         K^c, for "agdl".
-    min_cluster_size : int or None, default=None
-        Which clusters count. None: the most prominent branches of the hierarchy
+    min_cluster_size : int, "prominent" or None, default=None
+        Which clusters count. "prominent": the most prominent branches of the hierarchy
         (`select_prominent_clusters`); what lies between them goes to the cluster to which it is joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
         hierarchy is cut where n_clusters clusters have at least so many samples (`select_clusters`); samples
         of the others go to the cluster to which they are joined most strongly. 1 is the rule of the paper.
+        None: "prominent", or 1 where n_neighbors is given: with the paper's K comes the paper's rule.
     metric : str or callable, default="euclidean"
         Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
         distances or a sparse matrix with those of at least K others a row. Distances need not be symmetric:
@@ -112,7 +114,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         n_initial_neighbors: int = 1,
         bandwidth: float = 1.0,
         n_neighbor_clusters: int = 10,
-        min_cluster_size: int | None = None,
+        min_cluster_size: int | str | None = None,
         metric: Metric = "euclidean",
         n_jobs: int | None = None,
         search: str = "auto",
@@ -173,7 +175,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         self.children_, self.affinities_ = self.tree_.children, self.tree_.affinities
         n_clusters = self.n_clusters
         if n_clusters is None:
-            smallest = max(smallest_judged(self.graph_), self.min_cluster_size or 1)
+            smallest = max(smallest_judged(self.graph_), self._smallest or 1)
             n_clusters = count_separate_clusters(self.tree_, self.graph_, smallest)
         self.labels_ = self._labels(n_clusters, warn=self.n_clusters is not None)
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
@@ -282,7 +284,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             check_integer_at_least("n_neighbors", self.n_neighbors, 1)
         check_integer_at_least("n_initial_neighbors", self.n_initial_neighbors, 0)
         check_integer_at_least("n_neighbor_clusters", self.n_neighbor_clusters, 1)
-        if self.min_cluster_size is not None:
+        if self.min_cluster_size not in (None, PROMINENT):
             check_integer_at_least("min_cluster_size", self.min_cluster_size, 1)
         check_one_of("algorithm", self.algorithm, ("agdl", "gdl-u", "gdl"))
         check_one_of("small_clusters", self.small_clusters, ("absorb", "noise"))
@@ -336,15 +338,23 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             return gdl_u(self.graph_, labels, **options)
         return agdl(self.graph_, labels, n_neighbor_clusters=self.n_neighbor_clusters, **options)
 
-    def _labels(self, n_clusters: int, warn: bool) -> Ints:
+    @property
+    def _smallest(self) -> int | None:
+        """The smallest cluster that counts; None: the most prominent branches count, whatever their size."""
         if self.min_cluster_size is None:
+            return None if self.n_neighbors is None else 1
+        return None if isinstance(self.min_cluster_size, str) else self.min_cluster_size
+
+    def _labels(self, n_clusters: int, warn: bool) -> Ints:
+        smallest = self._smallest
+        if smallest is None:
             chosen = select_prominent_clusters(self.tree_, self.graph_, n_clusters)
         else:
-            chosen = select_clusters(self.tree_, n_clusters, self.min_cluster_size)
+            chosen = select_clusters(self.tree_, n_clusters, smallest)
         labels = chosen.labels
         if self.small_clusters == "absorb":
             labels = give_to_neighbours(self.graph_, labels)
-        if self.min_cluster_size is None:
+        if smallest is None:
             labels = smooth_labels(self.graph_, labels, n_jobs=self.n_jobs)
         if warn:
             self._warn(n_clusters, chosen)
@@ -363,7 +373,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             message = f"{chosen.n_clusters} left, parts of the graph that no edge joins"
         elif without_affinity:
             message = "no positive affinity left before that number: joined the rest by edges and distance"
-        elif self.min_cluster_size is not None and chosen.min_cluster_size < self.min_cluster_size:
+        elif self._smallest is not None and chosen.min_cluster_size < self._smallest:
             message = (
                 f"no cut has that many clusters of min_cluster_size; used size {chosen.min_cluster_size}"
             )

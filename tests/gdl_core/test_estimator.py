@@ -455,3 +455,13 @@ def test_distances_are_gone_before_merging(monkeypatch):
     monkeypatch.setattr(GraphDegreeLinkage, "_merge", check_and_merge)
     GraphDegreeLinkage(1, "gdl-u", n_neighbors=3).fit(np.arange(10.0)[:, None])
     assert found[1]
+
+
+def test_a_given_k_brings_the_rule_of_the_paper():
+    """`min_cluster_size` of None is the most prominent branches, or 1 where n_neighbors is given."""
+    k = min(30, max(5, len(SAMPLES) // 10))
+    same = {"n_clusters": 3, "n_neighbors": k}
+    given = fit(SAMPLES, **same).labels_
+    np.testing.assert_array_equal(given, fit(SAMPLES, **same, min_cluster_size=1).labels_)
+    prominent = fit(SAMPLES, **same, min_cluster_size="prominent").labels_
+    np.testing.assert_array_equal(prominent, fit(SAMPLES, n_clusters=3).labels_)
