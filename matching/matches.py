@@ -12,6 +12,7 @@ import numpy as np
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.grouping.rejections import Rejection
 from matching.objects.confidence import WORDS
 from matching.objects.deformation import Deformation, fit_deformation
 from matching.objects.description import MatchedObject
@@ -95,6 +96,8 @@ class Matches:
         Megapixels of either picture at the finest size that was looked at; None if they are not known.
     of_one : bool
         Whether it is of one picture matched with itself.
+    rejected : tuple of Rejection
+        Groups of matches that are no objects, the largest first: which stage dropped them, by which bound.
     """
 
     xy0: Floats
@@ -109,6 +112,7 @@ class Matches:
     n_features: tuple[int, int] | None = None
     matched_at: tuple[float, float] | None = None
     of_one: bool = False
+    rejected: tuple[Rejection, ...] = ()
 
     @property
     def confidence(self) -> str | None:

@@ -40,6 +40,18 @@ class MatchResult(Matches):
         picture0, picture1 = self._inputs().pictures()
         return draw_result(picture0, picture1, self)
 
+    def explain(self) -> str:
+        """Explain which groups of matches were no objects: the stage that dropped each, and by which bound.
+
+        Returns
+        -------
+        str
+            A table, a line a group, the largest first; the places are the middles of its matches.
+        """
+        from matching.output.words import explain_rejected
+
+        return "\n".join(explain_rejected(self))
+
     def save(self, folder: str | PathLike[str], **options: Any) -> Path:
         """Write matches.npz, matches.json and matches.png into a folder, all of them or none.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
+from matching.grouping.rejections import Dropped
 from matching.settings import LARGEST, check_settings, setting
 
 
@@ -63,11 +64,14 @@ class Groups:
         In [0, 1]: see `clustering.cluster_scores`.
     log_nfa : (n_objects,) float64, optional
         Decimal logarithms of their numbers of false alarms, see `matching.grouping.significance`.
+    rejected : tuple of Dropped
+        Groups that are no objects, the largest first.
     """
 
     labels: Ints
     scores: Floats
     log_nfa: Floats | None = None
+    rejected: tuple[Dropped, ...] = ()
 
     def choose(self, kept: Bools) -> Groups:
         """Choose some of the objects.
@@ -76,7 +80,7 @@ class Groups:
         """
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
-        return Groups(number[self.labels], self.scores[kept], log_nfa)
+        return Groups(number[self.labels], self.scores[kept], log_nfa, self.rejected)
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:

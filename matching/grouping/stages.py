@@ -34,6 +34,7 @@ from matching.grouping.evidence import has_evidence
 from matching.grouping.graph import build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object
 from matching.grouping.refinement import smooth_map, suppression
+from matching.grouping.rejections import Dropped, choose_dropped
 from matching.grouping.settings import GroupingSettings
 from matching.grouping.significance import measure_significance
 
@@ -94,18 +95,20 @@ def group(
 ) -> Groups:
     """Group correspondences into objects."""
     objects: list[Part] = []
+    dropped: list[Dropped] = []
     for _ in islice(count(), config.objects.rounds):
         known = [part.members for part in objects]
         rows = _find_left_over(correspondences, known, n_listed, config.objects.reach)
-        found = _find_parts(correspondences, rows, known, config, n_threads, cluster)
+        found = _find_parts(correspondences, rows, known, config, n_threads, cluster, dropped)
         if not found:
             break
-        merged = _merge([*objects, *found], len(objects), correspondences, config)
-        chosen = _keep_significant(merged, correspondences, config, own_maps, n_threads)
+        merged = _merge([*objects, *found], len(objects), correspondences, config, dropped)
+        chosen = _keep_significant(merged, correspondences, config, own_maps, n_threads, dropped)
         n_before, objects = sum(map(len, known)), chosen
         if sum(len(part.members) for part in objects) == n_before:  # the next round would find the same
             break
-    return _number_by_score(len(correspondences), objects)
+    groups = _number_by_score(len(correspondences), objects)
+    return replace(groups, rejected=choose_dropped(dropped, groups.labels))
 
 
 def _find_parts(
@@ -115,8 +118,9 @@ def _find_parts(
     config: GroupingSettings,
     n_threads: int,
     cluster: Cluster,
+    dropped: list[Dropped],
 ) -> list[Part]:
-    """Parts of objects: clusters of the chosen rows, merged, and what joins them.
+    """Parts of objects: clusters of the chosen rows, merged, and what joins them; adds to dropped.
 
     known : objects found before, whose matches are taken
     """
@@ -129,7 +133,10 @@ def _find_parts(
         return []
     rows, k = rows[found.rows], found.knn.n_neighbors
     labels = clustering.drop_outliers(found.graph, found.labels, config.clustering.min_degree * k)
-    clusters = [rows[members] for members in _list_members(labels, config.objects.min_matches)]
+    least = config.objects.min_matches
+    listed = [rows[members] for members in _list_members(labels, least // 2)]
+    clusters = [members for members in listed if len(members) >= least]
+    dropped += [Dropped("clusters", own, len(own), least) for own in listed if len(own) < least]
     if not clusters:
         return []
     landmarks = _find_landmarks(correspondences, clusters, rows, found.graph, config)
@@ -137,9 +144,9 @@ def _find_parts(
     free = np.ones(len(correspondences), bool)
     free[np.concatenate([rows[:0], *known])] = False
     free = np.flatnonzero(free)
-    polished = _polish(correspondences, objects, free, known, config, n_threads)
+    polished = _polish(correspondences, objects, free, known, config, n_threads, dropped)
     if len(polished) < len(objects):  # what is free now may join the others
-        polished = _polish(correspondences, polished, free, known, config, n_threads)
+        polished = _polish(correspondences, polished, free, known, config, n_threads, dropped)
     members = [own for own, _ in polished]
     inside = [np.flatnonzero(np.isin(rows, own)) for own in members]
     scores = clustering.cluster_scores(found.graph, inside, k)
@@ -214,6 +221,7 @@ def _polish(
     known: list[Ints],
     config: GroupingSettings,
     n_threads: int,
+    dropped: list[Dropped],
 ) -> list[tuple[Ints, float]]:
     """The objects as their smooth maps have them, by falling size, without those contained in larger ones.
 
@@ -223,6 +231,10 @@ def _polish(
     refined = smooth_map.refine_objects(
         correspondences, members, bends, free, config.smooth_map, config.graph, n_threads
     )
+    least = config.objects.min_matches
+    for (own, _), left in zip(objects, refined, strict=True):
+        if not is_object(correspondences, left, config.objects):
+            dropped.append(Dropped("smooth map", own, len(left), least))
     objects = _sort_by_size(
         [
             (own, bend)
@@ -234,11 +246,17 @@ def _polish(
     places, how = (correspondences.xy0, correspondences.xy1), config.suppression
     radius = CandidateConfig().duplicate_radius
     kept = suppression.find_uncontained(*places, both, how.share, radius, how.by_one)
+    others = np.setdiff1d(np.arange(len(known), len(both)), kept)
+    dropped += [Dropped("suppression", both[k]) for k in others.tolist()]
     return [objects[k - len(known)] for k in kept if k >= len(known)]
 
 
 def _merge(
-    parts: list[Part], n_known: int, correspondences: Correspondences, config: GroupingSettings
+    parts: list[Part],
+    n_known: int,
+    correspondences: Correspondences,
+    config: GroupingSettings,
+    dropped: list[Dropped],
 ) -> list[Part]:
     """The parts merged, those that are objects; scores are means over matches.
 
@@ -264,7 +282,11 @@ def _merge(
     kept[~kept] = clustering.find_above_largest_gap(
         np.array([part.score for part, is_known in zip(merged, kept, strict=True) if not is_known])
     )
-    return [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
+    chosen = [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
+    least = min((part.score for part in chosen), default=None)
+    below = [part for part, is_kept in zip(merged, kept, strict=True) if not is_kept]
+    dropped += [Dropped("largest gap", part.members, part.score, least) for part in below]
+    return chosen
 
 
 def _keep_significant(
@@ -273,13 +295,18 @@ def _keep_significant(
     config: GroupingSettings,
     own_maps: bool,
     n_threads: int,
+    dropped: list[Dropped],
 ) -> list[Part]:
     """The parts that chance does not explain; those that hold a significant one are not measured again."""
     new = [part for part in parts if part.log_nfa == np.inf]
     log_nfa = measure_significance(correspondences, [part.members for part in new], own_maps, n_threads)
     measured = iter(log_nfa.tolist())
     parts = [replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part for part in parts]
-    return [part for part in parts if part.log_nfa <= config.objects.max_log_nfa]
+    most = config.objects.max_log_nfa
+    dropped += [
+        Dropped("significance", part.members, part.log_nfa, most) for part in parts if part.log_nfa > most
+    ]
+    return [part for part in parts if part.log_nfa <= most]
 
 
 def _number_by_score(m: int, objects: list[Part]) -> Groups:

@@ -222,6 +222,18 @@ def summarise(
             }
             for o in result.objects
         ],
+        "rejected": [
+            {
+                "stage": item.stage,
+                "reason": item.reason,
+                "measure": item.measure,
+                "bound": item.bound,
+                "matches": item.n_matches,
+                "box0": [*item.points0.min(axis=0).round(digits), *item.points0.max(axis=0).round(digits)],
+                "box1": [*item.points1.min(axis=0).round(digits), *item.points1.max(axis=0).round(digits)],
+            }
+            for item in result.rejected
+        ],
         "things": [
             {
                 "thing": thing.number,

@@ -291,6 +291,29 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
     return lines
 
 
+def hint_at_rejected(result: Matches) -> list[str]:
+    """A line on the largest group of matches that was no object, where there is no object at all."""
+    if result.objects or not result.rejected:
+        return []
+    best = result.rejected[0]
+    x, y = best.points0.mean(axis=0)
+    return [f"{best.n_matches} matches around {x:.0f}, {y:.0f} were no object: {best.reason} (--explain)"]
+
+
+def explain_rejected(result: Matches) -> list[str]:
+    """Lines that say which groups of matches were no objects, where they lie, and why."""
+    if not result.rejected:
+        return ["no group of matches was rejected"]
+    rows: list[tuple[str, ...]] = [
+        ("rejected", "matches", "picture 0", "picture 1", "stage", "measured", "bound", "reason")
+    ]
+    for k, item in enumerate(result.rejected):
+        places = (f"{x:.0f}, {y:.0f}" for x, y in (item.points0.mean(axis=0), item.points1.mean(axis=0)))
+        numbers = (UNKNOWN if value is None else f"{value:.4g}" for value in (item.measure, item.bound))
+        rows.append((str(k), str(item.n_matches), *places, item.stage, *numbers, item.reason))
+    return align_columns(rows, left=(4, 7))
+
+
 def name_picture(path: str | PurePath | None) -> str:
     """The name of a picture in messages."""
     return "picture 0" if path is None else PurePath(path).stem

@@ -129,7 +129,15 @@ def group_matches(
     things = find_things_of_pair([o.outline0 for o in objects], [o.outline1 for o in objects])
     timings = {"grouping": grouped - start, "objects": time.perf_counter() - grouped}
     return MatchResult(
-        x0, x1, groups.labels, own_score, add_things(objects, things), timings, config=config, things=things
+        x0,
+        x1,
+        groups.labels,
+        own_score,
+        add_things(objects, things),
+        timings,
+        config=config,
+        things=things,
+        rejected=tuple(item.locate(x0, x1) for item in groups.rejected),
     )
 
 
@@ -227,7 +235,11 @@ def label_matches(
         correspondences, n, _adapt(config, n, spacing / unit), default_threads(), cluster, own_maps=False
     )
     labels[near] = found.labels[matches.row]
-    return replace(found, labels=labels), unit * units[1].spread
+    rows = np.flatnonzero(near)
+    rejected = tuple(
+        replace(item, members=rows[np.isin(matches.row, item.members)]) for item in found.rejected
+    )
+    return replace(found, labels=labels, rejected=rejected), unit * units[1].spread
 
 
 def _measure_points(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +18,12 @@ from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.refinement.ambiguity import is_periodic
+from matching.grouping.rejections import Dropped, Rejection
 from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
 from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.description import (
     DescribedPicture,
     describe_details,
@@ -156,11 +157,13 @@ def match_described(
     swapped = described0.digest > described1.digest
     first, second = (described1, described0) if swapped else (described0, described1)
     candidates, reserve = find_candidates(first.features, second.features, config)
+    rejected: tuple[Rejection, ...] = ()
     clock.lap("candidates")
     if find_clusters is None:
         n_listed = len(candidates)
         candidates, groups = find_objects(candidates, reserve, config)
         candidates, groups = drop_textures(first.features, second.features, candidates, groups, config)
+        rejected = tuple(item.locate(candidates.xy0, candidates.xy1) for item in groups.rejected)
         candidates, groups = choose_listed(candidates, groups, n_listed)
     else:
         groups = find_clusters(candidates, config)
@@ -191,6 +194,7 @@ def match_described(
         located.xy0, located.xy1, located.labels, located.score, objects, clock.seconds, config=config,
         things=things, n_features=(len(described0.features), len(described1.features)),
         matched_at=(seen[0].megapixels, seen[1].megapixels),
+        rejected=_locate_rejected(rejected, swapped, described0.step, described1.step),
     )  # fmt: skip
 
 
@@ -253,6 +257,18 @@ def describe_objects(
     return described
 
 
+def _locate_rejected(
+    rejected: Iterable[Rejection], swapped: bool, step0: Floats, step1: Floats
+) -> tuple[Rejection, ...]:
+    """What was rejected, in pixels of the pictures, of steps (2,) float64."""
+    found = []
+    for item in rejected:
+        points = (item.points1, item.points0) if swapped else (item.points0, item.points1)
+        places = to_picture(points[0], step0), to_picture(points[1], step1)
+        found.append(replace(item, points0=places[0], points1=places[1]))
+    return tuple(found)
+
+
 def _n_kept(groups: Groups) -> int:
     return int(np.count_nonzero(groups.labels >= 0))
 
@@ -295,6 +311,8 @@ def drop_textures(
         return not is_periodic(features0, features1, candidates[groups.labels == k])
 
     kept = np.array([is_kept(k) for k in range(n)], bool)
+    textures = [Dropped("textures", np.flatnonzero(groups.labels == k)) for k in np.flatnonzero(~kept)]
+    groups = replace(groups, rejected=(*groups.rejected, *textures))
     return candidates, groups.choose(kept)
 
 
@@ -305,7 +323,7 @@ def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[
     """
     is_pool = np.arange(len(candidates)) >= n_best
     rows = choose_rows(groups.labels, candidates.score, is_pool, n_best)
-    return candidates[rows], replace(groups, labels=groups.labels[rows])
+    return candidates[rows], replace(groups, labels=groups.labels[rows], rejected=())
 
 
 def list_stages(config: MatchConfig) -> tuple[str, ...]:

@@ -22,6 +22,8 @@ from matching.output.folders import MANIFEST
 from matching.output.words import (
     describe_sizes,
     explain_nothing,
+    explain_rejected,
+    hint_at_rejected,
     format_repeats,
     format_table,
     may_look_harder,
@@ -131,9 +133,11 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         sizes = [(picture.width, picture.height) for picture in distinct]
         if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
             print(describe_sizes(result.matched_at, sizes))
+    if arguments.explain and not arguments.json:
+        print("\n".join(explain_rejected(result)))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
-    for line in explain_nothing(result, names):
+    for line in [*explain_nothing(result, names), *hint_at_rejected(result)]:
         tell(line)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
@@ -154,6 +158,7 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
             "--mask1": arguments.mask1 is not None,
             "--export": bool(arguments.export),
             "--view-synthesis": arguments.view_synthesis,
+            "--explain": arguments.explain,
             f"--method {arguments.method}": arguments.method in rivals,
         }
         for option in (name for name, is_given in wrong.items() if is_given):

@@ -926,3 +926,21 @@ def test_a_picture_is_not_written_over(tmp_path, name, capsys):
     assert "would write over it" in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == before
     assert not (tmp_path / "matches.npz").exists()
+
+
+def test_what_was_no_object_is_explained(gdl_match, tmp_path):
+    """In the table of --explain, in the file, and by the result."""
+    status, out, _ = gdl_match("first.png", "second.png", "--out", "out", "--no-figure", "--explain")
+    assert status == 0
+    told = json.loads((tmp_path / "out" / "matches.json").read_text())["rejected"]
+    assert ("no group of matches was rejected" in out) == (not told)
+    for item in told:
+        assert item["reason"] in out
+        assert item["matches"] > 0
+
+
+def test_only_two_pictures_are_explained(gdl_match):
+    for pictures in (["first.png"], ["first.png", "second.png", "first.png"]):
+        status, _, err = gdl_match(*pictures, "--explain")
+        assert status == 2
+        assert "--explain" in err

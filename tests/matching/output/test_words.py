@@ -1,0 +1,40 @@
+"""What is said of a result."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from matching import MatchResult
+from matching.grouping.rejections import REASONS, Rejection
+from matching.objects.description import describe_object
+from matching.output.words import explain_rejected, hint_at_rejected
+
+SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
+EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
+REJECTED = (
+    Rejection("significance", -2.25, -4.0, SQUARE + 100, SQUARE + 30),
+    Rejection("textures", None, None, SQUARE, SQUARE + 5),
+)
+
+
+def test_rejected_groups_are_a_table():
+    lines = explain_rejected(replace(EMPTY, rejected=REJECTED))
+    assert [line.split()[:4] for line in lines[1:]] == [["0", "4", "105,", "105"], ["1", "4", "5,", "5"]]
+    assert "-2.25" in lines[1]
+    assert "-4" in lines[1]
+    assert lines[1].endswith(REASONS["significance"])
+    assert lines[2].endswith(REASONS["textures"])
+    assert explain_rejected(EMPTY) == ["no group of matches was rejected"]
+    assert replace(EMPTY, rejected=REJECTED).explain() == "\n".join(lines)
+
+
+@pytest.mark.parametrize("stage", REASONS)
+def test_where_nothing_is_found_the_best_group_is_named(stage):
+    result = replace(EMPTY, rejected=(replace(REJECTED[0], stage=stage),))
+    (line,) = hint_at_rejected(result)
+    assert line.startswith("4 matches around 105, 105 were no object: ")
+    assert REASONS[stage] in line
+    found = describe_object(0, SQUARE, SQUARE, 0.5)
+    assert hint_at_rejected(replace(result, objects=(found,))) == []
+    assert hint_at_rejected(EMPTY) == []
