@@ -23,9 +23,9 @@ from matching.output.words import (
     describe_sizes,
     explain_nothing,
     explain_rejected,
-    hint_at_rejected,
     format_repeats,
     format_table,
+    hint_at_rejected,
     may_look_harder,
 )
 from matching.pictures.names import is_folder, make_absolute
