@@ -58,7 +58,8 @@ LAYERS = {  # a folder or module imports from those before it
         "repeats given",
     ),
     "matching/grouping": (
-        "_kernels _vote_kernels objects",
+        "_kernels _vote_kernels _growth_kernels rejections",
+        "objects significance",
         "graph local_maps",
         "clustering evidence refinement",
         "merging",

@@ -45,7 +45,7 @@ class ObjectsConfig:
     rounds: int | None = setting(None, 1, LARGEST, kind=int)
     reach: float = setting(25.0, 0, 1e6)
     gap: float = setting(300.0, 0, 1e6)
-    max_log_nfa: float = setting(-4.0, -1000, 1000)
+    max_log_nfa: float = setting(-2.0, -1000, 1000)
     evidence: float = setting(0.5, 0, 100)
 
     def __post_init__(self) -> None:

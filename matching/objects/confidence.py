@@ -7,8 +7,8 @@ from __future__ import annotations
 
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
-SURE_LOG_NFA = -10.0
-LIKELY_LOG_NFA = -7.0
+SURE_LOG_NFA = -8.0
+LIKELY_LOG_NFA = -5.0
 
 
 def confidence(log_nfa: float) -> str:
@@ -26,7 +26,7 @@ def confidence(log_nfa: float) -> str:
 
     Examples
     --------
-    >>> confidence(-20.0), confidence(-8.1), confidence(-4.5)
+    >>> confidence(-20.0), confidence(-7.1), confidence(-4.5)
     ('sure', 'likely', 'look at it')
     """
     if log_nfa <= SURE_LOG_NFA:

@@ -153,7 +153,7 @@ def test_other_pixels_than_were_matched_are_not_drawn(tmp_path):
 
 def test_a_result_without_pictures_says_so():
     xy = np.random.default_rng(0).uniform(0, 90, (30, 2))
-    one = describe_object(0, xy, xy, 0.35)
+    one = describe_object(0, xy, xy, 0.35, log_nfa=-6.0)
     result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
     assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
     with pytest.raises(InputError, match="doesn't know its pictures"):

@@ -93,7 +93,8 @@ def test_the_command_line_has_the_same_defaults_and_bounds():
 def test_a_sample_of_given_matches_is_as_large_as_told():
     rng = np.random.default_rng(0)
     xy0 = rng.uniform(0, 500, (400, 2))
+    xy1 = xy0 + 9 + rng.normal(0, 1.0, xy0.shape)
     few = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=40))
-    all_of_them, sampled = (group_matches(xy0, xy0 + 9, config=c).objects for c in (MatchConfig(), few))
+    all_of_them, sampled = (group_matches(xy0, xy1, config=c).objects for c in (MatchConfig(), few))
     assert len(all_of_them) == len(sampled) == 1
     assert sampled[0].score != all_of_them[0].score  # maps of neighbours farther away

@@ -59,6 +59,7 @@ def test_npz_holds_every_candidate(result, tmp_path):
 
 
 def test_objects_that_are_not_rated_have_no_word(pictures, result):
+    result = replace(result, objects=tuple(replace(found, log_nfa=-15.0) for found in result.objects))
     objects = tuple(replace(found, log_nfa=None) for found in result.objects)
     unrated = replace(result, objects=objects)
     assert [item["confidence"] for item in summarise(pictures, unrated, None)["objects"]] == [None] * 3

@@ -203,7 +203,7 @@ def located(xy0, xy1, labels, scores, step=1.0):
     labels, scores = np.array(labels), np.array(scores, float)
     steps = np.full((len(scores), 2), step)
     return Located(np.array(xy0, float), np.array(xy1, float), np.linspace(0.1, 0.2, len(labels)),
-                   labels, scores, steps)  # fmt: skip
+                   labels, scores, steps, np.full(len(scores), -9.0))  # fmt: skip
 
 
 def test_what_is_known_is_not_added_again():
