@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import shapely
 
+from matching._common.threads import default_threads, map_in_threads
 from matching.objects.completeness import measure_completeness
 from matching.objects.description import MatchedObject
 from matching.objects.things import number_places
@@ -43,7 +44,7 @@ def add_completeness(
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
 
-    return tuple(map(measured, objects))
+    return tuple(map_in_threads(measured, objects, default_threads()))
 
 
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
