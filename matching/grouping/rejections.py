@@ -55,7 +55,17 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """The same with rows of correspondences in place of points: members (k,) int64, rising."""
+    """A group of correspondences that is no object.
+
+    Parameters
+    ----------
+    stage : str
+        Which dropped it, a key of REASONS.
+    members : (k,) int64
+        The rows of its correspondences, rising.
+    measure, bound : float or None
+        As of a `Rejection`.
+    """
 
     stage: str
     members: Ints
