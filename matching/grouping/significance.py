@@ -70,6 +70,9 @@ def grow_objects(
 ) -> Growths:
     """Grow an object from each seed, as far as it is most significant.
 
+    With by_maps the maps of matches are what the features themselves predict: then only those matches are
+    read, and are what chance chooses from, whose map is like that of the seed. Growing ends at `certain`.
+
     seeds (s, 2) int64; mirrored (s,) bool.
     """
     from matching.grouping import _growth_kernels as _kernels
@@ -101,9 +104,9 @@ def _angles(matches: Correspondences) -> Floats:
 def measure_significance(
     correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
 ) -> Floats:
-    """Measure how significant objects are.
+    """Measure how significant objects are: decimal logarithms of their numbers of false alarms.
 
-    objects list of (k,) int64 arrays -> (n_objects,) float64.
+    objects list of (k,) int64 arrays, rising rows -> (n_objects,) float64.
     """
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
