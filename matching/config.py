@@ -10,6 +10,7 @@ from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.view_candidates import ViewCandidatesConfig
 from matching.errors import InputError
 from matching.features.extraction import FeatureConfig
+from matching.grouping import GROUPINGS, Grouping
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.merging import MergingConfig
@@ -18,8 +19,6 @@ from matching.grouping.refinement.planes import PlanesConfig
 from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.refinement.suppression import SuppressionConfig
 from matching.settings import MAX_PIXELS, MIRRORED, VIEW_SYNTHESIS, check_settings, setting
-
-GROUPINGS = ("default", "paper")
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,8 +35,8 @@ class MatchConfig:
         that are too small for it are then looked for at the picture's own size
         (`matching.pipelines.details`).
     grouping : str
-        How candidates become objects: "default" (`matching.grouping.stages`) or "paper"
-        (`matching.grouping.paper`), which reads `clustering` alone.
+        How candidates become objects, a name in `matching.grouping.ways`: "default", or "paper", which reads
+        `clustering` alone.
     mirrored : bool
         Whether objects are also found that are mirrored in one of the pictures. This doubles the number of
         candidates: as many again are matched with mirrored features.
@@ -69,7 +68,7 @@ class MatchConfig:
 
     max_pixels: int = MAX_PIXELS.field()
     working_pixels: int = setting(2_000_000, 1, 10**9)
-    grouping: str = setting("default", choices=GROUPINGS)
+    grouping: str = setting("default", choices=tuple(GROUPINGS))
     mirrored: bool = MIRRORED.field()
     view_synthesis: bool = VIEW_SYNTHESIS.field()
     features: FeatureConfig = FeatureConfig()
@@ -89,14 +88,21 @@ class MatchConfig:
             if is_dataclass(kind) and not isinstance(value, kind):
                 raise InputError(f"{field.name} must be a {kind.__name__}, got {type(value).__name__}")
         check_settings(self)
-        if self.grouping == "paper" and self.view_synthesis:
-            raise InputError("view_synthesis must be off where grouping is 'paper', which has no views")
-        if self.grouping == "paper" and self.clustering.n_clusters is None:
-            raise InputError("n_clusters must be a number where grouping is 'paper', got None")
+        if self.view_synthesis and not self.way.is_tested:
+            raise InputError(
+                f"view_synthesis must be off where grouping is {self.grouping!r}, which has no views"
+            )
+        if self.way.needs_n_clusters and self.clustering.n_clusters is None:
+            raise InputError(f"n_clusters must be a number where grouping is {self.grouping!r}, got None")
 
     def __repr__(self) -> str:
         """The settings that differ from the defaults, so that signatures stay short."""
         return _describe_changes(self, MatchConfig())
+
+    @property
+    def way(self) -> Grouping:
+        """The stages that `grouping` names."""
+        return GROUPINGS[self.grouping]
 
     @property
     def first_pixels(self) -> int:

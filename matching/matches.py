@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.types import Floats, Ints
+from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.grouping.rejections import Rejection
@@ -98,6 +98,9 @@ class Matches:
         Whether it is of one picture matched with itself.
     rejected : tuple of Rejection
         Groups of matches that are no objects, the largest first: which stage dropped them, by which bound.
+    dropped_by : (m,) str, optional
+        The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
+        in an object; None if it is not known.
     """
 
     xy0: Floats
@@ -113,6 +116,7 @@ class Matches:
     matched_at: tuple[float, float] | None = None
     of_one: bool = False
     rejected: tuple[Rejection, ...] = ()
+    dropped_by: Array | None = None
 
     @property
     def confidence(self) -> str | None:

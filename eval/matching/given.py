@@ -22,6 +22,7 @@ from eval.matching.baselines.ransac import ORDINARY, RansacParams, sequential_ra
 from eval.matching.metrics import count_objects, score_matches
 from eval.matching.photographs.pairs import LabelledPair
 from matching import group_matches
+from matching.grouping import GIVEN, replace_clustering
 from matching.pipelines.given import label_matches
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
@@ -87,7 +88,8 @@ def label_by_groups(xy0: NDArray, xy1: NDArray) -> Labels:
 
 def make_labelling(cluster: Callable) -> Callable[[NDArray, NDArray], Labels]:
     """`group_matches` with another clustering in place of graph degree linkage, all else as it is."""
-    return lambda xy0, xy1: label_matches(xy0, xy1, cluster=cluster)[0].labels
+    stages = replace_clustering(cluster, GIVEN)
+    return lambda xy0, xy1: label_matches(xy0, xy1, stages=stages)[0].labels
 
 
 METHODS: dict[str, Callable[[NDArray, NDArray], Labels]] = {

@@ -11,6 +11,7 @@ __all__ = [
     "Bytes",
     "Float32s",
     "Floats",
+    "Int8s",
     "Int32s",
     "Ints",
     "Scalar",
@@ -19,3 +20,4 @@ __all__ = [
 
 Bytes = NDArray[np.uint8]
 Float32s = NDArray[np.float32]
+Int8s = NDArray[np.int8]

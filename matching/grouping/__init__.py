@@ -2,7 +2,18 @@
 
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups
-from matching.grouping.paper import group_by_paper
-from matching.grouping.stages import group
+from matching.grouping.stages import DEFAULT, GIVEN, REPEATS, VIEWS, group, replace_clustering
+from matching.grouping.ways import GROUPINGS, Grouping
 
-__all__ = ["Correspondences", "Groups", "group", "group_by_paper"]
+__all__ = [
+    "DEFAULT",
+    "GIVEN",
+    "GROUPINGS",
+    "REPEATS",
+    "VIEWS",
+    "Correspondences",
+    "Grouping",
+    "Groups",
+    "group",
+    "replace_clustering",
+]

@@ -18,21 +18,26 @@ from matching.correspondences.points import as_numbers
 from matching.grouping.graph import CONFIRMED, GraphConfig, edge_weights
 
 
-def has_evidence(
+def find_supported(
     correspondences: Correspondences,
     n_neighbors: int,
     min_degree: float,
     config: GraphConfig,
     n_threads: int = 1,
-) -> bool:
-    """Test whether enough mutual correspondences are supported by others."""
-    mutual = correspondences[find_mutual(correspondences)]
+) -> Ints:
+    """Find the mutual correspondences that others support; CONFIRMED of them are evidence of an object.
+
+    Returns (n,) int64, rising rows.
+    """
+    rows = find_mutual(correspondences)
+    mutual = correspondences[rows]
     if len(mutual) <= CONFIRMED:
-        return min_degree <= 0
+        return rows[:0]
     k = min(n_neighbors, len(mutual) - 1)
     knn = acc_neighbors(mutual, k, n_threads, config.nearness)
     degree = edge_weights(mutual, knn, config.scale, config.slope, n_threads=n_threads).sum(axis=1)
-    return bool(np.count_nonzero(degree >= min_degree * k) >= CONFIRMED)
+    supported: Ints = rows[degree >= min_degree * k]
+    return supported
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:

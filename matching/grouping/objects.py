@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from matching._common.types import Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.grouping.rejections import Dropped
+from matching.grouping.rejections import Dropped, all_of_stage, choose_dropped, mark_dropped
 from matching.settings import LARGEST, check_settings, setting
 
 
@@ -66,21 +66,52 @@ class Groups:
         Decimal logarithms of their numbers of false alarms, see `matching.grouping.significance`.
     rejected : tuple of Dropped
         Groups that are no objects, the largest first.
+    stages : (m,) int8, optional
+        The stage that dropped each correspondence, see `rejections.Trace`; None where that is not told.
     """
 
     labels: Ints
     scores: Floats
     log_nfa: Floats | None = None
     rejected: tuple[Dropped, ...] = ()
+    stages: Int8s | None = None
 
-    def choose(self, kept: Bools) -> Groups:
-        """Choose some of the objects.
+    @property
+    def members(self) -> list[Ints]:
+        """The rows of each object, rising."""
+        return [np.flatnonzero(self.labels == k) for k in range(len(self.scores))]
 
-        kept (n_objects,) bool.
+    @property
+    def told_stages(self) -> Int8s:
+        """(m,) int8: the stage that dropped each; "method" where that is not told."""
+        return all_of_stage("method", self.labels) if self.stages is None else self.stages
+
+    def at(self, rows: Ints) -> Groups:
+        """The groups of the same correspondences in another order, in which they are at other rows.
+
+        rows (m,) int64.
+        """
+        labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
+        labels[rows], stages[rows] = self.labels, self.told_stages
+        rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
+        return replace(self, labels=labels, stages=stages, rejected=rejected)
+
+    def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
+        """The others are no objects, as a stage has found.
+
+        kept (n_objects,) bool; measures, bounds (n_objects,) float64, of the `Rejection`.
         """
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
+        labels = number[self.labels]
+        dropped = [
+            Dropped(stage, rows, float(measures[k]), float(bounds[k]))
+            for k, rows in enumerate(self.members)
+            if not kept[k]
+        ]
+        stages = mark_dropped(self.told_stages, stage, (labels < 0) & (self.labels >= 0))
         log_nfa = None if self.log_nfa is None else self.log_nfa[kept]
-        return Groups(number[self.labels], self.scores[kept], log_nfa, self.rejected)
+        rejected = choose_dropped([*self.rejected, *dropped], labels)
+        return Groups(labels, self.scores[kept], log_nfa, rejected, stages)
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:

@@ -12,44 +12,47 @@ an edge inside it is no object.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 import gdl_core
+from matching._common.stages import Stage, Stages
 from matching._common.types import Ints
-from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.objects import Groups
-from matching.grouping.settings import GroupingSettings
+from matching.grouping.stages import Context, Part, Round, cluster_with
 
 
-def group_by_paper(
-    correspondences: Correspondences,
-    n_listed: int,
-    config: GroupingSettings,
-    n_threads: int = 1,
-    cluster: Callable[..., Ints] = cluster_graph,
-) -> Groups:
-    """Group correspondences into objects by the paper's text."""
-    labels = np.full(len(correspondences), -1, np.int64)
-    if n_listed < 2:
-        return Groups(labels, np.empty(0))
-    own = config.clustering
-    k = min(own.n_neighbors, n_listed - 1)
-    knn = acc_neighbors(correspondences[:n_listed], k, n_threads)
-    graph = gdl_core.affinity_graph(knn, own.bandwidth)  # Eq. 1
-    initial = make_initial_clusters(knn, own)
-    clusters = cluster(correspondences[:n_listed], knn, graph, initial, own)
-    scores = gdl_core.connectivity_scores(graph, clusters) / (2 * k)
+def choose_listed(state: Round, context: Context) -> Round | None:
+    """All that are listed, in one round: two at least, one of which is the other's neighbour."""
+    rows = np.arange(context.n_listed)
+    return replace(state, rows=rows) if len(rows) >= 2 and not state.known else None
+
+
+def build_graph(state: Round, context: Context) -> Round:
+    """The graph of Eq. 1, and the initial clusters of Definition 1."""
+    how = context.config.clustering
+    k = min(how.n_neighbors, len(state.rows) - 1)
+    knn = acc_neighbors(context.correspondences[state.rows], k, context.n_threads)
+    graph = gdl_core.affinity_graph(knn, how.bandwidth)  # Eq. 1
+    return replace(state, knn=knn, graph=graph, initial=make_initial_clusters(knn, how))
+
+
+def choose_clusters(state: Round, context: Context) -> Round:
+    """The clusters above the largest gap of the connectivity scores."""
+    scores = gdl_core.connectivity_scores(state.graph, state.labels) / (2 * state.knn.n_neighbors)
     kept = gdl_core.split_at_largest_gap(scores) & (scores > 0)
-    order = np.argsort(-scores, kind="stable")
-    order = order[kept[order]]
-    number = np.full(len(scores), -1, np.int64)
-    number[order] = np.arange(len(order))
-    labels[:n_listed] = number[clusters]
-    return Groups(labels, scores[order])
+    least = float(scores[kept].min()) if kept.any() else None
+    parts = []
+    context.trace.drop("degree", state.rows)  # a rival leaves some out of all clusters
+    for k, score in enumerate(scores.tolist()):
+        members = np.flatnonzero(state.labels == k)
+        if kept[k]:
+            parts.append(Part(members, members[:0], score))
+        else:
+            context.trace.drop_group("largest gap", members, score, least)
+    return replace(state, parts=parts)
 
 
 def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
@@ -62,3 +65,11 @@ def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> I
     """
     assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)
+
+
+PAPER: Stages = (
+    Stage("listed", choose_listed),
+    Stage("graph", build_graph),
+    Stage("clusters", cluster_with(cluster_graph)),
+    Stage("largest gap", choose_clusters),
+)

@@ -21,10 +21,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, cKDTree
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
+from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,25 @@ def find_repeats_in_groups(
         labels[item.members % n], backwards[item.members % n] = k, item.members >= n
     periodic = np.array([item.periodic for item in found], bool)
     log_nfa = np.array([item.log_nfa for item in found])[order]
-    return Repeats(Groups(labels, scores[order], log_nfa), backwards, periodic[order])
+    rejected, stages = _tell_dropped(groups, labels)
+    return Repeats(Groups(labels, scores[order], log_nfa, rejected, stages), backwards, periodic[order])
+
+
+def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
+    """What became of n matches, of `labels` (n,), whose directed ones are in groups: the groups of them that
+    are no objects, and (n,) int8 the stage that dropped each.
+    """
+    n = len(labels)
+    groups_of_matches = [np.unique(rows % n) for rows in groups.members]
+    dropped = [
+        *(replace(item, members=np.unique(item.members % n)) for item in groups.rejected),
+        *(Dropped("places", rows) for rows in groups_of_matches),
+    ]
+    stages = np.maximum(*groups.told_stages.reshape(2, n))
+    for rows in groups_of_matches:
+        stages = mark_dropped(stages, "places", rows)
+    stages[labels >= 0] = IN_OBJECT
+    return choose_dropped(dropped, labels), stages
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,66 +1,52 @@
 """From correspondences to the groups of them that are objects: the stages in their order.
 
+    rest           what no object has, and is not near one: all, at first
     evidence       a cheap test that spares unrelated pictures all that follows    evidence.py
     graph          correspondences that others support, edges to those that move alike
                                                                             graph.py
-    clusters       graph degree linkage; members of small degree leave      clustering.py
-    merging        clusters that one smooth map explains are parts of one object    merging.py
+    clusters       graph degree linkage                                     clustering.py
+    degree         members of small degree leave; clusters that are large enough stay
+    parts          clusters that one smooth map explains are parts of one object    merging.py
     smooth map     members that it does not explain leave, others join      refinement/smooth_map.py
     suppression    what shares its points with a larger object in both images is part of its texture
                                                                             refinement/suppression.py
-    merging        once more: parts have grown towards each other, and towards the objects known before
-    largest gap    clusters below the largest gap of the scores are outliers
+    smooth map once more    what suppression has set free may join others
+    scores         how well the members of each part agree
+    merging        parts once more, which have grown towards each other, and the objects known before
+    largest gap    parts below the largest gap of the scores are outliers
     significance   objects that chance explains leave: where none is left, the pictures have nothing in common
                                                                             significance.py
 
-What the objects leave over, and the next candidates with it, is grouped again.
+What the objects leave over, and the next candidates with it, is grouped again. Each stage is a function of
+what is known in a round and of what holds in all rounds, and writes what it drops into a `Trace`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count, islice
+from typing import Any
 
 import numpy as np
 
-from gdl_core import AffinityGraph, KnnGraph
+from gdl_core import AffinityGraph
+from matching._common.stages import Stage, Stages, end_with, leave_out, replace_stage
 from matching._common.types import Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
-from matching.grouping.evidence import has_evidence
-from matching.grouping.graph import build_second_graph, fit_maps
+from matching.grouping.evidence import find_supported
+from matching.grouping.graph import CONFIRMED, build_second_graph, fit_maps
 from matching.grouping.objects import Groups, is_object
-from matching.grouping.refinement import smooth_map, suppression
-from matching.grouping.rejections import Dropped, choose_dropped
+from matching.grouping.refinement import smooth_map
+from matching.grouping.refinement.suppression import find_uncontained
+from matching.grouping.rejections import Trace
 from matching.grouping.settings import GroupingSettings
 from matching.grouping.significance import measure_significance
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
-
-
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Clusters among correspondences.
-
-    Parameters
-    ----------
-    rows : (n,) int64
-        The correspondences that are clustered, rising.
-    knn : KnnGraph
-        The K nearest neighbours of each of these, numbers below n.
-    graph : AffinityGraph
-        The weights of the edges to them.
-    labels : (n,) int64
-        The cluster of each, -1 for none.
-    """
-
-    rows: Ints
-    knn: KnnGraph
-    graph: AffinityGraph
-    labels: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,73 +71,250 @@ class Part:
     log_nfa: float = np.inf
 
 
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What holds in all rounds.
+
+    Parameters
+    ----------
+    correspondences : Correspondences
+        What is grouped, the best first.
+    n_listed : int
+        How many of them are clustered at a time; the others may join objects.
+    config : GroupingSettings
+        The settings.
+    trace : Trace
+        What became of those that are in no object.
+    n_threads : int
+        Threads.
+    """
+
+    correspondences: Correspondences
+    n_listed: int
+    config: GroupingSettings
+    trace: Trace
+    n_threads: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What is known in a round of grouping, as far as its stages have come.
+
+    Parameters
+    ----------
+    known : list of Part
+        Objects of earlier rounds.
+    rows : (n,) int64
+        The correspondences that are clustered, rising: the vertices of the graph.
+    knn, graph : KnnGraph, AffinityGraph
+        Their nearest neighbours, numbers below n, and the weights of the edges to them.
+    initial : (n,) int64, optional
+        Initial clusters, where a way has rules of its own for them.
+    labels : (n,) int64
+        The cluster of each vertex, -1 for none.
+    clusters : list of (k,) int64
+        The rows of the clusters that may be objects, the largest first.
+    bodies : list of tuple
+        The rows of each merged cluster, by falling size, and how strongly it bends.
+    n_bodies : int
+        How many there were before some were found to be no objects.
+    parts : list of Part
+        Parts of objects, from `scores` on; from `merging` on all objects, those known before first.
+    n_known : int
+        How many of the parts are objects of earlier rounds, from `merging` on.
+    """
+
+    known: list[Part]
+    rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    knn: Any = None
+    graph: Any = None
+    initial: Ints | None = None
+    labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    clusters: list[Ints] = field(default_factory=list)
+    bodies: list[tuple[Ints, float]] = field(default_factory=list)
+    n_bodies: int = 0
+    parts: list[Part] = field(default_factory=list)
+    n_known: int = 0
+
+
 def group(
     correspondences: Correspondences,
     n_listed: int,
     config: GroupingSettings,
     n_threads: int = 1,
-    cluster: Cluster = clustering.cluster_graph,
-    own_maps: bool = True,
+    stages: Stages | None = None,
 ) -> Groups:
-    """Group correspondences into objects."""
-    objects: list[Part] = []
-    dropped: list[Dropped] = []
+    """Group correspondences into objects, by `DEFAULT` or another list of stages."""
+    trace, objects = Trace(len(correspondences)), list[Part]()
+    context = Context(correspondences, n_listed, config, trace, n_threads)
     for _ in islice(count(), config.objects.rounds):
-        known = [part.members for part in objects]
-        rows = _find_left_over(correspondences, known, n_listed, config.objects.reach)
-        found = _find_parts(correspondences, rows, known, config, n_threads, cluster, dropped)
-        if not found:
+        found = run_stages(Round(objects), context, DEFAULT if stages is None else stages)
+        if found is None:
             break
-        merged = _merge([*objects, *found], len(objects), correspondences, config, dropped)
-        chosen = _keep_significant(merged, correspondences, config, own_maps, n_threads, dropped)
-        n_before, objects = sum(map(len, known)), chosen
-        if sum(len(part.members) for part in objects) == n_before:  # the next round would find the same
+        n_before, objects = _count_members(objects), found.parts
+        if _count_members(objects) == n_before:  # the next round would find the same
             break
     groups = _number_by_score(len(correspondences), objects)
-    return replace(groups, rejected=choose_dropped(dropped, groups.labels))
+    rejected, dropped_by = trace.close(groups.labels)
+    return replace(groups, rejected=rejected, stages=dropped_by)
 
 
-def _find_parts(
-    correspondences: Correspondences,
-    rows: Ints,
-    known: list[Ints],
-    config: GroupingSettings,
-    n_threads: int,
-    cluster: Cluster,
-    dropped: list[Dropped],
-) -> list[Part]:
-    """Parts of objects: clusters of the chosen rows, merged, and what joins them; adds to dropped.
+def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:
+    """Run stages one after another; None where one leaves nothing to the next."""
+    for stage in stages:
+        following = stage.run(state, context)
+        if following is None:
+            return None
+        state = following
+    return state
 
-    known : objects found before, whose matches are taken
-    """
-    if len(rows) < config.objects.min_matches or not _is_worth_clustering(
-        correspondences[rows], config, n_threads
-    ):
-        return []
-    found = find_clusters(correspondences[rows], config, n_threads, cluster)
-    if found is None:
-        return []
-    rows, k = rows[found.rows], found.knn.n_neighbors
-    labels = clustering.drop_outliers(found.graph, found.labels, config.clustering.min_degree * k)
-    least = config.objects.min_matches
+
+def find_clusters(correspondences: Correspondences, config: GroupingSettings) -> Round | None:
+    """Cluster the correspondences that others support, up to where members of small degree leave."""
+    context = Context(correspondences, len(correspondences), config, Trace(len(correspondences)))
+    return run_stages(Round([]), context, end_with(leave_out(DEFAULT, "evidence"), "clusters"))
+
+
+def choose_rest(state: Round, context: Context) -> Round | None:
+    """The rows that are grouped in this round; none where they are too few for an object."""
+    known = [part.members for part in state.known]
+    config = context.config.objects
+    rows = _find_left_over(context.correspondences, known, context.n_listed, config.reach)
+    return replace(state, rows=rows) if len(rows) >= config.min_matches else None
+
+
+def test_evidence(state: Round, context: Context) -> Round | None:
+    """Go on where enough mutual correspondences are supported by others."""
+    config, rows, trace = context.config, state.rows, context.trace
+    how, least = config.clustering, config.objects.evidence * config.clustering.min_degree
+    if least == 0:
+        return state
+    correspondences = context.correspondences[rows]
+    found = find_supported(correspondences, how.n_neighbors, least, config.graph, context.n_threads)
+    if len(found) >= CONFIRMED:
+        return state
+    trace.drop("evidence", rows)
+    trace.drop_group("evidence", rows[found], len(found), CONFIRMED)
+    return None
+
+
+test_evidence.__test__ = False  # type: ignore[attr-defined]
+
+
+def build_graphs(state: Round, context: Context) -> Round | None:
+    """The graph of the correspondences that others support."""
+    config, n_threads, rows = context.config, context.n_threads, state.rows
+    how, gap = config.clustering, config.objects.gap
+    context.trace.drop("graph", rows)
+    supported, fitted = fit_maps(
+        context.correspondences[rows], how.n_neighbors, config.graph, n_threads, how.min_degree
+    )
+    if len(supported) < config.objects.min_matches:
+        return None
+    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
+    return replace(state, rows=rows[supported], knn=knn, graph=graph)
+
+
+def cluster_with(cluster: Cluster) -> Callable[[Round, Context], Round]:
+    """The stage "clusters" by a function such as `clustering.cluster_graph`."""
+
+    def label(state: Round, context: Context) -> Round:
+        own = context.correspondences[state.rows]
+        labels = cluster(own, state.knn, state.graph, state.initial, context.config.clustering)
+        return replace(state, labels=labels)
+
+    return label
+
+
+def replace_clustering(cluster: Cluster, stages: Stages | None = None) -> Stages:
+    """The stages, by default `DEFAULT`, with another function in place of `clustering.cluster_graph`."""
+    return replace_stage(DEFAULT if stages is None else stages, "clusters", cluster_with(cluster))
+
+
+def drop_loose(state: Round, context: Context) -> Round | None:
+    """The clusters that have enough members of a good degree."""
+    config, rows, trace = context.config, state.rows, context.trace
+    least, degree = config.objects.min_matches, config.clustering.min_degree * state.knn.n_neighbors
+    labels = clustering.drop_outliers(state.graph, state.labels, degree)
+    trace.drop("degree", rows)
+    trace.drop("clusters", rows[labels >= 0])
     listed = [rows[members] for members in _list_members(labels, least // 2)]
+    for members in listed:
+        if len(members) < least:
+            trace.drop_group("clusters", members, len(members), least)
     clusters = [members for members in listed if len(members) >= least]
-    dropped += [Dropped("clusters", own, len(own), least) for own in listed if len(own) < least]
-    if not clusters:
-        return []
-    landmarks = _find_landmarks(correspondences, clusters, rows, found.graph, config)
-    objects = _join(correspondences, clusters, landmarks, config)
+    return replace(state, labels=labels, clusters=clusters) if clusters else None
+
+
+def join_clusters(state: Round, context: Context) -> Round:
+    """Merged clusters, the largest first, with how strongly each bends."""
+    correspondences, config, clusters = context.correspondences, context.config, state.clusters
+    landmarks = _find_landmarks(correspondences, clusters, state.rows, state.graph, config)
+    labels, marks = merging.merge_parts(
+        correspondences, clusters, landmarks, config.merging, config.smooth_map, config.objects.gap
+    )
+    merged = []
+    for k in np.unique(labels):
+        members = np.sort(np.concatenate([clusters[n] for n in np.flatnonzero(labels == k)]))
+        found = merging.measure_roughness(correspondences, marks[k], config.smooth_map.accuracy)
+        merged.append((members, found.bend))
+    return replace(state, bodies=_sort_by_size(merged), n_bodies=len(merged))
+
+
+def refine(state: Round, context: Context) -> Round:
+    """The bodies as their smooth maps have them, those that are objects, by falling size."""
+    correspondences, config, trace = context.correspondences, context.config, context.trace
     free = np.ones(len(correspondences), bool)
-    free[np.concatenate([rows[:0], *known])] = False
-    free = np.flatnonzero(free)
-    polished = _polish(correspondences, objects, free, known, config, n_threads, dropped)
-    if len(polished) < len(objects):  # what is free now may join the others
-        polished = _polish(correspondences, polished, free, known, config, n_threads, dropped)
-    members = [own for own, _ in polished]
-    inside = [np.flatnonzero(np.isin(rows, own)) for own in members]
-    scores = clustering.cluster_scores(found.graph, inside, k)
-    landmarks = _find_landmarks(correspondences, members, rows, found.graph, config)
-    return [Part(*fields) for fields in zip(members, landmarks, scores.tolist(), strict=True)]
+    free[np.concatenate([state.rows[:0], *(part.members for part in state.known)])] = False
+    members, bends = [own for own, _ in state.bodies], [bend for _, bend in state.bodies]
+    refined = smooth_map.refine_objects(
+        correspondences, members, bends, np.flatnonzero(free), config.smooth_map, config.graph,
+        context.n_threads,
+    )  # fmt: skip
+    bodies = []
+    for before, own, bend in zip(members, refined, bends, strict=True):
+        trace.drop("smooth map", np.concatenate([before, own]))
+        if is_object(correspondences, own, config.objects):
+            bodies.append((own, bend))
+        else:
+            trace.drop_group("smooth map", before, len(own), config.objects.min_matches)
+    return replace(state, bodies=_sort_by_size(bodies))
+
+
+def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
+    """The stage "suppression"; by_one: one larger object must contain another one, not all of them."""
+
+    def suppress(state: Round, context: Context) -> Round:
+        n_known, places = len(state.known), (context.correspondences.xy0, context.correspondences.xy1)
+        both = [*(part.members for part in state.known), *(own for own, _ in state.bodies)]
+        radius = CandidateConfig().duplicate_radius
+        kept = find_uncontained(*places, both, context.config.suppression.share, radius, by_one)
+        for k in np.setdiff1d(np.arange(n_known, len(both)), kept).tolist():
+            context.trace.drop_group("suppression", both[k])
+        return replace(state, bodies=[state.bodies[k - n_known] for k in kept if k >= n_known])
+
+    return suppress
+
+
+def refine_again(suppress: Callable[[Round, Context], Round]) -> Callable[[Round, Context], Round]:
+    """The stage "smooth map once more": what is free now may join the other bodies."""
+
+    def again(state: Round, context: Context) -> Round:
+        if len(state.bodies) == state.n_bodies:
+            return state
+        return suppress(refine(state, context), context)
+
+    return again
+
+
+def score_bodies(state: Round, context: Context) -> Round | None:
+    """The bodies as parts with scores and landmarks."""
+    members = [own for own, _ in state.bodies]
+    inside = [np.flatnonzero(np.isin(state.rows, own)) for own in members]
+    scores = clustering.cluster_scores(state.graph, inside, state.knn.n_neighbors)
+    landmarks = _find_landmarks(context.correspondences, members, state.rows, state.graph, context.config)
+    parts = [Part(*fields) for fields in zip(members, landmarks, scores.tolist(), strict=True)]
+    return replace(state, parts=parts) if parts else None
 
 
 def _find_landmarks(
@@ -177,93 +340,11 @@ def _find_landmarks(
     ]
 
 
-def _join(
-    correspondences: Correspondences, clusters: list[Ints], landmarks: list[Ints], config: GroupingSettings
-) -> list[tuple[Ints, float]]:
-    """Merged clusters, the largest first, with how strongly each bends."""
-    labels, marks = merging.merge_parts(
-        correspondences, clusters, landmarks, config.merging, config.smooth_map, config.objects.gap
-    )
-    merged = []
-    for k in np.unique(labels):
-        members = np.sort(np.concatenate([clusters[n] for n in np.flatnonzero(labels == k)]))
-        found = merging.measure_roughness(correspondences, marks[k], config.smooth_map.accuracy)
-        merged.append((members, found.bend))
-    return _sort_by_size(merged)
-
-
-def find_clusters(
-    correspondences: Correspondences,
-    config: GroupingSettings,
-    n_threads: int = 1,
-    cluster: Cluster = clustering.cluster_graph,
-) -> Clusters | None:
-    """Cluster the correspondences that others support, up to where members of small degree leave."""
-    how, gap = config.clustering, config.objects.gap
-    rows, fitted = fit_maps(correspondences, how.n_neighbors, config.graph, n_threads, how.min_degree)
-    if len(rows) < config.objects.min_matches:
-        return None
-    knn, graph = build_second_graph(fitted, how.n_neighbors, config.graph, n_threads, reach=gap)
-    return Clusters(rows, knn, graph, cluster(correspondences[rows], knn, graph, None, how))
-
-
-def _is_worth_clustering(correspondences: Correspondences, config: GroupingSettings, n_threads: int) -> bool:
-    how, share = config.clustering, config.objects.evidence
-    return share == 0 or has_evidence(
-        correspondences, how.n_neighbors, share * how.min_degree, config.graph, n_threads
-    )
-
-
-def _polish(
-    correspondences: Correspondences,
-    objects: list[tuple[Ints, float]],
-    free: Ints,
-    known: list[Ints],
-    config: GroupingSettings,
-    n_threads: int,
-    dropped: list[Dropped],
-) -> list[tuple[Ints, float]]:
-    """The objects as their smooth maps have them, by falling size, without those contained in larger ones.
-
-    objects : the members of each, and how strongly it bends
-    """
-    members, bends = [own for own, _ in objects], [bend for _, bend in objects]
-    refined = smooth_map.refine_objects(
-        correspondences, members, bends, free, config.smooth_map, config.graph, n_threads
-    )
-    least = config.objects.min_matches
-    for (own, _), left in zip(objects, refined, strict=True):
-        if not is_object(correspondences, left, config.objects):
-            dropped.append(Dropped("smooth map", own, len(left), least))
-    objects = _sort_by_size(
-        [
-            (own, bend)
-            for own, bend in zip(refined, bends, strict=True)
-            if is_object(correspondences, own, config.objects)
-        ]
-    )
-    both = [*known, *(own for own, _ in objects)]
-    places, how = (correspondences.xy0, correspondences.xy1), config.suppression
-    radius = CandidateConfig().duplicate_radius
-    kept = suppression.find_uncontained(*places, both, how.share, radius, how.by_one)
-    others = np.setdiff1d(np.arange(len(known), len(both)), kept)
-    dropped += [Dropped("suppression", both[k]) for k in others.tolist()]
-    return [objects[k - len(known)] for k in kept if k >= len(known)]
-
-
-def _merge(
-    parts: list[Part],
-    n_known: int,
-    correspondences: Correspondences,
-    config: GroupingSettings,
-    dropped: list[Dropped],
-) -> list[Part]:
-    """The parts merged, those that are objects; scores are means over matches.
-
-    The first n_known parts are objects. Of the others, those below the largest gap of their scores go.
-    """
+def merge(state: Round, context: Context) -> Round:
+    """The known objects and the parts, merged; scores are means over matches."""
+    config, parts = context.config, [*state.known, *state.parts]
     labels, landmarks = merging.merge_parts(
-        correspondences,
+        context.correspondences,
         [part.members for part in parts],
         [part.landmarks for part in parts],
         config.merging,
@@ -278,45 +359,78 @@ def _merge(
         score = np.average([part.score for part in own], weights=[len(part.members) for part in own])
         log_nfa = min(part.log_nfa for part in own)
         merged.append(Part(members, landmarks[k], float(score), log_nfa))
-    kept = first < n_known
-    kept[~kept] = clustering.find_above_largest_gap(
-        np.array([part.score for part, is_known in zip(merged, kept, strict=True) if not is_known])
-    )
-    chosen = [part for part, is_kept in zip(merged, kept, strict=True) if is_kept]
+    return replace(state, parts=merged, n_known=int(np.count_nonzero(first < len(state.known))))
+
+
+def drop_below_gap(state: Round, context: Context) -> Round:
+    """The objects known before, and of the others those above the largest gap of their scores."""
+    known, new = state.parts[: state.n_known], state.parts[state.n_known :]
+    kept = clustering.find_above_largest_gap(np.array([part.score for part in new]))
+    chosen = [*known, *(part for part, is_kept in zip(new, kept, strict=True) if is_kept)]
     least = min((part.score for part in chosen), default=None)
-    below = [part for part, is_kept in zip(merged, kept, strict=True) if not is_kept]
-    dropped += [Dropped("largest gap", part.members, part.score, least) for part in below]
-    return chosen
+    for part, is_kept in zip(new, kept, strict=True):
+        if not is_kept:
+            context.trace.drop_group("largest gap", part.members, part.score, least)
+    return replace(state, parts=chosen)
 
 
-def _keep_significant(
-    parts: list[Part],
-    correspondences: Correspondences,
-    config: GroupingSettings,
-    own_maps: bool,
-    n_threads: int,
-    dropped: list[Dropped],
-) -> list[Part]:
-    """The parts that chance does not explain; those that hold a significant one are not measured again."""
-    new = [part for part in parts if part.log_nfa == np.inf]
-    log_nfa = measure_significance(correspondences, [part.members for part in new], own_maps, n_threads)
-    measured = iter(log_nfa.tolist())
-    parts = [replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part for part in parts]
-    most = config.objects.max_log_nfa
-    dropped += [
-        Dropped("significance", part.members, part.log_nfa, most) for part in parts if part.log_nfa > most
-    ]
-    return [part for part in parts if part.log_nfa <= most]
+def keep_significant(by_maps: bool) -> Callable[[Round, Context], Round]:
+    """The stage "significance"; by_maps: the maps of correspondences are what features themselves predict.
+
+    Parts that chance explains leave; those that hold a significant one are not measured again.
+    """
+
+    def keep(state: Round, context: Context) -> Round:
+        new = [part.members for part in state.parts if part.log_nfa == np.inf]
+        log_nfa = measure_significance(context.correspondences, new, by_maps, context.n_threads)
+        measured, kept = iter(log_nfa.tolist()), []
+        most = context.config.objects.max_log_nfa
+        for part in state.parts:
+            found = replace(part, log_nfa=next(measured)) if part.log_nfa == np.inf else part
+            if found.log_nfa <= most:
+                kept.append(found)
+            else:
+                context.trace.drop_group("significance", found.members, found.log_nfa, most)
+        return replace(state, parts=kept)
+
+    return keep
+
+
+DEFAULT: Stages = (
+    Stage("rest", choose_rest),
+    Stage("evidence", test_evidence),
+    Stage("graph", build_graphs),
+    Stage("clusters", cluster_with(clustering.cluster_graph)),
+    Stage("degree", drop_loose),
+    Stage("parts", join_clusters),
+    Stage("smooth map", refine),
+    Stage("suppression", suppress_by(by_one=False)),
+    Stage("smooth map once more", refine_again(suppress_by(by_one=False))),
+    Stage("scores", score_bodies),
+    Stage("merging", merge),
+    Stage("largest gap", drop_below_gap),
+    Stage("significance", keep_significant(by_maps=True)),
+)
+VIEWS = leave_out(DEFAULT, "evidence")  # the test is made for the program's own list
+GIVEN = replace_stage(VIEWS, "significance", keep_significant(by_maps=False))
+REPEATS = replace_stage(VIEWS, "suppression", suppress_by(by_one=True))
+REPEATS = replace_stage(REPEATS, "smooth map once more", refine_again(suppress_by(by_one=True)))
+
+
+def _count_members(parts: list[Part]) -> int:
+    return sum(len(part.members) for part in parts)
 
 
 def _number_by_score(m: int, objects: list[Part]) -> Groups:
-    """The Groups of m correspondences: objects by falling score; ties as given."""
+    """The Groups of m correspondences: objects by falling score; ties as given. Not all ways test them."""
     objects = sorted(objects, key=lambda part: -part.score)
     labels = np.full(m, -1, np.int64)
     for k, part in enumerate(objects):
         labels[part.members] = k
-    scores = np.array([part.score for part in objects], np.float64)
-    return Groups(labels, scores, np.array([part.log_nfa for part in objects], np.float64))
+    scores, log_nfa = (
+        np.array([getattr(part, name) for part in objects], np.float64) for name in ("score", "log_nfa")
+    )
+    return Groups(labels, scores, None if np.isinf(log_nfa).any() else log_nfa)
 
 
 def _list_members(labels: Ints, least: int) -> list[Ints]:

@@ -267,7 +267,7 @@ def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]
 def may_look_harder(result: Matches) -> bool:
     """Test whether simulated views may find what the result has not."""
     config = result.config
-    if config is None or config.grouping != "default" or config.view_synthesis or result.objects:
+    if config is None or not config.way.is_tested or config.view_synthesis or result.objects:
         return False
     return len(result.cluster) >= config.objects.min_matches and not explain_nothing(result)
 
@@ -276,8 +276,7 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
     """Explain why pictures can't have an object: too few features, or too few candidates."""
     if result.objects or result.config is None or result.n_features is None:
         return []
-    by_paper = result.config.grouping == "paper"  # which reads no such setting
-    least = 0 if by_paper else result.config.objects.min_matches
+    least = result.config.objects.min_matches if result.config.way.is_tested else 0
     needed = f"an object needs {least} matches"
     lines = []
     for name, n in zip(names, result.n_features, strict=False):

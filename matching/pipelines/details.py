@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from matching._common.threads import default_threads
-from matching._common.types import Floats, Ints
+from matching._common.types import Floats, Int8s, Ints
 from matching.config import MatchConfig
 from matching.correspondences.candidates import Candidates
 from matching.correspondences.points import is_within_reach
 from matching.correspondences.scale_bands import match_by_scale
 from matching.features.extraction import Features, mirrored_features
 from matching.grouping import Groups
+from matching.grouping.rejections import IN_OBJECT, Rejection, choose_apart, mark_dropped
 from matching.pictures.images import to_picture
 from matching.pipelines.listing import choose_rows
 
@@ -72,6 +73,10 @@ class Located:
         Pixels of picture 0, and of picture 1, in one of the pixels in which each object was found.
     log_nfa : (n_objects,) float64 or None
         Decimal logarithms of their numbers of false alarms; None where they are not tested.
+    stages : (m,) int8
+        The stage that dropped each match, see `matching.grouping.rejections.Trace`.
+    rejected : tuple of Rejection
+        Groups that are no objects.
     """
 
     xy0: Floats
@@ -80,22 +85,47 @@ class Located:
     labels: Ints
     scores: Floats
     steps: Floats
-    log_nfa: Floats | None = None
+    log_nfa: Floats | None
+    stages: Int8s
+    rejected: tuple[Rejection, ...] = ()
 
     @property
     def swapped(self) -> Located:
         """The same of the pictures in the other order."""
-        return replace(self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1])
+        return replace(
+            self, xy0=self.xy1, xy1=self.xy0, steps=self.steps[:, ::-1],
+            rejected=tuple(item.swapped for item in self.rejected),
+        )  # fmt: skip
+
+    def add_rejected(self, rejected: Sequence[Rejection], reach: float) -> Located:
+        """Add groups that are no objects elsewhere, those that are not near objects or larger ones."""
+        if not rejected:
+            return self
+        own, reaches = self.labels >= 0, reach * np.max([*self.steps, [1.0, 1.0]], axis=0)
+        chosen = choose_apart([*self.rejected, *rejected], self.xy0[own], self.xy1[own], reaches)
+        return replace(self, rejected=chosen)
 
 
-def locate(candidates: Candidates, groups: Groups, step0: Floats, step1: Floats) -> Located:
-    """Tell where candidates and their groups lie in the pictures.
+def locate(
+    candidates: Candidates, groups: Groups, step0: Floats, step1: Floats, most: int | None = None
+) -> Located:
+    """Tell where candidates and their groups lie in the pictures; with `most` only those that a result lists.
+
+    These are all matches of objects, then the best outliers, of the first `most` candidates before others. If
+    the objects alone have more than `most` matches, those with most of them lose their worst ones.
 
     step0, step1 (2,) float64.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
-    places = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
-    return Located(*places, candidates.score, groups.labels, groups.scores, steps, groups.log_nfa)
+    xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
+    rows = np.arange(len(candidates))
+    if most is not None:
+        rows = choose_rows(groups.labels, candidates.score, rows >= most, most)
+    return Located(
+        xy0[rows], xy1[rows], candidates.score[rows], groups.labels[rows], groups.scores, steps,
+        groups.log_nfa, groups.told_stages[rows],
+        tuple(item.locate(xy0, xy1) for item in groups.rejected),
+    )  # fmt: skip
 
 
 def find_details(
@@ -115,7 +145,7 @@ def find_details(
     for features in kinds:
         for best, pool in match_by_scale(coarse.features, features, scales, config.candidates, n_threads):
             found.append(locate(*group(coarse.features, features, best, pool), coarse.step, fine.step))
-    return [band for band in found if len(band.scores)]
+    return found
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:
@@ -127,9 +157,8 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
         share = WHOLE if found[0] is known else SAME
         if all(_share_near(found, other, reach) < share for other in kept):
             kept.append(found)
-    if all(part is known for part, _ in kept):
-        return known
-    return _join(known, kept, most)
+    added = known if all(part is known for part, _ in kept) else _join(known, kept, most)
+    return added.add_rejected([item for part in details for item in part.rejected], reach)
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
@@ -160,8 +189,13 @@ def _join(known: Located, objects: list[tuple[Located, int]], most: int) -> Loca
         for name in ("xy0", "xy1", "score")
     )
     label = np.concatenate(labels)
+    replaced = (labels[0] < 0) & (known.labels >= 0)
+    stages = np.full(len(label), IN_OBJECT, np.int8)
+    stages[: len(known.labels)] = mark_dropped(known.stages, "details", replaced)
     rows = choose_rows(label, score, np.zeros(len(label), bool), most)
     scores, steps, log_nfa = (
         np.array([getattr(part, name)[k] for part, k in objects]) for name in ("scores", "steps", "log_nfa")
     )
-    return Located(xy0[rows], xy1[rows], score[rows], label[rows], scores, steps, log_nfa)
+    return Located(
+        xy0[rows], xy1[rows], score[rows], label[rows], scores, steps, log_nfa, stages[rows], known.rejected
+    )

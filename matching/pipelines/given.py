@@ -10,7 +10,6 @@ are no objects.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,15 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matching._common.arrays import invert_matrices
+from matching._common.stages import Stages
 from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
 from matching.errors import InputError
-from matching.grouping import Groups, group
-from matching.grouping.clustering import cluster_graph
+from matching.grouping import GIVEN, Groups, group
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
+from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
 from matching.grouping.significance import APART, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
@@ -120,7 +120,9 @@ def group_matches(
     start = time.perf_counter()
     x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
     if not len(x0):
-        return MatchResult(x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config)
+        return MatchResult(
+            x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config, dropped_by=np.empty(0, np.str_)
+        )
     units = find_unit(x0, both_sizes[0]), find_unit(x1, both_sizes[1])
     groups, unit1 = label_matches(x0, x1, maps, both_sizes, own_score, config, mirrored=mirrored, units=units)
     if planes:
@@ -139,6 +141,7 @@ def group_matches(
         config=config,
         things=things,
         rejected=tuple(item.locate(x0, x1) for item in groups.rejected),
+        dropped_by=name_stages(groups.told_stages),
     )
 
 
@@ -208,7 +211,7 @@ def label_matches(
     sizes: Sizes = (None, None),
     score: Floats | None = None,
     config: MatchConfig = MatchConfig(),
-    cluster: Callable[..., Ints] = cluster_graph,
+    stages: Stages = GIVEN,
     mirrored: bool | Literal["auto"] = "auto",
     units: tuple[Unit, Unit] | None = None,
 ) -> tuple[Groups, float]:
@@ -219,28 +222,29 @@ def label_matches(
     units = units or (find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1]))
     near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture
     labels = np.full(len(near), -1, np.int64)
+    dropped_by = all_of_stage("stray", labels)
     maps = None if maps is None else maps[near] * (units[0].spread / units[1].spread)
     places = units[0].round_to_single(xy0[near]), units[1].round_to_single(xy1[near])
     matches = _sort_matches(*places, maps, np.zeros(len(places[0])) if score is None else score[near])
-    n, nothing = len(matches.xy0), (Groups(labels, np.empty(0), np.empty(0)), units[1].spread)
+    n = len(matches.xy0)
     if n < VOTERS:
-        return nothing
+        dropped_by = mark_dropped(dropped_by, "candidates", near)
+        return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     slope = config.graph.slope * config.graph.coarseness
     matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
     measured = _measure_points(matches, local, config.objects.max_log_nfa + DEPENDENT)
     if measured is None:
-        return nothing
+        dropped_by = mark_dropped(dropped_by, "significance", near)
+        return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     unit, spacing = measured
     correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-    found = group(
-        correspondences, n, _adapt(config, n, spacing / unit), default_threads(), cluster, own_maps=False
-    )
-    labels[near] = found.labels[matches.row]
+    found = group(correspondences, n, _adapt(config, n, spacing / unit), default_threads(), stages)
+    labels[near], dropped_by[near] = found.labels[matches.row], found.told_stages[matches.row]
     rows = np.flatnonzero(near)
     rejected = tuple(
         replace(item, members=rows[np.isin(matches.row, item.members)]) for item in found.rejected
     )
-    return replace(found, labels=labels, rejected=rejected), unit * units[1].spread
+    return replace(found, labels=labels, rejected=rejected, stages=dropped_by), unit * units[1].spread
 
 
 def _measure_points(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> tuple[float, float] | None:
@@ -335,7 +339,6 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
             min_matches=min(objects.min_matches, VOTERS),
             gap=objects.gap * reach,
             max_log_nfa=objects.max_log_nfa + DEPENDENT,
-            evidence=0.0,  # the test is made for the program's own list
         ),
     )
 

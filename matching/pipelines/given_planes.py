@@ -16,6 +16,7 @@ import scipy
 from matching._common import opencv
 from matching._common.types import Bools, Floats, Ints
 from matching.grouping.objects import Groups
+from matching.grouping.rejections import mark_dropped
 from matching.objects.transforms import apply_transform
 
 FELLOWS = 14  # nearest matches of an object that propose a homography
@@ -43,7 +44,8 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
     for p, (_, rows, _) in enumerate(found):
         labels[rows] = p
     log_nfa = None if groups.log_nfa is None else groups.log_nfa[[k for *_, k in found]]
-    return Groups(labels, np.array([score for score, *_ in found]), log_nfa)
+    stages = mark_dropped(groups.told_stages, "planes", (labels < 0) & (groups.labels >= 0))
+    return Groups(labels, np.array([score for score, *_ in found]), log_nfa, groups.rejected, stages)
 
 
 def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:

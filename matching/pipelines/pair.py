@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from matching._common.stages import Stage, Stages, insert_before, leave_out, replace_stage
 from matching._common.threads import default_threads, map_in_threads, single_blas_thread
-from matching._common.types import Floats, Ints
+from matching._common.types import Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, mirrored_features
 from matching.features.views import ViewedPicture
-from matching.grouping import Correspondences, Groups, group, group_by_paper
-from matching.grouping.clustering import cluster_graph
-from matching.grouping.refinement.ambiguity import is_periodic
-from matching.grouping.rejections import Dropped, Rejection
+from matching.grouping import GROUPINGS, Correspondences, Groups, group
+from matching.grouping.refinement.ambiguity import measure_periodicity
+from matching.grouping.rejections import name_stages
 from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
-from matching.objects.things import find_things_of_pair
+from matching.objects.things import Thing, find_things_of_pair
 from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture, to_picture
+from matching.pictures.images import Picture, add_mask, make_picture
 from matching.pipelines.description import (
     DescribedPicture,
     describe_details,
@@ -33,17 +33,13 @@ from matching.pipelines.description import (
     prepare_views,
 )
 from matching.pipelines.details import Located, Seen, add_details, find_details, locate
-from matching.pipelines.listing import choose_rows
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
-
-STAGES = ("read", "features", "candidates", "grouping", "details", "objects")
 
 FindClusters = Callable[[Candidates, MatchConfig], Groups]
 FindViews = Callable[[], ViewedPicture]
 Pair = tuple[DescribedPicture, DescribedPicture]
 FindDetails = Callable[[], DescribedPicture]
-Clustering = Callable[..., Ints]  # with the parameters of `cluster_graph`
 
 
 def match(
@@ -108,7 +104,7 @@ def match_pictures(
     picture1: Picture,
     config: MatchConfig = MatchConfig(),
     *,
-    find_clusters: FindClusters | None = None,
+    stages: Stages | None = None,
     clock: Clock | None = None,
 ) -> MatchResult:
     """Find the objects that two pictures both show: `match` for pictures that are already read."""
@@ -127,16 +123,79 @@ def match_pictures(
         described0,
         described1,
         config,
-        find_clusters=find_clusters,
+        stages=stages,
         clock=clock,
         views=views,
         details=details,
         pictures=(picture0, picture1),
     )
-    return match_described(
-        described0, described1, config,
-        find_clusters=find_clusters, clock=clock, views=views, details=details,
-    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PairContext:
+    """What the stages of a pair read.
+
+    Parameters
+    ----------
+    first, second : DescribedPicture
+        The pictures, in the order of the stages.
+    config : MatchConfig
+        The settings.
+    views, details : sequence of callable, optional
+        Give the views of either picture, and its features at its own size, in the same order.
+    pictures : sequence of Picture, optional
+        Picture 0 and picture 1.
+    swapped : bool
+        Whether the first is picture 1.
+    """
+
+    first: DescribedPicture
+    second: DescribedPicture
+    config: MatchConfig
+    views: Sequence[FindViews] | None = None
+    details: Sequence[FindDetails] | None = None
+    pictures: Sequence[Picture] | None = None
+    swapped: bool = False
+
+    @property
+    def features(self) -> tuple[Features, Features]:
+        """Those of both pictures."""
+        return self.first.features, self.second.features
+
+    @property
+    def steps(self) -> tuple[Floats, Floats]:
+        """(2,) float64 each: pixels of the pictures in a working pixel."""
+        return self.first.step, self.second.step
+
+
+@dataclass(frozen=True, eq=False)
+class PairState:
+    """What is known of a pair, as far as its stages have come.
+
+    Parameters
+    ----------
+    seen : tuple of DescribedPicture
+        What was looked at: the pictures at their working size, or closer.
+    candidates, reserve : Candidates
+        The best, and the next best; from `grouping` on all are in `candidates`.
+    n_listed : int
+        How many the result lists.
+    groups : Groups
+        What is found among the candidates.
+    located : Located
+        The same in pixels of the pictures, from `listing` on.
+    objects, things : tuple
+        The objects, described, and which show the same.
+    """
+
+    seen: Pair
+    candidates: Any = None
+    reserve: Any = None
+    n_listed: int = 0
+    groups: Any = None
+    located: Any = None
+    objects: tuple[MatchedObject, ...] = ()
+    things: tuple[Thing, ...] = ()
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
@@ -145,7 +204,7 @@ def match_described(
     described1: DescribedPicture,
     config: MatchConfig = MatchConfig(),
     *,
-    find_clusters: FindClusters | None = None,
+    stages: Stages | None = None,
     clock: Clock | None = None,
     views: Sequence[FindViews] | None = None,
     details: Sequence[FindDetails] | None = None,
@@ -155,55 +214,129 @@ def match_described(
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
-    first, second = (described1, described0) if swapped else (described0, described1)
-    candidates, reserve = find_candidates(first.features, second.features, config)
-    rejected: tuple[Rejection, ...] = ()
-    clock.lap("candidates")
-    if find_clusters is None:
-        n_listed = len(candidates)
-        candidates, groups = find_objects(candidates, reserve, config)
-        candidates, groups = drop_textures(first.features, second.features, candidates, groups, config)
-        rejected = tuple(item.locate(candidates.xy0, candidates.xy1) for item in groups.rejected)
-        candidates, groups = choose_listed(candidates, groups, n_listed)
-    else:
-        groups = find_clusters(candidates, config)
-    clock.lap("grouping")
-    if config.view_synthesis and views is not None and not is_solved(groups):
-        ordered = views[::-1] if swapped else views
-        found = find_in_views([first.features, second.features], [v() for v in ordered], config)
-        if found is not None and _n_kept(found[1]) > _n_kept(groups):
-            candidates, groups = choose_listed(*found, config.candidates.max_matches)
-        clock.lap("views")
-    is_tested = config.grouping == "default" and find_clusters is None
-    located, seen = locate(candidates, groups, first.step, second.step), (first, second)
-    if details is not None and is_tested:
-        closer = _choose_details(seen, groups, config)
-        located, seen = _look_closer(located, seen, closer, details[::-1] if swapped else details, config)
-    clock.lap("details")
+    seen = (described1, described0) if swapped else (described0, described1)
     if swapped:
-        located, seen = located.swapped, seen[::-1]
-    groups = Groups(located.labels, located.scores, located.log_nfa)
-    tolerance, boxes = config.graph.scale * located.steps[:, 1], (described0.box, described1.box)
-    found_objects = describe_objects(located.xy0, located.xy1, groups, tolerance, boxes)
-    things = find_things_of_pair([o.outline0 for o in found_objects], [o.outline1 for o in found_objects])
-    objects = add_things(found_objects, things)
-    if pictures is not None:
-        objects = add_completeness(objects, *pictures)
-    clock.lap("objects")
+        views = None if views is None else views[::-1]
+        details = None if details is None else details[::-1]
+    context = PairContext(*seen, config, views, details, pictures, swapped)
+    state = PairState(seen)
+    for stage in choose_stages(config) if stages is None else stages:
+        state = stage.run(state, context)
+        clock.lap(stage.name)
+    found, at = state.located, [described.megapixels for described in state.seen]
     return MatchResult(
-        located.xy0, located.xy1, located.labels, located.score, objects, clock.seconds, config=config,
-        things=things, n_features=(len(described0.features), len(described1.features)),
-        matched_at=(seen[0].megapixels, seen[1].megapixels),
-        rejected=_locate_rejected(rejected, swapped, described0.step, described1.step),
+        found.xy0, found.xy1, found.labels, found.score, state.objects, clock.seconds, config=config,
+        things=state.things, n_features=(len(described0.features), len(described1.features)),
+        matched_at=(at[1], at[0]) if swapped else (at[0], at[1]),
+        rejected=found.rejected, dropped_by=name_stages(found.stages),
     )  # fmt: skip
 
 
-def _choose_details(pair: Pair, groups: Groups, config: MatchConfig) -> list[int]:
+def match_features_of_pair(state: PairState, context: PairContext) -> PairState:
+    """The candidates."""
+    best, reserve = find_candidates(*context.features, context.config)
+    return replace(state, candidates=best, reserve=reserve, n_listed=len(best))
+
+
+def group_with(stages: Stages) -> Callable[[PairState, PairContext], PairState]:
+    """The stage "grouping" by a list of its own stages."""
+
+    def group_candidates(state: PairState, context: PairContext) -> PairState:
+        candidates, groups = find_objects(state.candidates, state.reserve, context.config, stages)
+        return replace(state, candidates=candidates, groups=groups)
+
+    return group_candidates
+
+
+def drop_textures_of_pair(state: PairState, context: PairContext) -> PairState:
+    """The groups that are no periodic textures."""
+    return replace(state, groups=drop_textures(*context.features, state.candidates, state.groups))
+
+
+def list_candidates(state: PairState, context: PairContext) -> PairState:
+    """The candidates that the result lists, in pixels of the pictures."""
+    return replace(state, located=locate(state.candidates, state.groups, *context.steps, most=state.n_listed))
+
+
+def look_at_views(state: PairState, context: PairContext) -> PairState:
+    """What simulated views show, where that is more."""
+    config, known = context.config, state.located
+    if context.views is None or is_solved(known):
+        return state
+    found = find_in_views(context.features, [view() for view in context.views], config)
+    if found is None:
+        return state
+    seen = locate(*found, *context.steps, most=config.candidates.max_matches)
+    if _n_kept(seen) > _n_kept(known):
+        known, seen = seen, known
+    return replace(state, located=known.add_rejected(seen.rejected, config.objects.reach))
+
+
+def look_closer(state: PairState, context: PairContext) -> PairState:
+    """The same with the details of pictures that are looked at more closely."""
+    if context.details is None:
+        return state
+    closer = _choose_details(state.seen, state.located, context.config)
+    if not closer:
+        return state
+    located, seen = _look_closer(state.located, state.seen, closer, context.details, context.config)
+    return replace(state, located=located, seen=seen)
+
+
+def describe_pair(state: PairState, context: PairContext) -> PairState:
+    """The objects, in pixels of picture 0 and picture 1."""
+    located = state.located.swapped if context.swapped else state.located
+    boxes = context.first.box, context.second.box
+    boxes = boxes[::-1] if context.swapped else boxes
+    found = describe_objects(
+        located.xy0, located.xy1, located, context.config.graph.scale * located.steps[:, 1], boxes
+    )
+    things = find_things_of_pair([o.outline0 for o in found], [o.outline1 for o in found])
+    objects = add_things(found, things)
+    if context.pictures is not None:
+        objects = add_completeness(objects, *context.pictures)
+    return replace(state, located=located, objects=objects, things=things)
+
+
+def label_with(find_clusters: FindClusters) -> Callable[[PairState, PairContext], PairState]:
+    """The stage "grouping" by a function that labels the best candidates."""
+
+    def label_candidates(state: PairState, context: PairContext) -> PairState:
+        return replace(state, groups=find_clusters(state.candidates, context.config))
+
+    return label_candidates
+
+
+DEFAULT: Stages = (
+    Stage("candidates", match_features_of_pair),
+    Stage("grouping", group_with(GROUPINGS["default"].stages)),
+    Stage("textures", drop_textures_of_pair),
+    Stage("listing", list_candidates),
+    Stage("details", look_closer),
+    Stage("objects", describe_pair),
+)
+VIEWS = insert_before(DEFAULT, "details", Stage("views", look_at_views))
+PAPER = leave_out(leave_out(DEFAULT, "textures"), "details")
+PAPER = replace_stage(PAPER, "grouping", group_with(GROUPINGS["paper"].stages))
+WAYS = {"default": DEFAULT, "paper": PAPER}
+
+
+def choose_stages(config: MatchConfig) -> Stages:
+    """The stages that the settings ask for."""
+    return VIEWS if config.view_synthesis else WAYS[config.grouping]
+
+
+def label_by(find_clusters: FindClusters) -> Stages:
+    """The stages of a method of its own, which labels candidates, in place of grouping and what tests it."""
+    return replace_stage(PAPER, "grouping", label_with(find_clusters))
+
+
+def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
     """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
     found, also both where both are, or where both are small.
     """
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
-    if len(larger) == 1 or is_solved(groups):
+    if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]
     return [0, 1] if larger or all(is_small(described, config) for described in pair) else []
 
@@ -216,8 +349,8 @@ def _look_closer(
     def group_band(
         features0: Features, features1: Features, candidates: Candidates, pool: Candidates
     ) -> tuple[Candidates, Groups]:
-        found = find_objects(candidates, pool, config)
-        return drop_textures(features0, features1, *found, config)
+        candidates, groups = find_objects(candidates, pool, config)
+        return candidates, drop_textures(features0, features1, candidates, groups)
 
     found: list[Located] = []
     seen = list(pair)
@@ -239,7 +372,7 @@ def _look_closer(
 def describe_objects(
     xy0: Floats,
     xy1: Floats,
-    groups: Groups,
+    groups: Groups | Located,
     tolerance: float | Floats,
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
@@ -257,34 +390,22 @@ def describe_objects(
     return described
 
 
-def _locate_rejected(
-    rejected: Iterable[Rejection], swapped: bool, step0: Floats, step1: Floats
-) -> tuple[Rejection, ...]:
-    """What was rejected, in pixels of the pictures, of steps (2,) float64."""
-    found = []
-    for item in rejected:
-        points = (item.points1, item.points0) if swapped else (item.points0, item.points1)
-        places = to_picture(points[0], step0), to_picture(points[1], step1)
-        found.append(replace(item, points0=places[0], points1=places[1]))
-    return tuple(found)
-
-
-def _n_kept(groups: Groups) -> int:
-    return int(np.count_nonzero(groups.labels >= 0))
+def _n_kept(found: Located) -> int:
+    return int(np.count_nonzero(found.labels >= 0))
 
 
 def find_objects(
     candidates: Candidates,
     pool: Candidates,
     config: MatchConfig = MatchConfig(),
-    cluster: Clustering = cluster_graph,
+    stages: Stages | None = None,
 ) -> tuple[Candidates, Groups]:
     """Group the candidates into objects, which draw further matches from a pool."""
     candidates = join_candidates([candidates, pool[np.argsort(pool.score, kind="stable")]])
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
     n_listed = len(candidates) - len(pool)
-    how: Callable[..., Groups] = {"default": group, "paper": group_by_paper}[config.grouping]
-    return candidates, how(correspondences, n_listed, config, default_threads(), cluster)
+    stages = config.way.stages if stages is None else stages
+    return candidates, group(correspondences, n_listed, config, default_threads(), stages)
 
 
 def find_candidates(
@@ -299,36 +420,22 @@ def find_candidates(
     return join_candidates(best), join_candidates(reserve)
 
 
-def drop_textures(
-    features0: Features, features1: Features, candidates: Candidates, groups: Groups, config: MatchConfig
-) -> tuple[Candidates, Groups]:
-    """Drop the groups that are a fine periodic texture; with the paper's grouping, keep all."""
-    if config.grouping == "paper":
-        return candidates, groups
-    n = len(groups.scores)
-
-    def is_kept(k: int) -> bool:
-        return not is_periodic(features0, features1, candidates[groups.labels == k])
-
-    kept = np.array([is_kept(k) for k in range(n)], bool)
-    textures = [Dropped("textures", np.flatnonzero(groups.labels == k)) for k in np.flatnonzero(~kept)]
-    groups = replace(groups, rejected=(*groups.rejected, *textures))
-    return candidates, groups.choose(kept)
-
-
-def choose_listed(candidates: Candidates, groups: Groups, n_best: int) -> tuple[Candidates, Groups]:
-    """Choose the candidates that a result lists: all matches of objects, then the best outliers.
-
-    If the objects alone have more than `n_best` matches, those with most of them lose their worst ones.
-    """
-    is_pool = np.arange(len(candidates)) >= n_best
-    rows = choose_rows(groups.labels, candidates.score, is_pool, n_best)
-    return candidates[rows], replace(groups, labels=groups.labels[rows], rejected=())
+def drop_textures(features0: Features, features1: Features, candidates: Candidates, groups: Groups) -> Groups:
+    """Drop the groups that are a fine periodic texture."""
+    found = [measure_periodicity(features0, features1, candidates[rows]) for rows in groups.members]
+    kept = np.array([not one.is_periodic for one in found], bool)
+    if kept.all():
+        return groups
+    shares, bounds = (np.array([getattr(one, name) for one in found]) for name in ("share", "bound"))
+    return groups.reject("textures", kept, shares, bounds)
 
 
 def list_stages(config: MatchConfig) -> tuple[str, ...]:
     """Name the stages of a match in their order."""
-    return (*STAGES[:4], "views", *STAGES[4:]) if config.view_synthesis else STAGES
+    return ("read", "features", *(stage.name for stage in choose_stages(config)))
+
+
+STAGES = list_stages(MatchConfig())
 
 
 class Clock:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from matching._common.stages import Stage, Stages
 from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.errors import InputError
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
-from matching.grouping import group, group_by_paper
+from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
-from matching.grouping.refinement.ambiguity import is_periodic
-from matching.grouping.repeats import Repeats, direct_both_ways, find_repeats_in_groups
+from matching.grouping.refinement.ambiguity import measure_periodicity
+from matching.grouping.rejections import name_stages
+from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
-from matching.objects.things import find_things_of_repeats
+from matching.objects.things import Thing, find_things_of_repeats
 from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture, to_picture
+from matching.pictures.images import Picture, add_mask, make_picture
 from matching.pipelines.description import DescribedPicture, describe_picture
-from matching.pipelines.pair import Clock, choose_listed, describe_objects
+from matching.pipelines.details import locate
+from matching.pipelines.pair import Clock, describe_objects
 from matching.result import MatchResult, add_inputs
 
 ROW_SCORE = (
@@ -79,7 +82,7 @@ def find_repeats(
     config = config.with_settings(**settings)
     if config.view_synthesis:
         raise InputError("view_synthesis must be off for one picture: it simulates the views of two")
-    clock = Clock(progress)
+    clock = Clock(progress, NAMES)
     image, mask = read_content(image, "image"), read_content(mask, "mask")
     picture = add_mask(make_picture(image), mask, "mask")
     clock.lap("read")
@@ -97,37 +100,141 @@ def find_repeats_in_picture(
     return find_repeats_in_described(described, config, clock=clock)
 
 
+@dataclass(frozen=True, eq=False)
+class RepeatsContext:
+    """What the stages of one picture read."""
+
+    described: DescribedPicture
+    config: MatchConfig
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatsState:
+    """What is known of one picture, as far as its stages have come.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        The best, and the next best by rising score, each of them once.
+    n_listed : int
+        How many the result lists.
+    correspondences : Correspondences
+        The candidates directed either way, (2 n,).
+    groups : Groups
+        What is found among these.
+    repeats : Repeats
+        What is found among the candidates.
+    located : Located
+        The same in pixels of the picture, from `listing` on.
+    objects, things : tuple
+        The objects, described, and which show the same.
+    """
+
+    candidates: Any = None
+    n_listed: int = 0
+    correspondences: Any = None
+    groups: Any = None
+    repeats: Any = None
+    located: Any = None
+    objects: tuple[MatchedObject, ...] = ()
+    things: tuple[Thing, ...] = ()
+
+
 @single_blas_thread()
 def find_repeats_in_described(
     described: DescribedPicture, config: MatchConfig = MatchConfig(), *, clock: Clock | None = None
 ) -> MatchResult:
     """Find repeats in a picture already described."""
-    clock = clock or Clock()
-    clearance = feature_clearance(described.features, config.features, config.objects.reach)
+    clock, state, context = clock or Clock(), RepeatsState(), RepeatsContext(described, config)
+    for stage in STAGES:
+        state = stage.run(state, context)
+        clock.lap(stage.name)
+    found = state.located
+    return MatchResult(
+        found.xy0, found.xy1, found.labels, found.score, state.objects, clock.seconds, config=config,
+        things=state.things, n_features=(len(described.features),) * 2,
+        matched_at=(described.megapixels,) * 2, of_one=True,
+        rejected=found.rejected, dropped_by=name_stages(found.stages),
+    )  # fmt: skip
+
+
+def match_within_picture(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The candidates."""
+    features, config = context.described.features, context.config
+    clearance = feature_clearance(features, config.features, config.objects.reach)
     parts = [
-        match_within(described.features, clearance, config.candidates, default_threads(), mirrored)
+        match_within(features, clearance, config.candidates, default_threads(), mirrored)
         for mirrored in ((False, True) if config.mirrored else (False,))
     ]
     best, reserve = (join_candidates(part) for part in zip(*parts, strict=True))
-    clock.lap("candidates")
     reserve = reserve[np.argsort(reserve.score, kind="stable")]
-    candidates, repeats = _find_groups(best, reserve, described.features, config)
-    candidates, rows = choose_listed(candidates, repeats.groups, len(best))
-    clock.lap("grouping")
-    xy0, xy1 = (to_picture(xy, described.step) for xy in (candidates.xy0, candidates.xy1))
-    tolerance = config.graph.scale * float(described.step.max())
+    return replace(state, candidates=join_candidates([best, reserve]), n_listed=len(best))
+
+
+def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The groups of the candidates, directed either way."""
+    candidates, n, config = state.candidates, len(state.candidates), context.config
+    correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
+    # grouping wants the best first: those of both directions before the reserve of both
+    first, last = np.split(np.arange(n), [state.n_listed])
+    order = np.concatenate([first, first + n, last, last + n])
+    groups = group(correspondences[order], 2 * state.n_listed, config, default_threads(), config.way.of_one)
+    return replace(state, correspondences=correspondences, groups=groups.at(order))
+
+
+def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The candidates, each in the direction of its object, which joins two places."""
+    candidates, correspondences, n = state.candidates, state.correspondences, len(state.candidates)
+    features, config = context.described.features, context.config
+
+    def is_texture(members: Ints) -> bool:
+        own = _turn(candidates[members % n], members >= n)
+        return measure_periodicity(features, features, own).is_periodic
+
+    def measure_score(members: Ints) -> float:
+        k, reach = config.clustering.n_neighbors, config.objects.gap
+        _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
+        return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
+
+    repeats = find_repeats_in_groups(
+        correspondences,
+        state.groups,
+        config.objects,
+        is_texture,
+        row_score=ROW_SCORE,
+        measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
+    )
+    return replace(state, candidates=_turn(candidates, repeats.reversed), repeats=repeats)
+
+
+def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The candidates that the result lists, in pixels of the picture."""
+    step = context.described.step
+    found = locate(state.candidates, state.repeats.groups, step, step, most=state.n_listed)
+    return replace(state, located=found)
+
+
+def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
+    """The objects, each with the frame of its first place, and the things that they are copies of."""
+    described, found = context.described, state.located
+    tolerance = context.config.graph.scale * float(described.step.max())
     objects = [
-        _add_frame(found, xy0[rows.labels == found.id], xy1[rows.labels == found.id])
-        for found in describe_objects(xy0, xy1, rows, tolerance, (described.box, described.box))
+        _add_frame(one, found.xy0[found.labels == one.id], found.xy1[found.labels == one.id])
+        for one in describe_objects(found.xy0, found.xy1, found, tolerance, (described.box, described.box))
     ]
-    places = [found.outline0 for found in objects], [found.outline1 for found in objects]
-    things = find_things_of_repeats(*places, repeats.periodic)
-    clock.lap("objects")
-    found = add_things(objects, things)
-    return MatchResult(
-        xy0, xy1, rows.labels, candidates.score, found, clock.seconds, config=config, things=things,
-        n_features=(len(described.features),) * 2, matched_at=(described.megapixels,) * 2, of_one=True,
-    )  # fmt: skip
+    places = [one.outline0 for one in objects], [one.outline1 for one in objects]
+    things = find_things_of_repeats(*places, state.repeats.periodic)
+    return replace(state, objects=add_things(objects, things), things=things)
+
+
+STAGES: Stages = (
+    Stage("candidates", match_within_picture),
+    Stage("grouping", group_both_ways),
+    Stage("places", find_places),
+    Stage("listing", list_candidates),
+    Stage("objects", describe_repeats),
+)
+NAMES = ("read", "features", *(stage.name for stage in STAGES))
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
@@ -140,46 +247,6 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
     )
     return clearance
-
-
-def _find_groups(
-    best: Candidates, reserve: Candidates, features: Features, config: MatchConfig
-) -> tuple[Candidates, Repeats]:
-    """All candidates, each in the direction of its object, and the Repeats among them."""
-    candidates, n, n_best = join_candidates([best, reserve]), len(best) + len(reserve), len(best)
-    correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
-    # grouping wants the best first: those of both directions before the reserve of both
-    first, last = np.split(np.arange(n), [n_best])
-    order = np.concatenate([first, first + n, last, last + n])
-    config = replace(
-        config,
-        suppression=replace(config.suppression, by_one=True),
-        objects=replace(config.objects, evidence=0.0),
-    )
-    how = {"default": group, "paper": group_by_paper}[config.grouping]
-    groups = how(correspondences[order], 2 * n_best, config, default_threads())
-    labels = np.empty(2 * n, np.int64)
-    labels[order] = groups.labels
-    groups = replace(groups, labels=labels)
-
-    def is_texture(members: Ints) -> bool:
-        return is_periodic(features, features, _turn(candidates[members % n], members >= n))
-
-    def measure_score(members: Ints) -> float:
-        k, reach = config.clustering.n_neighbors, config.objects.gap
-        _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
-        return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
-
-    by_paper = config.grouping == "paper"  # its scores are of another graph
-    repeats = find_repeats_in_groups(
-        correspondences,
-        groups,
-        config.objects,
-        is_texture,
-        row_score=ROW_SCORE,
-        measure_score=None if by_paper else measure_score,
-    )
-    return _turn(candidates, repeats.reversed), repeats
 
 
 def _turn(candidates: Candidates, turn: Bools) -> Candidates:

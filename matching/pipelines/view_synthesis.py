@@ -16,15 +16,16 @@ from matching.correspondences.candidates import Candidates
 from matching.correspondences.view_candidates import match_views
 from matching.features.extraction import Features
 from matching.features.views import ViewedPicture, join_features, view_levels
-from matching.grouping import Correspondences, Groups, group
+from matching.grouping import VIEWS, Correspondences, Groups, group
 from matching.grouping.refinement.planes import count_places, find_planes
 from matching.objects.confidence import DOUBTFUL, confidence
+from matching.pipelines.details import Located
 
 ENOUGH = 2  # times the places that an object needs: no more views are looked at
 OVERLAP = 0.5  # share of a plane under larger ones from which on it is dropped
 
 
-def is_solved(groups: Groups) -> bool:
+def is_solved(groups: Groups | Located) -> bool:
     """Test whether plain features solve a pair: its best object is not doubtful."""
     return groups.log_nfa is not None and any(confidence(v) != DOUBTFUL for v in groups.log_nfa)
 
@@ -32,11 +33,9 @@ def is_solved(groups: Groups) -> bool:
 def find_in_views(
     plain: Sequence[Features], pictures: Sequence[ViewedPicture], config: MatchConfig = MatchConfig()
 ) -> tuple[Candidates, Groups] | None:
-    """Find objects that only simulated views show."""
+    """Find objects that only simulated views show, and what views show that is none."""
     n_threads, found = default_threads(), None
-    narrow = replace(
-        config, objects=replace(config.objects, min_width=0.0, evidence=0.0)
-    )  # seen from the side
+    narrow = replace(config, objects=replace(config.objects, min_width=0.0))  # seen from the side
     for views in view_levels(config.features.regions):
         features0, features1 = (
             join_features([own, picture.features(views, n_threads)])
@@ -46,9 +45,9 @@ def find_in_views(
             features0, features1, config.candidates, config.view_candidates, n_threads
         )
         correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-        groups = group(correspondences, n_listed, narrow, n_threads)
+        groups = group(correspondences, n_listed, narrow, n_threads, VIEWS)
         planes = find_planes(correspondences, groups, config.planes, config.graph.scale, OVERLAP)
-        if len(planes.scores):
+        if len(planes.scores) or found is None or not len(found[1].scores):
             found = candidates, planes
         kept = correspondences[planes.labels >= 0]
         if count_places(kept, config.graph.scale) >= ENOUGH * config.planes.min_places:

@@ -24,7 +24,7 @@ from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
 from matching.grouping import Correspondences
-from matching.grouping.stages import Clusters, find_clusters
+from matching.grouping.stages import Round, find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipelines.description import DescribedPicture, describe_picture
@@ -128,7 +128,7 @@ def draw_graph(pair: Pair, described: Described, candidates: Candidates, graph: 
 
 
 def draw_clusters(
-    pair: Pair, described: Described, candidates: Candidates, found: Clusters, least: int
+    pair: Pair, described: Described, candidates: Candidates, found: Round, least: int
 ) -> Figure:
     """The clusters of at least as many candidates as an object has, before anything is removed."""
     figure, axes = _panels(pair)

@@ -18,6 +18,7 @@ from PIL import Image
 from eval.common.options import exit_status
 from matching import MatchConfig
 from matching._common.threads import limit_threads
+from matching.grouping import replace_clustering
 from matching.pictures.images import make_picture
 from matching.pipelines.description import describe_picture
 from matching.pipelines.pair import find_candidates, find_objects, match_described
@@ -117,7 +118,8 @@ def is_dismissed(described):
         asked.append(len(correspondences))
         return np.arange(len(correspondences))
 
-    find_objects(*find_candidates(first.features, second.features, MatchConfig()), MatchConfig(), cluster)
+    candidates = find_candidates(first.features, second.features, MatchConfig())
+    find_objects(*candidates, MatchConfig(), replace_clustering(cluster))
     return not asked
 
 

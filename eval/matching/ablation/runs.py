@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from eval.common.tables import format_markdown
-from eval.matching.ablation.variants import DEFAULT, Variant, choosing, variants
+from eval.matching.ablation.variants import DEFAULT, Variant, variants
 from eval.matching.metrics import MIN_MATCHES, count_objects, score_matches
 from eval.matching.photographs.pairs import MIN_LABELLED, LabelledPair, read_pair, score_pair
 from eval.matching.synthetic.trials import read_working_images
@@ -25,7 +25,8 @@ from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
-from matching.pipelines.pair import choose_listed, find_objects
+from matching.pipelines.details import locate
+from matching.pipelines.pair import find_objects
 from synth.composite import CompositePair, composite_pair, true_instance
 from synth.photographs import Photographs
 
@@ -132,15 +133,11 @@ def measure(case: Composite | Tabletop, compared: dict[str, Variant]) -> Iterato
             if key not in known:
                 known[key] = match_with_reserve(*features.of(config.features), config.candidates)
             start = time.perf_counter()
-            with choosing(variant.choose):
-                candidates, groups = find_objects(*known[key], config, variant.cluster)
+            candidates, groups = find_objects(*known[key], config, variant.stages)
             seconds = time.perf_counter() - start
-            candidates, groups = choose_listed(candidates, groups, len(known[key][0]))
-            points = (
-                image.to_picture(xy)
-                for image, xy in zip(images, (candidates.xy0, candidates.xy1), strict=True)
-            )
-            judged = case.judge(*points, groups.labels)
+            steps = (image.step for image in images)
+            found = locate(candidates, groups, *steps, most=len(known[key][0]))
+            judged = case.judge(found.xy0, found.xy1, found.labels)
             yield {"data": case.kind, "variant": name, "seconds": seconds, **judged}
 
 

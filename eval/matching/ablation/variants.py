@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from unittest import mock
-
-import numpy as np
 
 from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
-from matching.grouping import clustering
+from matching._common.stages import Stages, leave_out
+from matching.grouping import DEFAULT as STAGES
+from matching.grouping import replace_clustering
 
 DEFAULT = MatchConfig()
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Settings, the clustering, and how objects are chosen by their scores."""
+    """Settings, and the stages of grouping where they are not those that the settings name."""
 
     config: MatchConfig = DEFAULT
-    cluster: Callable = clustering.cluster_graph
-    choose: Callable = clustering.find_above_largest_gap
+    stages: Stages | None = None
 
 
 def variants() -> dict[str, Variant]:
     """The default; the paper's text; the clustering replaced; stages, and what numbers do, left out."""
-    replaced = {name: Variant(cluster=cluster) for name, cluster in CLUSTERINGS.items()}
+    replaced = {name: Variant(stages=replace_clustering(cluster)) for name, cluster in CLUSTERINGS.items()}
     return {
         **{name: Variant(config) for name, config in settings().items() if name in ("default", "paper")},
         **replaced,
-        "no largest gap": Variant(choose=lambda scores: np.ones(len(scores), bool)),
+        "no largest gap": Variant(stages=leave_out(STAGES, "largest gap")),
         **{name: Variant(config) for name, config in settings().items()},
     }
 
@@ -71,10 +67,3 @@ def settings() -> dict[str, MatchConfig]:
         "MSER only": changed("features", regions=("mser",)),
         "SIFT only": changed("features", regions=("sift",)),
     }
-
-
-@contextmanager
-def choosing(choose: Callable) -> Iterator[None]:
-    """Another rule in place of the largest gap, for which there is no setting."""
-    with mock.patch.object(clustering, "find_above_largest_gap", choose):
-        yield

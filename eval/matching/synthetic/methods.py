@@ -13,8 +13,9 @@ from eval.matching.baselines.ransac import ORDINARY
 from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
+from matching._common.stages import Stages
 from matching.correspondences.candidates import Candidates
-from matching.grouping import Correspondences, Groups
+from matching.grouping import Correspondences, Groups, replace_clustering
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
 from matching.pipelines.pair import find_objects
@@ -54,7 +55,7 @@ def label_candidates(
     for it.
     """
     settings = {name: (config,) for name, config in _gdl_configs().items()}
-    settings |= {name: (MatchConfig(), make_clustering(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
+    settings |= {name: (MatchConfig(), stages_of_rival(name.removesuffix(SUFFIX))) for name in WITH_STAGES}
     result = {}
     for name in names:
         if name in settings:
@@ -73,9 +74,9 @@ def label_candidates(
     return {name: result[name] for name in names if name in result}
 
 
-def make_clustering(rival: str) -> Callable:
-    """A rival, as it was tuned for the place of graph degree linkage."""
-    return rival_clustering(rival, PARAMS_WITH_STAGES[rival])
+def stages_of_rival(rival: str) -> Stages:
+    """The stages with a rival, as it was tuned for the place of graph degree linkage."""
+    return replace_clustering(rival_clustering(rival, PARAMS_WITH_STAGES[rival]))
 
 
 def find_rival_clusters(name: str, candidates: Candidates, config: MatchConfig) -> Groups:

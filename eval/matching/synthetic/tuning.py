@@ -18,6 +18,7 @@ from eval.matching.metrics import score_matches
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from eval.matching.synthetic.trials import PairSettings, Trial, label_true_candidates
 from matching._common.threads import limit_threads
+from matching.grouping import replace_clustering
 from matching.pipelines.pair import find_objects
 from synth.photographs import Photographs
 
@@ -129,8 +130,8 @@ def _labels(method: str, params, trial: Trial) -> NDArray[np.int64]:
     name = method.removesuffix(SUFFIX)
     if name == method:
         return METHODS[name](distance_matrix(trial.candidates), trial.candidates, params)
-    cluster = rival_clustering(name, params)
-    groups = find_objects(trial.candidates, trial.pool, cluster=cluster)[1]
+    stages = replace_clustering(rival_clustering(name, params))
+    groups = find_objects(trial.candidates, trial.pool, stages=stages)[1]
     return groups.labels[: len(trial.instance)]
 
 

@@ -150,7 +150,7 @@ class _Search:
         guard: Guard,
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
-        self.find_clusters = rivals.get(arguments.method)
+        self.rival = rivals.get(arguments.method)
         self.tell = make_teller(arguments)
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
@@ -201,7 +201,7 @@ class _Search:
     def _result(self, picture: Picture) -> MatchResult:
         from matching._common.threads import default_threads
         from matching.pipelines.description import describe_details, describe_picture, prepare_views
-        from matching.pipelines.pair import match_described
+        from matching.pipelines.pair import label_by, match_described
 
         with print_short_warnings(), report_compiling(self.tell):
             n_threads = default_threads()
@@ -210,7 +210,7 @@ class _Search:
                 self.described,
                 described,
                 self.config,
-                find_clusters=self.find_clusters,
+                stages=None if self.rival is None else label_by(self.rival),
                 views=(self.views, lambda: prepare_views(picture, self.config)),
                 pictures=(self.picture, picture),
                 details=(

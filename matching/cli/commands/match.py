@@ -94,7 +94,7 @@ def _match(
     tell = make_teller(arguments)
     for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]:
         tell(f"{picture.path}: {picture.width} x {picture.height}")
-    from matching.pipelines.pair import match_pictures
+    from matching.pipelines.pair import label_by, match_pictures
 
     config = make_config(arguments)
     with print_short_warnings(), report_compiling(tell):
@@ -104,8 +104,9 @@ def _match(
             result = find_repeats_in_picture(inputs.pictures[0], config)
         else:
             picture0, picture1 = inputs.pictures
-            find_clusters = rivals.get(arguments.method)
-            result = match_pictures(picture0, picture1, config, find_clusters=find_clusters)
+            rival = rivals.get(arguments.method)
+            stages = None if rival is None else label_by(rival)
+            result = match_pictures(picture0, picture1, config, stages=stages)
     kept = int((result.cluster >= 0).sum())
     n = len(result.cluster)
     tell(f"{n} candidate{'' if n == 1 else 's'}, {kept} kept, {sum(result.timings.values()):.1f} s")

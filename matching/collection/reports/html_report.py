@@ -25,7 +25,7 @@ from matching.objects.things import find_things_of_pair
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_file, objects_data, render
 from matching.pictures.names import make_relative
-from matching.pipelines.pair import match_described
+from matching.pipelines.pair import label_by, match_described
 
 Row = tuple[Any, ...]  # of the database
 
@@ -143,7 +143,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
         return Groups(np.full(len(candidates), -1), np.empty(0))
 
-    result = match_described(described0, described1, settings.config, find_clusters=all_outliers)
+    result = match_described(described0, described1, settings.config, stages=label_by(all_outliers))
     known = set(map(tuple, kept.tolist()))
     table = np.column_stack([result.xy0, result.xy1, result.score])
     others = np.array([row for row in table.tolist() if tuple(row) not in known]).reshape(-1, 5)

@@ -27,11 +27,32 @@ ALIKE = 0.1  # of the length of a shift: shifts that differ by less are the same
 NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one, and so much more, is as near
 
 
-def is_periodic(features0: Features, features1: Features, candidates: Candidates) -> bool:
-    """Test whether the matches of an object are confusable in both images.
+@dataclass(frozen=True)
+class Periodicity:
+    """How confusable an object is.
 
-    Then it may be anywhere, and the images may have no more in common than a texture.
+    Parameters
+    ----------
+    share : float
+        Of its matches, those that are confusable, in the image where these are fewer.
+    bound : float
+        The share from which on it may be a periodic texture.
+    is_lattice : bool
+        Whether one shift leads to the confusable places.
     """
+
+    share: float
+    bound: float
+    is_lattice: bool
+
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it may be anywhere: the images may have no more in common than a texture."""
+        return self.share >= self.bound and self.is_lattice
+
+
+def measure_periodicity(features0: Features, features1: Features, candidates: Candidates) -> Periodicity:
+    """Measure whether the matches of an object are confusable in both images."""
     own = candidates[:: math.ceil(len(candidates) / SAMPLE)]
     if np.median(np.linalg.det(own.maps)) < 0:
         features1 = mirrored_features(features1)
@@ -40,11 +61,12 @@ def is_periodic(features0: Features, features1: Features, candidates: Candidates
         features0[own.row0], features1[own.row1], features1[candidates.row1], features1, own
     )
     if there.share < least:
-        return False
+        return Periodicity(there.share, least, is_lattice=False)
     back = _find_confusable(
         features1[own.row1], features0[own.row0], features0[candidates.row0], features0, own
     )
-    return bool(back.share >= least and (_is_lattice(there) or _is_lattice(back)))
+    share = min(there.share, back.share)
+    return Periodicity(share, least, share >= least and (_is_lattice(there) or _is_lattice(back)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from matching._common import opencv
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences.correspondences import Correspondences, magnification
 from matching.grouping.objects import Groups
+from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.settings import LARGEST, check_settings, setting
 
 
@@ -44,7 +45,7 @@ def find_planes(
     Planes choose by falling number of places: a match is of the first that explains it. One that overlaps
     with a plane of more places is dropped: the windows of a house match the next ones as well.
     """
-    members = [np.flatnonzero(groups.labels == k) for k in range(len(groups.scores))]
+    members = groups.members
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
     places = [count_places(correspondences[rows], tolerance) for rows in planes]
     labels, chosen = np.full(len(correspondences), -1, np.int64), list[int]()
@@ -60,7 +61,16 @@ def find_planes(
     rank = np.full(len(planes) + 1, -1, np.int64)  # the last for label -1
     rank[order] = np.arange(len(order))
     log_nfa = None if groups.log_nfa is None else groups.log_nfa[order]
-    return Groups(rank[labels], groups.scores[order], log_nfa)
+    labels = rank[labels]
+    dropped = [
+        Dropped("planes", rows, places[k], config.min_places)
+        for k, rows in enumerate(members)
+        if k not in chosen
+    ]
+    stages = mark_dropped(groups.told_stages, "planes", groups.labels >= 0)
+    stages[labels >= 0] = IN_OBJECT
+    rejected = choose_dropped([*groups.rejected, *dropped], labels)
+    return Groups(labels, groups.scores[order], log_nfa, rejected, stages)
 
 
 def count_places(correspondences: Correspondences, cell: float) -> int:

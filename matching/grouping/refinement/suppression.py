@@ -28,13 +28,9 @@ class SuppressionConfig:
     share : float
         Share of its points, in both images, that are points of larger objects too; above 1: nothing is
         suppressed.
-    by_one : bool
-        Whether one larger object must hold that share in both images: where two things stand twice in either
-        image, each of the four objects shares its points with others in both.
     """
 
     share: float = setting(0.25, 0, 2)
-    by_one: bool = setting(False)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -46,7 +42,8 @@ def find_uncontained(
     """Find the parts that are not contained in stronger ones.
 
     A part is contained where in BOTH pictures at least `share` of its points are points of stronger parts
-    that are not.
+    that are not. With by_one, one of these must have that share in both pictures: where two things stand
+    twice in either picture, each of the four objects shares its points with others in both.
 
     xy0, xy1 (m, 2) array -> (k,) int64.
     """

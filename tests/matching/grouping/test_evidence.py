@@ -3,11 +3,15 @@ import pytest
 from planting import candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
-from matching.grouping import Correspondences, group
-from matching.grouping.evidence import find_mutual, has_evidence
-from matching.grouping.graph import GraphConfig
+from matching.grouping import Correspondences, group, replace_clustering
+from matching.grouping.evidence import find_mutual, find_supported
+from matching.grouping.graph import CONFIRMED, GraphConfig
 
 DEGREE = 0.0575  # as the settings have it
+
+
+def has_evidence(*given, **options):
+    return len(find_supported(*given, **options)) >= CONFIRMED
 
 
 def evidence(c, **options):
@@ -45,10 +49,9 @@ def test_points_of_many_correspondences_are_no_evidence():
 
 
 @pytest.mark.parametrize("n", [0, 1, 4, 5])
-def test_too_few_are_no_evidence_unless_none_is_asked_for(n):
+def test_too_few_are_no_evidence(n):
     c = geometry(moving(np.random.default_rng(0), n, np.eye(2)))
     assert has_evidence(c, 35, DEGREE, GraphConfig()) == (n == 5)
-    assert has_evidence(c, 35, 0.0, GraphConfig())
 
 
 @pytest.mark.parametrize("n", [3, 4])
@@ -79,7 +82,7 @@ def test_grouping_clusters_nothing_without_evidence():
         calls.append(len(correspondences))
         return np.arange(len(correspondences))
 
-    found = group(c, len(c), MatchConfig(), cluster=one_each)
+    found = group(c, len(c), MatchConfig(), stages=replace_clustering(one_each))
     assert (found.labels < 0).all() and len(found.scores) == 0 and not calls
-    group(c, len(c), MatchConfig().with_settings(evidence=0.0, min_degree=0.0), cluster=one_each)
+    group(c, len(c), MatchConfig().with_settings(evidence=0.0, min_degree=0.0), stages=replace_clustering(one_each))
     assert calls

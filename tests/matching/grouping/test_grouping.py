@@ -6,7 +6,7 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 
 from matching import MatchConfig
 from matching.errors import InputError
-from matching.grouping import Correspondences, group, stages
+from matching.grouping import Correspondences, group, replace_clustering, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
 from matching.pipelines.pair import find_objects
@@ -204,7 +204,7 @@ def test_another_clustering_may_be_put_in(scene):
         seen.append((len(correspondences), knn.n_samples, graph.n_samples, initial is None))
         return np.zeros(len(correspondences), np.int64) if initial is None else initial
 
-    found = grouped(c, cluster=one_cluster)
+    found = grouped(c, stages=replace_clustering(one_cluster))
     n, *others = seen[0]
     assert others == [n, n, True]
     assert len(found.scores) < 3
@@ -218,8 +218,8 @@ def test_what_no_other_supports_is_not_clustered(scene):
         seen.append(correspondences)
         return cluster_graph(correspondences, *others)
 
-    grouped(c, cluster=note)
-    grouped(c, config=DEFAULT.with_settings(min_degree=0.0), cluster=note)
+    grouped(c, stages=replace_clustering(note))
+    grouped(c, config=DEFAULT.with_settings(min_degree=0.0), stages=replace_clustering(note))
     assert len(seen[0]) < len(c)
     clustered = {tuple(xy) for xy in seen[0].xy0}
     assert all(tuple(xy) in clustered for members in rows[:3] for xy in c.xy0[members])
@@ -237,7 +237,7 @@ def test_matches_of_a_dropped_cluster_join_the_object_around_it():
         return inside.astype(np.int64) if initial is None else initial
 
     config = DEFAULT.with_settings(suppression__share=0)  # none but the largest stays
-    found = grouped(c, config=config, cluster=two_clusters)
+    found = grouped(c, config=config, stages=replace_clustering(two_clusters))
     assert len(seen) == 1  # one part is left, and nothing to merge
     assert (found.labels == 0).all()
 

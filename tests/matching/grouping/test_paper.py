@@ -18,12 +18,16 @@ from matching.correspondences.candidates import match_with_reserve
 from matching.correspondences.distances import acc_distances
 from matching.errors import InputError
 from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, extract_features
-from matching.grouping import Correspondences, group_by_paper
+from matching.grouping import Correspondences, group
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.graph import GraphConfig, build_graph
-from matching.grouping.paper import make_initial_clusters
+from matching.grouping.paper import PAPER, make_initial_clusters
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.pair import find_objects
+
+
+def group_by_paper(correspondences, n_listed, config):
+    return group(correspondences, n_listed, config, stages=PAPER)
 
 
 def planted():

@@ -300,8 +300,8 @@ def captured(monkeypatch, n, **settings):
     """The settings that n matches are grouped with."""
     taken = []
 
-    def take(correspondences, n_listed, config, *_, own_maps):
-        assert not own_maps
+    def take(correspondences, n_listed, config, n_threads, stages):
+        assert stages == given.GIVEN
         taken.append(config)
         return given.Groups(np.full(len(correspondences), -1), np.empty(0))
 
@@ -325,7 +325,7 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
     for step in (1, 2):
         with monkeypatch.context() as patch:
             taken = []
-            patch.setattr(given, "group", lambda *a, own_maps, taken=taken: taken.append(a[2]))
+            patch.setattr(given, "group", lambda *a, taken=taken: taken.append(a[2]))
             rows = np.arange(22 * 22).reshape(22, 22)[::step, ::step].ravel()
             noisy = xy0[rows] + np.random.default_rng(2).normal(0, 0.5, (len(rows), 2))
             with suppress(AttributeError):

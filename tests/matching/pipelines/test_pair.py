@@ -12,7 +12,8 @@ from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
-from matching.pipelines.pair import match_pictures
+from matching.pipelines.details import locate
+from matching.pipelines.pair import label_by, match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
 
@@ -169,7 +170,7 @@ def test_another_clustering_can_be_put_in(pair):
         return Groups(np.zeros(len(candidates), np.int64), np.array([7.0]))
 
     config = replace(MatchConfig(), candidates=replace(MatchConfig().candidates, max_matches=200))
-    result = match_pictures(*map(make_picture_of_array, pair), config, find_clusters=everything)
+    result = match_pictures(*map(make_picture_of_array, pair), config, stages=label_by(everything))
     assert seen == [(len(result.score), config)]
     assert result.objects[0].score == 7
     assert result.objects[0].n_matches == len(result.score)
@@ -238,20 +239,26 @@ def test_a_short_list_finds_both_objects(pair):
     assert rows(back, back.cluster >= 0) == {(*r[2:], *r[:2]) for r in rows(found, kept)}
 
 
+def listing(c, groups, most):
+    """What a result lists of candidates."""
+    told = locate(c, groups, np.ones(2), np.ones(2), most=most)
+    return told, told
+
+
 def test_where_places_are_few_the_large_objects_give_up_theirs():
     rng = np.random.default_rng(4)
     c = strangers(rng, 60)
     labels = np.full(60, -1)
     labels[:30], labels[45:49], labels[50:60] = 0, 1, 2
     clustered = Groups(labels, np.array([9.0, 8.0, 7.0]))
-    listed, told = pipeline.choose_listed(c, clustered, 48)
+    listed, told = listing(c, clustered, 48)
     assert list(np.bincount(told.labels + 1)) == [4, 30, 4, 10]  # the outliers are the best of theirs
     assert list(listed.score) == sorted(listed.score)
     assert set(listed.score[told.labels < 0]) == set(c.score[30:34])
-    listed, told = pipeline.choose_listed(c, clustered, 30)
+    listed, told = listing(c, clustered, 30)
     assert list(np.bincount(told.labels + 1)) == [0, 16, 4, 10]
     assert set(listed.score[told.labels == 0]) == set(c.score[:16])
-    listed, told = pipeline.choose_listed(c, clustered, 22)
+    listed, told = listing(c, clustered, 22)
     assert list(np.bincount(told.labels)) == [9, 4, 9]
 
 
@@ -299,7 +306,7 @@ def test_a_picture_and_itself():
         ("features", "sift_window", 1e150, "must be at most 100, got 1e\\+150"),
         ("graph", "rounds", 10**9, "must be at most 100, got 1000000000"),
         ("candidates", "per_polarity", 1, "must be True or False, got 1"),
-        ("suppression", "by_one", "no", "must be True or False, got 'no'"),
+        ("candidates", "per_polarity", "no", "must be True or False, got 'no'"),
         ("candidates", "reserve", float("nan"), "must be at least 0, got nan"),
         ("features", "regions", ("SIFT",), r"must be some of \('mser', 'sift'\), got \('SIFT',\)"),
         ("features", "regions", "sift", "must be some of .* got 'sift'"),

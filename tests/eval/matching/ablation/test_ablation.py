@@ -8,10 +8,10 @@ import pytest
 
 from eval.common.tables import read_csv
 from eval.matching.ablation import runs as ablation
-from eval.matching.ablation.variants import choosing, settings, variants
+from eval.matching.ablation.variants import settings, variants
 from matching import MatchConfig
 from matching.features.extraction import extract_features
-from matching.grouping import clustering
+from matching.grouping import DEFAULT
 from matching.pictures.images import make_picture_of_array
 from synth.photographs import read_shipped
 
@@ -70,12 +70,13 @@ def test_one_kind_of_region_has_the_features_that_it_has_alone():
     assert np.array_equal(both[both.kind == 0].descriptors, alone.descriptors)
 
 
-def test_another_choice_of_objects_is_gone_afterwards(monkeypatch):
-    before = clustering.find_above_largest_gap
-    with pytest.raises(ZeroDivisionError), choosing(lambda scores: scores > 1):
-        assert clustering.find_above_largest_gap is not before
-        raise ZeroDivisionError
-    assert clustering.find_above_largest_gap is before
+def test_a_variant_changes_one_element_of_the_list_of_stages():
+    names = [stage.name for stage in DEFAULT]
+    without = [stage.name for stage in variants()["no largest gap"].stages]
+    assert set(names) - set(without) == {"largest gap"}
+    replaced = variants()["one-cluster"].stages
+    assert [stage.name for stage in replaced] == names
+    assert [a.name for a, b in zip(replaced, DEFAULT, strict=True) if a != b] == ["clusters"]
 
 
 def test_mostly_false_clusters_are_mixed_or_spurious():

@@ -9,7 +9,7 @@ from planting import crops, record
 from matching import match
 from matching.correspondences.candidates import Candidates
 from matching.features.extraction import DESCRIPTOR_NORM, Features, mirrored_features
-from matching.grouping.refinement.ambiguity import _Confusable, _is_lattice, is_periodic
+from matching.grouping.refinement.ambiguity import _Confusable, _is_lattice, measure_periodicity
 from synth.textures import Screen, texture
 
 
@@ -33,7 +33,7 @@ def lattice(step, n=12, alike=True, radius=2.0):
 def test_what_recurs_close_by_is_periodic(step, alike, periodic):
     """Different features are not, nor are copies far apart."""
     features, candidates = lattice(step, alike=alike)
-    assert is_periodic(features, features, candidates) is periodic
+    assert measure_periodicity(features, features, candidates).is_periodic is periodic
 
 
 def test_one_shift_must_lead_to_many_confusable_places():
@@ -66,11 +66,11 @@ def test_descriptors_that_are_nearly_as_near_are_confusable(changed, periodic):
     noise *= changed * DESCRIPTOR_NORM / np.linalg.norm(noise, axis=1, keepdims=True)
     features = replace(features, descriptors=np.rint(features.descriptors + noise).astype(np.float32))
     candidates = replace(candidates, score=np.zeros(len(candidates)))
-    assert is_periodic(features, features, candidates) is periodic
+    assert measure_periodicity(features, features, candidates).is_periodic is periodic
 
 
 def test_a_mirrored_lattice_is_periodic():
     features, candidates = lattice(10)
     mirrored = mirrored_features(features)
     candidates = replace(candidates, frames1=mirrored.frames)
-    assert is_periodic(features, mirrored, candidates)
+    assert measure_periodicity(features, mirrored, candidates).is_periodic
