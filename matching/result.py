@@ -22,8 +22,13 @@ class MatchResult(Matches):
     Its parameters are those of `matching.matches.Matches`.
     """
 
-    def draw(self) -> Bytes:
+    def draw(self, *, explain: bool = False) -> Bytes:
         """Draw both pictures side by side, each object in its own colour.
+
+        Parameters
+        ----------
+        explain : bool
+            Whether to outline the largest groups of matches that were rejected, too, with the reasons.
 
         Returns
         -------
@@ -38,15 +43,17 @@ class MatchResult(Matches):
         from matching.output.figures.repeats import draw_result
 
         picture0, picture1 = self._inputs().pictures()
-        return draw_result(picture0, picture1, self)
+        return draw_result(picture0, picture1, self, explain=explain)
 
     def explain(self) -> str:
-        """Explain which groups of matches were no objects: the stage that dropped each, and by which bound.
+        """Explain what is in no object.
 
         Returns
         -------
         str
-            A table, a line a group, the largest first; the places are the middles of its matches.
+            The groups of matches that were rejected, the largest first: how many matches each has, where they
+            are (their middle), which stage rejected it, and what was measured there beside its bound. Then,
+            how many candidates each stage dropped, and why.
         """
         from matching.output.words import explain_rejected
 
@@ -61,7 +68,7 @@ class MatchResult(Matches):
             The folder, made if missing.
         **options : object
             As of `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
-            ``crops=True``, ``exports=("csv",)``.
+            ``crops=True``, ``explain=True``, ``exports=("csv",)``.
 
         Returns
         -------

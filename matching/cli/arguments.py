@@ -131,7 +131,7 @@ def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
     add("--open", action="store_true", help="write matches.html and open it in the browser")
     add("--no-figure", action="store_true", help="don't draw matches.png")
     add("--json", action="store_true", help="print the result as JSON on standard output, and nothing else")
-    text = "of two pictures: also print which groups of matches were no objects, and why"
+    text = "also print and draw which groups of matches were rejected, by which stage, and why"
     add("--explain", action="store_true", help=text)
     add("--quiet", action="store_true", help="no progress on standard error")
 

@@ -17,6 +17,7 @@ def output_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "warp": arguments.warp,
         "crops": arguments.crops,
         "html": arguments.html or arguments.open,
+        "explain": arguments.explain,
         "exports": tuple(dict.fromkeys(arguments.export)),
     }
 
@@ -37,6 +38,7 @@ def check_not_over(
     check_folder(folder)
     options = output_options(arguments)
     of_objects = options.pop("warp") | options.pop("crops")
+    options.pop("explain")
     names = list_file_names(**options) | set(others)
     replaced = names | (find_own_files(folder) if folder.exists() else set())
     for path in (*images, arguments.mask0, arguments.mask1):

@@ -114,6 +114,15 @@ class Groups:
         return Groups(labels, self.scores[kept], log_nfa, rejected, stages)
 
 
+def measure_width(correspondences: Correspondences, members: Ints) -> float:
+    """Measure the width of matches over their length, in the picture where that is less.
+
+    members (k,) array of int.
+    """
+    spreads = [np.linalg.eigvalsh(np.cov(xy[members].T)) for xy in (correspondences.xy0, correspondences.xy1)]
+    return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
+
+
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
     """Test whether matches are enough, and spread out in both pictures, by a pixel or more in any direction.
 

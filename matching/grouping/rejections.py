@@ -10,24 +10,66 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.points import is_within_reach
 
-# Why matches are in no object, by the stage that dropped them. Stages come in this order, and the last one
-# that dropped a match counts: the others had let it pass.
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a stage drops matches.
+
+    Parameters
+    ----------
+    word : str
+        In `matches.json`.
+    text : str
+        A clause.
+    hint : str
+        What to try.
+    """
+
+    word: str
+    text: str
+    hint: str
+
+
+_MORE = "try --max-matches 6000, or a larger picture"
+# By the stage that dropped them. Stages come in this order, and the last one that dropped a match counts: the
+# others had let it pass.
 REASONS = {
-    "stray": "so far from the others that it is in neither picture",
-    "candidates": "fewer matches than an object needs",
-    "evidence": "too few mutual candidates agree with their neighbours: nothing was clustered",
-    "graph": "its neighbours do not move as it does",
-    "degree": "few edges to the other matches of its cluster",
-    "clusters": "a cluster of fewer matches than an object needs",
-    "smooth map": "too few matches follow one smooth map, or they lie along a line",
-    "suppression": "its points are those of larger objects in both pictures",
-    "largest gap": "its score lies below the largest gap between the scores",
-    "significance": "chance gives such a group: it has more false alarms than an object may",
-    "planes": "no plane of a scene explains enough of its matches",
-    "textures": "a periodic texture: one shift leads to places that are as much alike",
-    "places": "its two places overlap, or it repeats what another object joins",
-    "method": "an outlier of the method that was chosen",
-    "details": "more matches of the same object were found at the size of the picture itself",
+    "stray": Reason("stray", "it lies far away from all others", "check the coordinates"),
+    "candidates": Reason("too-few-candidates", "there are fewer matches than an object needs", _MORE),
+    "evidence": Reason(
+        "no-evidence", "too few mutual candidates agree, so nothing was clustered", "try evidence=0 in Python"
+    ),
+    "graph": Reason("not-supported", "its neighbours move differently", _MORE),
+    "degree": Reason("loose", "few of its neighbours are in the same cluster", _MORE),
+    "clusters": Reason("too-small", "its cluster has fewer matches than an object needs", _MORE),
+    "smooth map": Reason("not-smooth", "no smooth map of enough matches explains it", _MORE),
+    "width": Reason(
+        "on-a-line", "the matches lie on a line, which fixes no map", "try min_width=0.05 in Python"
+    ),
+    "suppression": Reason(
+        "contained",
+        "its points belong to larger objects in both pictures",
+        "try suppression__share=0.5 in Python",
+    ),
+    "largest gap": Reason(
+        "low-score", "its score is below the largest gap between the scores of the groups", _MORE
+    ),
+    "significance": Reason(
+        "by-chance", "a group this good occurs by chance", "to see it all the same, set max_log_nfa in Python"
+    ),
+    "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
+    "textures": Reason(
+        "texture",
+        "it looks like a periodic texture, which matches itself one period further on",
+        "try masking the texture with --mask0 and --mask1",
+    ),
+    "places": Reason(
+        "no-second-place", "its two places overlap, or another object joins them already", "mask one of them"
+    ),
+    "method": Reason("outlier-of-method", "the chosen method makes it an outlier", "try the default method"),
+    "details": Reason(
+        "seen-closer", "the same object has more matches at the full size of the picture", "nothing to do"
+    ),
 }
 STAGES = tuple(REASONS)
 IN_OBJECT = -1  # in place of a stage's number
@@ -44,9 +86,9 @@ class Rejection:
         Which dropped it, a key of REASONS.
     measure, bound : float or None
         What was measured of it, and what it needs: matches ("clusters", "smooth map"), mutual candidates that
-        agree ("evidence"), the score of the object above the gap ("largest gap"), the decimal logarithm of
-        false alarms ("significance"), places ("planes"), the share of confusable matches ("textures"); None
-        where the stage has no number.
+        agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
+        gap"), the decimal logarithm of false alarms ("significance"), places ("planes"), the share of
+        confusable matches ("textures"), which must be less; None where the stage has no number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels.
     """
@@ -59,8 +101,23 @@ class Rejection:
 
     @property
     def reason(self) -> str:
-        """A sentence."""
-        return REASONS[self.stage]
+        """The word of the reason."""
+        return REASONS[self.stage].word
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return REASONS[self.stage].text
+
+    @property
+    def hint(self) -> str:
+        """What to try."""
+        return REASONS[self.stage].hint
+
+    @property
+    def centres(self) -> tuple[Floats, Floats]:
+        """(2,) float64 each: the middle of its matches in image 0 and 1."""
+        return self.points0.mean(axis=0), self.points1.mean(axis=0)
 
     @property
     def n_matches(self) -> int:

@@ -39,7 +39,7 @@ from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
 from matching.grouping.evidence import find_supported
 from matching.grouping.graph import CONFIRMED, build_second_graph, fit_maps
-from matching.grouping.objects import Groups, is_object
+from matching.grouping.objects import Groups, is_object, measure_width
 from matching.grouping.refinement import smooth_map
 from matching.grouping.refinement.suppression import find_uncontained
 from matching.grouping.rejections import Trace
@@ -276,8 +276,11 @@ def refine(state: Round, context: Context) -> Round:
         trace.drop("smooth map", np.concatenate([before, own]))
         if is_object(correspondences, own, config.objects):
             bodies.append((own, bend))
-        else:
+        elif len(own) < config.objects.min_matches:
             trace.drop_group("smooth map", before, len(own), config.objects.min_matches)
+        else:
+            width = measure_width(correspondences, own)
+            trace.drop_group("width", before, width, config.objects.min_width)
     return replace(state, bodies=_sort_by_size(bodies))
 
 

@@ -34,6 +34,7 @@ def write_pair(
     figure: bool = True,
     warp: bool = False,
     html: bool = False,
+    explain: bool = False,
     inputs: Sequence[str] = (),
     others: Mapping[str, Content] | None = None,
 ) -> None:
@@ -43,7 +44,7 @@ def write_pair(
     """
     others = others or {}
     if pictures is not None:
-        options: Any = {"figure": figure, "warp": warp, "html": html}
+        options: Any = {"figure": figure, "warp": warp, "html": html, "explain": explain}
         write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
         return
     images = [_UnseenImage(*_name_and_size(pair, k)) for k in range(2)]

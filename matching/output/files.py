@@ -23,6 +23,7 @@ from matching.output.figures.repeats import draw_result
 from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
+from matching.output.words import count_dropped
 
 if TYPE_CHECKING:
     from matching._common.types import Bytes
@@ -89,6 +90,7 @@ def write_results(
     crops: bool = False,
     html: bool = False,
     exports: tuple[str, ...] = (),
+    explain: bool = False,
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
@@ -105,7 +107,9 @@ def write_results(
         yield from (others or {}).items()
         if figure:
             # the drawing is no longer needed once it is a file
-            yield "matches.png", opencv.encode_png(draw_result(picture0, picture1, result), overwrite=True)
+            drawn = draw_result(picture0, picture1, result, explain=explain)
+            yield "matches.png", opencv.encode_png(drawn, overwrite=True)
+            del drawn
         warps = {}
         for number, drawings in _draw_warps(picture0, picture1, result, deformations):
             if html:
@@ -226,14 +230,18 @@ def summarise(
             {
                 "stage": item.stage,
                 "reason": item.reason,
+                "text": item.text,
                 "measure": item.measure,
                 "bound": item.bound,
-                "matches": item.n_matches,
+                "n_matches": item.n_matches,
+                "centre0": item.centres[0].round(digits).tolist(),
+                "centre1": item.centres[1].round(digits).tolist(),
                 "box0": [*item.points0.min(axis=0).round(digits), *item.points0.max(axis=0).round(digits)],
                 "box1": [*item.points1.min(axis=0).round(digits), *item.points1.max(axis=0).round(digits)],
             }
             for item in result.rejected
         ],
+        "dropped_by": count_dropped(result),
         "things": [
             {
                 "thing": thing.number,

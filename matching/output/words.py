@@ -18,6 +18,11 @@ HEADER = (
     *("complete", "error"),
 )
 REPEATS_HEADER = ("thing", "places", "objects", "matches", "score", "how sure", "error")
+REJECTED_HEADER = (
+    *("rejected", "matches", "picture 0", "picture 1"),
+    *("stage", "measured", "bound", "reason"),
+)
+DROPPED_HEADER = ("dropped", "stage", "reason")
 UNKNOWN = "-"
 NOTHING = "no common object"
 NOTHING_TWICE = "nothing stands there twice"
@@ -90,7 +95,7 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
     return rows
 
 
-def count(n: int, word: str) -> str:
+def count(n: int, word: str, words: str | None = None) -> str:
     """Count something in words.
 
     Parameters
@@ -99,6 +104,8 @@ def count(n: int, word: str) -> str:
         How many there are.
     word : str
         What one is called.
+    words : str, optional
+        What several are called; by default with an s.
 
     Returns
     -------
@@ -110,7 +117,7 @@ def count(n: int, word: str) -> str:
     >>> count(1, "group"), count(0, "pair")
     ('1 group', '0 pairs')
     """
-    return f"{n} {word}{'' if n == 1 else 's'}"
+    return f"{n} {word if n == 1 else words or f'{word}s'}"
 
 
 def format_turn(motion: Motion) -> str:
@@ -291,26 +298,78 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 
 
 def hint_at_rejected(result: Matches) -> list[str]:
-    """A line on the largest group of matches that was no object, where there is no object at all."""
-    if result.objects or not result.rejected:
+    """A line on the largest rejected group, or on the candidates, where there is no object at all."""
+    if result.objects:
         return []
+    if not result.rejected:
+        return _hint_at_dropped(result)
     best = result.rejected[0]
-    x, y = best.points0.mean(axis=0)
-    return [f"{best.n_matches} matches around {x:.0f}, {y:.0f} were no object: {best.reason} (--explain)"]
+    x, y = best.centres[0]
+    measured = ""
+    if best.measure is not None and best.bound is not None:
+        measured = f" ({best.measure:.3g}, bound {best.bound:.3g})"
+    told = f"{count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f} were rejected: {best.text}"
+    return [f"{told}{measured}; {best.hint}; --explain lists all groups"]
+
+
+def _hint_at_dropped(result: Matches) -> list[str]:
+    """A line on the stage that dropped most candidates, if there are any."""
+    from matching.grouping.rejections import REASONS
+
+    counts = count_dropped(result)
+    if not counts or explain_nothing(result):
+        return []
+    stage = max(counts, key=lambda stage: counts[stage])
+    dropped = f"{counts[stage]} of {count(len(result.cluster), 'candidate')} were dropped"
+    return [f"{dropped}: {REASONS[stage].text}; {REASONS[stage].hint}"]
 
 
 def explain_rejected(result: Matches) -> list[str]:
     """Lines that say which groups of matches were no objects, where they lie, and why."""
+    return [*_list_rejected(result), *_list_dropped(result)]
+
+
+def _list_rejected(result: Matches) -> list[str]:
     if not result.rejected:
         return ["no group of matches was rejected"]
-    rows: list[tuple[str, ...]] = [
-        ("rejected", "matches", "picture 0", "picture 1", "stage", "measured", "bound", "reason")
-    ]
+    return align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
+
+
+def list_rejected(result: Matches) -> list[tuple[str, ...]]:
+    """List the groups of matches that were no objects, the largest first: the rows under REJECTED_HEADER."""
+    rows: list[tuple[str, ...]] = []
     for k, item in enumerate(result.rejected):
-        places = (f"{x:.0f}, {y:.0f}" for x, y in (item.points0.mean(axis=0), item.points1.mean(axis=0)))
+        places = (f"{x:.0f}, {y:.0f}" for x, y in item.centres)
         numbers = (UNKNOWN if value is None else f"{value:.4g}" for value in (item.measure, item.bound))
-        rows.append((str(k), str(item.n_matches), *places, item.stage, *numbers, item.reason))
-    return align_columns(rows, left=(4, 7))
+        rows.append((str(k), str(item.n_matches), *places, item.stage, *numbers, item.text))
+    return rows
+
+
+def count_dropped(result: Matches) -> dict[str, int]:
+    """Count the candidates that each stage dropped, in the order of the stages."""
+    from matching.grouping.rejections import STAGES
+
+    if result.dropped_by is None:
+        return {}
+    counts = {stage: int((result.dropped_by == stage).sum()) for stage in STAGES}
+    return {stage: n for stage, n in counts.items() if n}
+
+
+def list_dropped(result: Matches) -> list[tuple[str, ...]]:
+    """List how many candidates each stage dropped, and why: the rows under DROPPED_HEADER."""
+    from matching.grouping.rejections import REASONS
+
+    return [(str(n), stage, REASONS[stage].text) for stage, n in count_dropped(result).items()]
+
+
+def _list_dropped(result: Matches) -> list[str]:
+    if result.dropped_by is None:
+        return []
+    n, kept = len(result.cluster), int((result.cluster >= 0).sum())
+    lines = ["", f"{kept} of {count(n, 'candidate')} are in objects"]
+    if kept < n:
+        lines += ["", *align_columns([DROPPED_HEADER, *list_dropped(result)], left=(1, 2))]
+    return lines
 
 
 def name_picture(path: str | PurePath | None) -> str:

@@ -91,6 +91,8 @@ def make_parser() -> LineParser:
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
     add("--warp", action="store_true", help="draw each object warped onto the other picture; needs them, too")
     add("--no-figure", action="store_true", help="don't draw matches.png")
+    text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
+    add("--explain", action="store_true", help=text)
     add("--quiet", action="store_true", help="no progress on standard error")
     add_clustering(parser.add_argument_group("settings"))
     parser.add_argument("--version", action="version", version=f"gdl-match {__version__}")
@@ -198,9 +200,13 @@ def _group_one(job: Job) -> int:
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
     _write_pair(job, job.folder, shown, result, pictures, groups)
-    from matching.output.words import format_table
+    from matching.output.words import format_table, hint_at_rejected
 
     print(format_table(result))
+    if job.arguments.explain:
+        print(result.explain())
+    for line in hint_at_rejected(result):
+        job.tell(line)
     job.tell(f"written to {job.folder}")
     return FOUND if result.objects else NONE_FOUND
 
@@ -306,6 +312,7 @@ def _write_pair(
         figure=not job.arguments.no_figure,
         warp=job.arguments.warp,
         html=job.arguments.html,
+        explain=job.arguments.explain,
         inputs=job.inputs,
         others=groups,
     )

@@ -159,7 +159,6 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
             "--mask1": arguments.mask1 is not None,
             "--export": bool(arguments.export),
             "--view-synthesis": arguments.view_synthesis,
-            "--explain": arguments.explain,
             f"--method {arguments.method}": arguments.method in rivals,
         }
         for option in (name for name, is_given in wrong.items() if is_given):

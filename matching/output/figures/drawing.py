@@ -34,7 +34,9 @@ COLOURS = (
     (170, 170, 255),
     (187, 204, 51),
 )
+MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN = (5**0.5 - 1) / 2
+GREY = (170, 170, 170)  # of what was rejected
 MOST_DASHES = 200  # along a side: that of a frame may be far longer than the picture
 FADE = 0.55  # how far the surroundings of objects go towards mid grey, so that these stand out
 MID_GREY = 110
@@ -47,7 +49,7 @@ FRAME_SHARE = 0.25  # of picture 0 that an object covers whose frame is drawn: t
 DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a picture of 960 pixels
 
 
-def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
+def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
     """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
 
     The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
@@ -55,7 +57,8 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
     are a checkerboard. All matches of an object have a dot in its colour in both pictures; lines join at most
     LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches can still be read. A dashed
     line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below
-    says if there is no object, and names the things found in several places.
+    says if there is no object, and names the things found in several places. With explain, grey dashed
+    outlines with the reasons are around the largest groups of matches that were rejected.
 
     Returns (h, w, 3) uint8.
     """
@@ -81,24 +84,35 @@ def draw_matches(picture0: Picture, picture1: Picture, result: Matches) -> Bytes
     panel1 = canvas[: len(rgb1), shift[0] :]  # a frame may reach beyond its picture, and is cut there
     for number, frame in frames:
         draw_frame(panel1, frame, colour(number), unit)
+    rejected = outline_rejected(result) if explain else []
+    dropped = [(-1, reason, zoom(outline0, zoom0)) for reason, outline0, _ in rejected]
+    dropped1 = [(-1, reason, zoom(outline1, zoom1) + shift) for reason, _, outline1 in rejected]
+    for _, _, outline in [*dropped, *dropped1]:
+        draw_frame(canvas, outline, GREY, unit)
     for side in outlines:
         for number, outline in side:
             opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
             opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
-    for side, rgb, left in zip(outlines, (rgb0, rgb1), (0, shift[0]), strict=True):
-        draw_labels(
-            canvas,
-            [(number, str(number), outline) for number, outline in side],
-            (left, 0),
-            (left + rgb.shape[1], len(rgb)),
-            28 * unit,
-        )
+    for side, others, rgb, left in zip(
+        outlines, (dropped, dropped1), (rgb0, rgb1), (0, shift[0]), strict=True
+    ):
+        low, high = (left, 0), (left + rgb.shape[1], len(rgb))
+        named = [(number, str(number), outline) for number, outline in side]
+        draw_labels(canvas, [*named, *others], low, high, 28 * unit)
     caption = (
         describe_things(result.objects, name_picture(picture0.path), result.things)
         if result.objects
         else [NOTHING]
     )
     return add_caption(canvas, caption, 26 * unit)
+
+
+def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
+    """Reasons and hulls of the largest rejected groups, at most MOST_REJECTED, in both pictures."""
+    return [
+        (item.reason, opencv.convex_hull(item.points0), opencv.convex_hull(item.points1))
+        for item in result.rejected[:MOST_REJECTED]
+    ]
 
 
 def choose_frame(found: MatchedObject) -> Floats | None:
@@ -174,7 +188,9 @@ def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
 
 
 def colour(number: int) -> Colour:
-    """The colour of an object: first COLOURS, then hues that are far from those just before."""
+    """The colour of an object: first COLOURS, then hues that are far from those just before; grey for -1."""
+    if number < 0:
+        return GREY
     if number < len(COLOURS):
         return COLOURS[number]
     hue = (0.12 + number * GOLDEN) % 1

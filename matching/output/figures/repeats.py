@@ -12,10 +12,14 @@ from matching._common.types import Bytes
 from matching.output.figures.drawing import (
     CANVAS_PIXELS,
     CANVAS_SIDE,
+    GREY,
+    MOST_REJECTED,
     colour,
+    draw_frame,
     draw_labels,
     draw_matches,
     fade_outside,
+    outline_rejected,
     reduce,
     zoom,
 )
@@ -27,19 +31,22 @@ if TYPE_CHECKING:
     from matching.pictures.images import Picture
 
 
-def draw_result(picture0: Picture, picture1: Picture, result: Matches) -> Bytes:
+def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
     """Draw a result: two pictures side by side, or the places of the things in one.
 
     Returns (h, w, 3) uint8.
     """
-    return draw_repeats(picture0, result) if result.of_one else draw_matches(picture0, picture1, result)
+    if result.of_one:
+        return draw_repeats(picture0, result, explain=explain)
+    return draw_matches(picture0, picture1, result, explain=explain)
 
 
-def draw_repeats(picture: Picture, result: Matches) -> Bytes:
+def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
     """Draw the things that a picture shows more than once.
 
     Each place is outlined in the colour of its thing and has its name on it: 0-2 is the second place of thing
-    0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed.
+    0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed. With explain,
+    grey dashed outlines with the reasons are around both places of the largest rejected groups.
 
     Returns (h, w, 3) uint8.
     """
@@ -64,5 +71,9 @@ def draw_repeats(picture: Picture, result: Matches) -> Bytes:
     for number, _, outline in places:
         opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
         opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
-    draw_labels(canvas, places, (0, 0), rgb.shape[1::-1], 28 * unit)
+    rejected = outline_rejected(result)[: MOST_REJECTED // 2] if explain else []  # each has two places
+    dropped = [(-1, reason, zoom(outline, factors)) for reason, *both in rejected for outline in both]
+    for _, _, outline in dropped:
+        draw_frame(canvas, outline, GREY, unit)
+    draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)
     return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from PIL import Image
 
+from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
 from matching.errors import InputError
@@ -23,6 +24,7 @@ from matching.output.words import HEADER, count, format_object
 from matching.pictures.images import read_picture
 
 if TYPE_CHECKING:
+    from matching.grouping.rejections import Rejection
     from matching.objects.description import MatchedObject
 
 QUALITY = 82  # of JPEG
@@ -109,6 +111,19 @@ def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> l
             }
         )
     return found
+
+
+def rejected_data(rejected: Iterable[Rejection]) -> list[dict[str, Any]]:
+    """The data of rejected groups that viewer.js reads."""
+    return [
+        {
+            "text": f"{count(item.n_matches, 'match', 'matches')} rejected ({item.stage}): {item.text}",
+            "outlines": [
+                np.round(opencv.convex_hull(points), 1).tolist() for points in (item.points0, item.points1)
+            ],
+        }
+        for item in rejected
+    ]
 
 
 def _cells(found: MatchedObject) -> list[str]:

@@ -7,14 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
-from matching.output.html.page import candidates_data, embed_picture, objects_data, render
+from matching.output.html.page import (
+    candidates_data,
+    embed_picture,
+    objects_data,
+    rejected_data,
+    render,
+)
 from matching.output.words import (
+    REJECTED_HEADER,
     REPEATS_HEADER,
     describe_result,
     describe_sizes,
     describe_things,
+    list_dropped,
+    list_rejected,
     list_repeats,
     may_look_harder,
     name_picture,
@@ -74,6 +84,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "objects": objects_data(result.objects, result.cluster[rows], result.xy0[rows]),
         "candidates": candidates,
         "n_rejected": int((result.cluster < 0).sum()),
+        "rejected": rejected_data(result.rejected[:MOST_REJECTED]),
     }
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
@@ -91,6 +102,9 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
         "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
         if of_one and result.things
         else None,
+        "rejected": list_rejected(result),
+        "rejected_columns": [name.capitalize() for name in REJECTED_HEADER],
+        "dropped": list_dropped(result),
         "repeats_columns": [name.capitalize() for name in REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)

@@ -84,5 +84,10 @@ def test_grouping_clusters_nothing_without_evidence():
 
     found = group(c, len(c), MatchConfig(), stages=replace_clustering(one_each))
     assert (found.labels < 0).all() and len(found.scores) == 0 and not calls
-    group(c, len(c), MatchConfig().with_settings(evidence=0.0, min_degree=0.0), stages=replace_clustering(one_each))
+    group(
+        c,
+        len(c),
+        MatchConfig().with_settings(evidence=0.0, min_degree=0.0),
+        stages=replace_clustering(one_each),
+    )
     assert calls

@@ -5,10 +5,12 @@ import pytest
 from planting import bent, candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
+from matching._common.stages import Stage, end_with
 from matching.errors import InputError
 from matching.grouping import Correspondences, group, replace_clustering, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
+from matching.grouping.rejections import Trace
 from matching.pipelines.pair import find_objects
 
 DEFAULT = MatchConfig()
@@ -246,9 +248,10 @@ def test_matches_of_known_objects_join_no_other():
     c = moving(np.random.default_rng(0), 160, np.eye(2), size=200.0)
     left = np.flatnonzero(c.xy0[:, 0] < 100)
     right = np.setdiff1d(np.arange(len(c)), left)
-    (found,) = stages._find_parts(
-        geometry(c), right, [left], DEFAULT, 1, lambda c, *_: np.zeros(len(c), np.int64), []
-    )
+    context = stages.Context(geometry(c), len(c), DEFAULT, Trace(len(c)))
+    one = replace_clustering(lambda c, *_: np.zeros(len(c), np.int64), stages.VIEWS)[1:]
+    state = stages.Round([part(left, 0.5)], rows=right)
+    (found,) = stages.run_stages(state, context, end_with(one, "scores")).parts
     assert np.array_equal(found.members, right)
     assert set(found.landmarks) <= set(right)
 
@@ -265,16 +268,18 @@ def test_objects_of_equal_scores_are_numbered_as_given():
 
 
 @pytest.mark.parametrize(("rounds", "n_found"), [(1, 1), (2, 2), (None, 4)])
-def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found, monkeypatch):
+def test_what_is_left_over_is_grouped_until_nothing_is_found(rounds, n_found):
     xy = np.random.default_rng(0).uniform(0, 1e4, (80, 2))
     c = Correspondences(xy, xy, np.tile(np.eye(2), (80, 1, 1)))
 
-    def find_next(c, rows, known, *_):  # 20 matches a round: next to them, larger objects hide smaller ones
-        return [part(np.arange(20) + 20 * len(known), 0.8)] if len(known) < 4 else []
+    def find_next(state, context):  # 20 matches a round: next to them, larger objects hide smaller ones
+        n = len(state.known)
+        found = [part(np.arange(20) + 20 * n, 0.8)]
+        return replace(state, parts=found) if n < 4 else None
 
-    monkeypatch.setattr(stages, "_find_parts", find_next)
+    one_by_one = (Stage("next", find_next), *stages.DEFAULT[-3:])
     config = replace(MatchConfig(), objects=ObjectsConfig(rounds=rounds))
-    assert len(group(c, 80, config).scores) == n_found
+    assert len(group(c, 80, config, stages=one_by_one).scores) == n_found
 
 
 def test_as_many_and_as_wide_as_is_asked_for_is_an_object():

@@ -9,7 +9,16 @@ from planting import similarity
 from matching.config import MatchConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping import group
-from matching.grouping.rejections import MOST, REASONS, Dropped, choose_dropped
+from matching.grouping.rejections import (
+    MOST,
+    REASONS,
+    Dropped,
+    Rejection,
+    Trace,
+    choose_apart,
+    choose_dropped,
+    name_stages,
+)
 
 CONFIG = MatchConfig(objects=replace(MatchConfig().objects, evidence=0.0))
 
@@ -44,7 +53,9 @@ def test_a_small_cluster_is_named_with_its_size():
     located = small.locate(c.xy0, c.xy1)
     assert located.n_matches == len(small.members)
     assert np.array_equal(located.points0, c.xy0[small.members])
-    assert located.reason == REASONS["clusters"]
+    assert located.reason == REASONS["clusters"].word
+    assert np.allclose(located.centres[1], c.xy1[small.members].mean(axis=0))
+    assert np.array_equal(located.swapped.points0, located.points1)
 
 
 def test_what_is_not_significant_is_named_with_its_number():
@@ -77,6 +88,51 @@ def test_each_group_is_listed_once_and_objects_are_not():
 
 
 @pytest.mark.parametrize("stage", REASONS)
-def test_reasons_are_sentences_without_an_end(stage):
-    assert REASONS[stage][0].islower()
-    assert not REASONS[stage].endswith(".")
+def test_reasons_are_clauses_and_words_of_their_own(stage):
+    reason = REASONS[stage]
+    assert reason.text[0].islower() and reason.hint[0].islower()
+    assert not reason.text.endswith(".") and not reason.hint.endswith(".")
+    assert sum(other.word == reason.word for other in REASONS.values()) == 1
+
+
+def test_every_correspondence_is_in_an_object_or_has_a_stage():
+    rng = np.random.default_rng(1)
+    c = scene(moving(80, (200, 200), np.eye(2), rng), moving(11, (700, 700), similarity(0.5), rng))
+    found = group(c, len(c), CONFIG)
+    assert np.array_equal(found.stages < 0, found.labels >= 0)
+    told = name_stages(found.stages)
+    assert {"graph", "clusters"} <= set(told[80:]) <= set(REASONS)
+    for item in found.rejected:
+        assert (told[item.members] == item.stage).mean() > 0.5
+    nothing = group(c, 8, CONFIG)
+    assert set(name_stages(nothing.stages)) == {"candidates"}
+
+
+def test_what_lies_on_a_line_is_named_with_its_width():
+    rng = np.random.default_rng(1)
+    c = moving(80, (200, 200), np.eye(2), rng)
+    c = Correspondences(c.xy0 * [1, 0.02], c.xy1 * [1, 0.02], c.maps)
+    found = group(c, len(c), CONFIG)
+    assert len(found.scores) == 0
+    item = found.rejected[0]
+    assert (item.stage, item.bound) == ("width", 0.15)
+    assert item.measure < 0.05
+
+
+def test_the_last_stage_counts_and_what_is_listed_says_the_same():
+    trace = Trace(6)
+    trace.drop("significance", np.arange(2))
+    trace.drop("graph", np.arange(3))  # in a later round
+    trace.drop_group("clusters", np.arange(3, 5), 2, 12)
+    labels = np.array([-1, -1, -1, -1, -1, 0])
+    groups, stages = trace.close(labels)
+    assert [item.stage for item in groups] == ["clusters"]
+    expected = ["significance", "significance", "graph", "clusters", "clusters", ""]
+    assert name_stages(stages).tolist() == expected
+
+
+def test_of_several_sizes_each_group_is_listed_once():
+    square = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
+    groups = [Rejection("clusters", 4, 12, square + shift, square + shift) for shift in (0, 0.5, 100, 200)]
+    chosen = choose_apart(groups, square + 200, square + 200, np.array([2.0, 2.0]))
+    assert [item.points0[0, 0] for item in chosen] == [0, 100]

@@ -8,7 +8,7 @@ import pytest
 from matching import MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
-from matching.output.words import explain_rejected, hint_at_rejected
+from matching.output.words import count_dropped, explain_rejected, hint_at_rejected
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
@@ -23,18 +23,32 @@ def test_rejected_groups_are_a_table():
     assert [line.split()[:4] for line in lines[1:]] == [["0", "4", "105,", "105"], ["1", "4", "5,", "5"]]
     assert "-2.25" in lines[1]
     assert "-4" in lines[1]
-    assert lines[1].endswith(REASONS["significance"])
-    assert lines[2].endswith(REASONS["textures"])
+    assert lines[1].endswith(REASONS["significance"].text)
+    assert lines[2].endswith(REASONS["textures"].text)
     assert explain_rejected(EMPTY) == ["no group of matches was rejected"]
     assert replace(EMPTY, rejected=REJECTED).explain() == "\n".join(lines)
+
+
+def test_the_candidates_that_each_stage_dropped_are_counted():
+    """In the order of the stages, and as many as there are."""
+    stages = np.array(["significance", "", "graph", "graph", ""])
+    result = replace(EMPTY, cluster=np.array([-1, 0, -1, -1, 1]), dropped_by=stages)
+    assert count_dropped(result) == {"graph": 2, "significance": 1}
+    lines = explain_rejected(result)
+    assert "2 of 5 candidates are in objects" in lines
+    assert [line.split()[:2] for line in lines[-2:]] == [["2", "graph"], ["1", "significance"]]
+    assert lines[-1].endswith(REASONS["significance"].text)
+    assert count_dropped(EMPTY) == {}
+    (hint,) = hint_at_rejected(result)
+    assert hint == f"2 of 5 candidates were dropped: {REASONS['graph'].text}; {REASONS['graph'].hint}"
 
 
 @pytest.mark.parametrize("stage", REASONS)
 def test_where_nothing_is_found_the_best_group_is_named(stage):
     result = replace(EMPTY, rejected=(replace(REJECTED[0], stage=stage),))
     (line,) = hint_at_rejected(result)
-    assert line.startswith("4 matches around 105, 105 were no object: ")
-    assert REASONS[stage] in line
+    assert line.startswith("4 matches around 105, 105 were rejected: ")
+    assert f"{REASONS[stage].text} (-2.25, bound -4); {REASONS[stage].hint}" in line
     found = describe_object(0, SQUARE, SQUARE, 0.5)
     assert hint_at_rejected(replace(result, objects=(found,))) == []
     assert hint_at_rejected(EMPTY) == []

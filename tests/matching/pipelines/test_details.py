@@ -7,6 +7,7 @@ from planting import crops
 
 from matching import MatchConfig, match
 from matching._common import opencv
+from matching.grouping.rejections import all_of_stage, name_stages
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.description import (
     describe_details,
@@ -201,9 +202,9 @@ def test_pictures_that_are_solved_or_not_small_are_not_enlarged(thing):
 
 def located(xy0, xy1, labels, scores, step=1.0):
     labels, scores = np.array(labels), np.array(scores, float)
-    steps = np.full((len(scores), 2), step)
+    steps, stages = np.full((len(scores), 2), step), all_of_stage("graph", labels)
     return Located(np.array(xy0, float), np.array(xy1, float), np.linspace(0.1, 0.2, len(labels)),
-                   labels, scores, steps, np.full(len(scores), -9.0))  # fmt: skip
+                   labels, scores, steps, np.full(len(scores), -9.0), stages)  # fmt: skip
 
 
 def test_what_is_known_is_not_added_again():
@@ -218,6 +219,8 @@ def test_what_is_known_is_not_added_again():
     replaced = add_details(known, [more], 10.0, 100)
     assert replaced.scores.tolist() == [0.4]
     assert np.array_equal(replaced.labels, [-1] * 20 + [0] * 40)
+    told = name_stages(replaced.stages).tolist()
+    assert told == ["details"] * 18 + ["graph"] * 2 + [""] * 40
     part = more.labels[:30] * 0  # most of what is known is elsewhere
     few = located(np.tile(xy0[:10], (3, 1)), np.tile(xy1[:10], (3, 1)), part, [0.4])
     assert np.bincount(add_details(known, [few], 1.0, 100).labels + 1).tolist() == [2, 18, 30]

@@ -5,7 +5,8 @@
            objects: [{ id, colour, n_matches, score, cells: [text, ...], kind, words, frame: polygon or null,
                        outlines: [polygon, polygon], lines: [row, ...] }],
            candidates: { xy0: [x, y, ...], xy1: [...] in tenths of a pixel, cluster: [...] },
-           n_rejected: candidates rejected, of which `candidates` may hold only the best }
+           n_rejected: candidates rejected, of which `candidates` may hold only the best,
+           rejected: [{ text, outlines: [polygon, polygon] }], groups that are no objects; may be missing }
    `candidates` holds the kept ones first, then the rejected by rising descriptor distance. */
 class Viewer {
   constructor(root, pair) {
@@ -60,6 +61,15 @@ class Viewer {
       group.append(shape("path", { class: "outline casing", d }), shape("path", { class: "outline ink", d, stroke: object.colour }));
       pane.svg.append(group);
     }
+    for (const item of this.pair.rejected ?? []) {
+      const group = shape("g", { class: "rejected" }), d = path(item.outlines[side]);
+      const ink = shape("path", { class: "outline ink", d, stroke: "#c8c8c8" });
+      const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+      title.textContent = item.text;
+      ink.append(title);
+      group.append(shape("path", { class: "outline casing", d }), ink);
+      pane.svg.append(group);
+    }
     // the smallest on top, so that each can be reached
     const byArea = [...this.pair.objects].sort((a, b) => area(b.outlines[side]) - area(a.outlines[side]));
     for (const object of byArea) {
@@ -88,6 +98,7 @@ class Viewer {
     this.find(".nothing").hidden = this.pair.objects.length > 0;
     this.find(".hint").hidden = this.find(".meanings").hidden = !this.pair.objects.length;
     this.find(".framed").hidden = !this.pair.objects.some((object) => object.frame);
+    this.find(".reasons").hidden = !(this.pair.rejected ?? []).length;
     this.rows = new Map();
     body.replaceChildren(...this.pair.objects.map((object) => {
       const row = document.createElement("tr");
@@ -133,6 +144,9 @@ class Viewer {
     this.find("[name=lines]").addEventListener("change", () => this.draw());
     this.find("[name=frames]").addEventListener("change", (event) => {
       this.both.classList.toggle("unframed", !event.target.checked);
+    });
+    this.find("[name=rejected]").addEventListener("change", (event) => {
+      this.both.classList.toggle("unexplained", !event.target.checked);
     });
     this.root.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.chosen !== null) {

@@ -935,12 +935,27 @@ def test_what_was_no_object_is_explained(gdl_match, tmp_path):
     told = json.loads((tmp_path / "out" / "matches.json").read_text())["rejected"]
     assert ("no group of matches was rejected" in out) == (not told)
     for item in told:
-        assert item["reason"] in out
-        assert item["matches"] > 0
+        assert item["text"] in out
+        assert item["n_matches"] > 0
+        assert len(item["centre0"]) == len(item["centre1"]) == 2
 
 
-def test_only_two_pictures_are_explained(gdl_match):
-    for pictures in (["first.png"], ["first.png", "second.png", "first.png"]):
-        status, _, err = gdl_match(*pictures, "--explain")
-        assert status == 2
-        assert "--explain" in err
+def test_the_sum_of_what_was_dropped_is_in_the_file_and_drawn(gdl_match, tmp_path):
+    """With --explain the figure has the outlines, too; the rest of the files is the same."""
+    drawn = {}
+    for option in ("--explain", "--quiet"):
+        gdl_match("first.png", "first.png", "--out", option[2:], option)
+        drawn[option] = (tmp_path / option[2:] / "matches.png").read_bytes()
+    result = json.loads((tmp_path / "explain" / "matches.json").read_text())
+    kept = sum(found["matches"] for found in result["objects"])
+    assert kept + sum(result["dropped_by"].values()) == result["candidates"]
+    assert (drawn["--explain"] != drawn["--quiet"]) == bool(result["rejected"])
+
+
+def test_one_picture_is_explained_and_many_are_not(gdl_match):
+    status, out, _ = gdl_match("first.png", "--explain")
+    assert status in (0, 1)
+    assert "candidates are in objects" in out
+    status, _, err = gdl_match("first.png", "second.png", "first.png", "--explain")
+    assert status == 2
+    assert "--explain" in err
