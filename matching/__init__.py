@@ -12,6 +12,7 @@ from matching.errors import InputError
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
+    from matching.features.detectors import Detection, Detector, register_detector
     from matching.interchange.arrays import matches_from
     from matching.interchange.files import read_matches
     from matching.interchange.records import PairMatches
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from matching.result import MatchResult
 
 __all__ = [
+    "Detection",
+    "Detector",
     "InputError",
     "MatchConfig",
     "MatchResult",
@@ -37,8 +40,11 @@ __all__ = [
     "matches_from",
     "object_deformation",
     "read_matches",
+    "register_detector",
 ]
 _MODULES = {
+    "Detection": "matching.features.detectors",
+    "Detector": "matching.features.detectors",
     "MatchConfig": "matching.config",
     "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
@@ -50,5 +56,6 @@ _MODULES = {
     "matches_from": "matching.interchange.arrays",
     "object_deformation": "matching.matches",
     "read_matches": "matching.interchange.files",
+    "register_detector": "matching.features.detectors",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -148,6 +149,13 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         metavar="KINDS",
         help=f"kinds of regions: {','.join(REGIONS)} (default), mser (with --paper) or sift",
     )
+    group.add_argument(
+        "--detector",
+        type=_run_detector_file,
+        action="append",
+        metavar="FILE",
+        help="a Python file that registers a detector, which --regions behind it may name",
+    )
     add_setting(group, "mirrored", MIRRORED)
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
@@ -251,7 +259,22 @@ def parse_whole_number(text: str) -> int:
 
 
 def _parse_regions(text: str) -> tuple[str, ...]:
-    return _parse_names(REGIONS, text, "mser, sift or mser,sift")
+    if "matching.features.detectors" not in sys.modules:  # which takes its time to load
+        return _parse_names(REGIONS, text, "mser, sift or mser,sift")
+    from matching.features.detectors import list_detectors
+
+    return _parse_names(list_detectors(), text, f"some of {','.join(list_detectors())}")
+
+
+def _run_detector_file(text: str) -> Path:
+    """Run a file that registers a detector."""
+    import runpy
+
+    path = parse_path(text)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"{text}: no such file")
+    runpy.run_path(str(path))
+    return path
 
 
 def _parse_exports(text: str) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ import numpy as np
 from matching._common.types import Array
 from matching.collection import room
 from matching.config import MatchConfig
+from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
@@ -75,6 +76,11 @@ def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> s
         as_text(programs()),
         machine(),
     )
+    own = [
+        (kind, name, get_detector(name, config.features).version)
+        for kind, name in enumerate(list_detectors())
+    ]
+    described_by += tuple(one for one in own if one[1] in config.features.regions)
     if has_details:
         described_by += ("details", config.max_pixels)
     return hashlib.sha256(repr(described_by).encode()).hexdigest()

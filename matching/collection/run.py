@@ -14,6 +14,7 @@ from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord, check_origin
+from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
@@ -69,6 +70,8 @@ def match_collection(
     check_config(config)
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)
+    if shortlist is not None:
+        check_indexed(config.features)
     backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
     with open_store(db, config, restart) as store, backend as run:
         numbers = store.add_images(plan.paths)

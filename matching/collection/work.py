@@ -7,7 +7,7 @@ can't be done comes back as a record with its reason.
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.features.detectors import Detector, list_registered, register_detector
 from matching.features.views import ViewedPicture
 from matching.output.provenance import origin
 from matching.pictures.images import read_picture
@@ -46,10 +47,18 @@ class Settings:
         The settings of the matching.
     cache : FeatureCache
         Where features are kept.
+    detectors : tuple of Detector
+        Those that were registered, for processes that know none.
     """
 
     config: MatchConfig
     cache: FeatureCache
+    detectors: tuple[Detector, ...] = field(default_factory=list_registered)
+
+    def register(self) -> None:
+        """Make the detectors known in this process."""
+        for detector in self.detectors:
+            register_detector(detector)
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,7 @@ class Source:
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
     """Describe a picture; its features are in the cache afterwards."""
+    settings.register()
     return replace(_describe_file(number, path, settings), origin=origin())
 
 
@@ -88,6 +98,7 @@ def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
 
 def match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
     """Match two pictures."""
+    settings.register()
     return replace(_match_files(number, source0, source1, settings), origin=origin())
 
 

@@ -17,7 +17,7 @@ from matching._common.arrays import invert_matrices, order_by, select_rows
 from matching._common.types import Array, Floats, Ints
 from matching.correspondences import _candidate_kernels
 from matching.correspondences.descriptor_search import estimate_bound, nearest_descriptors
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features, mirrored_features
+from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds, mirrored_features
 from matching.settings import MAX_MATCHES, check_settings, setting
 
 
@@ -65,7 +65,7 @@ class Candidates:
     score : (m,) float64
         Distance of the descriptors, smaller is better.
     kind : (m,) int8
-        Index into KINDS.
+        As of features.
     row0, row1 : (m,) int64
         Rows of the features of image 0 and of image 1.
     """
@@ -107,7 +107,7 @@ def match_with_reserve(
     def find(kind: int, most: int) -> Candidates:
         return _find_best(features0, features1, kind, most, config, n_threads)
 
-    return _share_out_found(find, config)
+    return _share_out_found(find, list_kinds(features0, features1), config)
 
 
 def match_within(
@@ -126,7 +126,7 @@ def match_within(
     def find(kind: int, most: int) -> Candidates:
         return _find_best_within(*both, clearance, kind, most, config, n_threads)
 
-    return _share_out_found(find, config)
+    return _share_out_found(find, list_kinds(*both), config)
 
 
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
@@ -144,18 +144,18 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 
 
 def _share_out_found(
-    find: Callable[[int, int], Candidates], config: CandidateConfig
+    find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
     """The shares of what `find(kind, most)` finds, of each kind no more than can have a place."""
     parts: list[Candidates] = []
-    for kind in range(len(KINDS)):
-        parts.append(find(kind, _count_wanted(parts, config)))
+    for kind in kinds:
+        parts.append(find(kind, _count_wanted(parts, len(kinds), config)))
     return share_out(parts, config.max_matches, config.reserve)
 
 
-def _count_wanted(parts: Sequence[Candidates], config: CandidateConfig) -> int:
+def _count_wanted(parts: Sequence[Candidates], n_kinds: int, config: CandidateConfig) -> int:
     """How many candidates of a further kind can have a place: `parts` are those of the kinds before."""
-    share = config.max_matches // len(KINDS)  # of each kind that has so many
+    share = config.max_matches // n_kinds  # of each kind that has so many
     taken = sum(min(len(part), share) for part in parts)
     return int((config.max_matches - taken) * (1 + config.reserve))
 

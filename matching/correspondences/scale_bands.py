@@ -25,7 +25,7 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import nearest_descriptors
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+from matching.features.extraction import DESCRIPTOR_NORM, Features, list_kinds
 
 HALF_BAND = 0.5  # octaves: bands are twice as wide, and begin as far apart
 PER_OCTAVE = 3  # nearest descriptors of a feature among those of an octave of the other picture
@@ -52,7 +52,7 @@ def match_by_scale(
     low, high = scales
     pairs = [
         _find_pairs(features0, features1, kind, (low - HALF_BAND, high + HALF_BAND), config, n_threads)
-        for kind in range(len(KINDS))
+        for kind in list_kinds(features0, features1)
     ]
     for n in range(int(np.floor(low / HALF_BAND)), int(np.ceil(high / HALF_BAND)) + 1):
         middle, parts = n * HALF_BAND, []

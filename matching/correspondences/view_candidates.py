@@ -24,11 +24,11 @@ from matching.correspondences.candidates import (
     share_out,
 )
 from matching.correspondences.descriptor_search import search_by_cells
-from matching.features.extraction import DESCRIPTOR_NORM, KINDS, Features
+from matching.features.detectors import measure_by_kind
+from matching.features.extraction import DESCRIPTOR_NORM, FeatureConfig, Features, list_kinds
 from matching.settings import check_settings, setting
 
-REACH = np.array([0.25, 0.5])  # of `KINDS`: radii of a region within which its centre is known
-FARTHEST = 12.0  # pixels: most that REACH may amount to
+FARTHEST = 12.0  # pixels: within so many a centre is known, however large the region
 LONGEST = 40  # times the pool that is looked through for duplicates, so that the time is bounded
 
 
@@ -61,7 +61,8 @@ def match_views(
 ) -> tuple[Candidates, int]:
     """Match the views of two pictures."""
     most = int(config.max_matches * (1 + views.pool))
-    parts = [_find_best(features0, features1, k, most, config, views, n_threads) for k in range(len(KINDS))]
+    kinds = list_kinds(features0, features1)
+    parts = [_find_best(features0, features1, k, most, config, views, n_threads) for k in kinds]
     listed, pool = share_out(parts, config.max_matches, views.pool)
     return join_candidates([listed, pool]), len(listed)
 
@@ -90,7 +91,7 @@ def _find_best(
             _sizes(features0.frames[i]),
             _sizes(features1.frames[j]),
             config.duplicate_radius,
-            REACH[kind],
+            measure_by_kind(FeatureConfig(), "localisation")[kind],
             FARTHEST,
             most,
         )

@@ -16,13 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from matching._common.types import Array, Bools, Floats
-from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
+from matching.features.detectors import get_detector, list_detectors
+from matching.features.extraction import FeatureConfig, Features, extract_features
 from matching.features.views import join_features
 
 GRID = 16  # pixels: tiles begin at multiples of it, so that the pixels of their octaves are the same
 TILE = 2048  # pixels: the longest side of a tile
-# Working pixels: features with smaller frames are taken from tiles, and how far their windows reach.
-COARSEST, REACH = {"mser": 6.0, "sift": 1.6}, {"mser": 26.0, "sift": 17.0}
 PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
 
 
@@ -39,8 +38,9 @@ def extract_details(
     grey (h, w) uint8; mask (h, w) bool or None; step (2,) float64.
     """
     kinds = ("sift",) if "sift" in config.regions else config.regions
-    least = {kind: COARSEST[kind] * float(step.max()) for kind in kinds}
-    reach = GRID * int(np.ceil(max(REACH[kind] for kind in kinds) * step.max() / GRID))
+    detectors = [get_detector(kind, config) for kind in kinds]
+    least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
+    reach = GRID * int(np.ceil(max(detector.reach for detector in detectors) * step.max() / GRID))
     parts = []
     for top, bottom in _cut(grey.shape[0]):
         for left, right in _cut(grey.shape[1]):
@@ -70,5 +70,5 @@ def _cut(size: int) -> list[tuple[int, int]]:
 def _is_large(features: Features, least: dict[str, float]) -> Bools:
     """(n,) bool: whether frames are of the size that the working size shows."""
     sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
-    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in KINDS])[features.kind]
+    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in list_detectors()])[features.kind]
     return large

@@ -19,6 +19,13 @@ from matching._common.threads import map_in_threads, run_in_ranges
 from matching._common.types import Array, Bools, Float32s, Floats, Ints
 from matching.errors import InputError
 from matching.features import _feature_kernels, _region_kernels
+from matching.features.detectors import (
+    Detection,
+    Detector,
+    add_built_in,
+    get_detector,
+    list_detectors,
+)
 from matching.features.keypoints import dog_keypoints
 from matching.features.thinning import choose_strongest
 from matching.settings import LARGEST, REGIONS, check_settings, setting
@@ -27,7 +34,6 @@ KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
 DESCRIBED = 0.8  # of a window that descriptors are of
-Detected = tuple[Floats, Floats, Bools, Floats, float]  # what the functions of a detector return
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
 
@@ -38,7 +44,8 @@ class FeatureConfig:
     Parameters
     ----------
     regions : tuple of str
-        Kinds of features, "mser" or "sift" or both.
+        Kinds of features: "mser", "sift", and names of registered detectors
+        (`matching.features.detectors`).
     max_features : int
         Of each kind in a picture. The photographs that this was tried on have up to 17,000, fine textures
         such as printed dots 100,000, and matching takes time and memory with its square.
@@ -84,8 +91,9 @@ class FeatureConfig:
     def __post_init__(self) -> None:
         is_list = isinstance(self.regions, Iterable) and not isinstance(self.regions, str)
         regions = tuple(self.regions) if is_list else ()
-        if not regions or any(kind not in KINDS for kind in regions) or len(set(regions)) < len(regions):
-            raise InputError(f"regions must be some of {KINDS}, got {self.regions!r}")
+        known = list_detectors()
+        if not regions or any(kind not in known for kind in regions) or len(set(regions)) < len(regions):
+            raise InputError(f"regions must be some of {known}, got {self.regions!r}")
         object.__setattr__(self, "regions", regions)  # a list given is kept as a tuple, which can be hashed
         check_settings(self)
 
@@ -103,7 +111,7 @@ class Features:
     descriptors : (n, 128) float32
         Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
     kind : (n,) int8
-        Index into KINDS.
+        Index into the names of `matching.features.detectors.list_detectors`.
     bright : (n,) bool
         Brighter than its surroundings, or darker; only features of equal polarity are matched.
     """
@@ -226,10 +234,11 @@ def extract_features(
     grey (h, w) uint8; mask (h, w) bool.
     """
     pyramid = build_pyramid(grey)
-    detectors = {"mser": _mser_frames, "sift": _sift_frames}
 
     def of_kind(kind: str) -> tuple[Array, ...]:
-        xy, frames, bright, strength, window = detectors[kind](grey, pyramid, config, n_threads)
+        detector = get_detector(kind, config, n_threads)
+        found = _orient(detector, detector.run(grey), pyramid, n_threads)
+        xy, frames, bright, strength = found.xy, found.frames, found.bright, found.strength
         if mask is not None or below is not None:
             on = np.ones(len(xy), bool) if mask is None else _on(mask, xy)
             if below is not None:
@@ -237,36 +246,57 @@ def extract_features(
             xy, frames, bright, strength = xy[on], frames[on], bright[on], strength[on]
         chosen = choose_strongest(xy, strength, config.max_features)
         xy, frames, bright = xy[chosen], frames[chosen], bright[chosen]
-        descriptors = describe(pyramid, xy, frames * window, n_threads, config.descriptor)
-        return xy, frames, descriptors, np.full(len(xy), KINDS.index(kind), np.int8), bright
+        descriptors = describe(pyramid, xy, frames * detector.window, n_threads, config.descriptor)
+        return xy, frames, descriptors, np.full(len(xy), list_detectors().index(kind), np.int8), bright
 
     parts = map_in_threads(of_kind, config.regions, n_threads)
     columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     return Features(*columns)
 
 
-def _mser_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads: int) -> Detected:
-    """Centres, frames turned to the dominant orientations, whether bright, strength, and the window a frame
-    is described in.
+def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
+    """The features turned to their dominant orientations, each of which makes one; as found where the
+    detector tells directions itself.
     """
-    sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False), n_threads)
-    xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
-    bright = np.arange(len(xy)) < len(sides[0][0])
-    angles = orientations(pyramid, xy, frames * config.mser_window, config.mser_orientations, n_threads)
+    if not detector.n_orientations:
+        return found
+    half = detector.window if detector.orientation_window is None else detector.orientation_window
+    angles = orientations(pyramid, found.xy, found.frames * half, detector.n_orientations, n_threads)
     which, turn = np.nonzero(~np.isnan(angles))
-    turned = frames[which] @ rotation(angles[which, turn])
-    return xy[which], turned, bright[which], np.linalg.det(frames)[which], config.mser_window
+    turned = found.frames[which] @ rotation(angles[which, turn])
+    return Detection(found.xy[which], turned, found.strength[which], found.bright[which])
 
 
-def _sift_frames(grey: Array, pyramid: Pyramid, config: FeatureConfig, n_threads: int) -> Detected:
-    found = dog_keypoints(grey, config.sift_contrast, n_threads)
-    upright = found.sigma[:, None, None] * np.eye(2)
-    windows = upright * ORIENTATION_WINDOW
-    angles = orientations(pyramid, found.xy, windows, config.sift_orientations, n_threads)
-    which, turn = np.nonzero(~np.isnan(angles))
-    turned = upright[which] @ rotation(angles[which, turn])
-    response = found.response[which]
-    return found.xy[which], turned, response < 0, np.abs(response), config.sift_window
+def _make_mser(config: FeatureConfig, n_threads: int) -> Detector:
+    def detect(grey: Array) -> Detection:
+        sides = map_in_threads(lambda bright: mser_ellipses(grey, config, bright), (True, False), n_threads)
+        xy, frames = (np.concatenate(arrays) for arrays in zip(*sides, strict=True))
+        return Detection(xy, frames, np.linalg.det(frames), np.arange(len(xy)) < len(sides[0][0]))
+
+    return Detector(
+        "mser", detect, window=config.mser_window, n_orientations=config.mser_orientations, coarsest=6.0
+    )
+
+
+def _make_sift(config: FeatureConfig, n_threads: int) -> Detector:
+    def detect(grey: Array) -> Detection:
+        found = dog_keypoints(grey, config.sift_contrast, n_threads)
+        upright = found.sigma[:, None, None] * np.eye(2)
+        return Detection(found.xy, upright, np.abs(found.response), found.response < 0)
+
+    return Detector(
+        "sift", detect, window=config.sift_window, n_orientations=config.sift_orientations,
+        orientation_window=ORIENTATION_WINDOW, localisation=0.5, border=4.0, coarsest=1.6,
+    )  # fmt: skip
+
+
+add_built_in("mser", _make_mser)
+add_built_in("sift", _make_sift)
+
+
+def list_kinds(features0: Features, features1: Features) -> list[int]:
+    """The kinds of the features of two pictures; the first one where there are none."""
+    return np.union1d(features0.kind, features1.kind).tolist() or [0]
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:

@@ -20,11 +20,11 @@ import numpy as np
 from matching._common import opencv
 from matching._common.threads import map_in_threads
 from matching._common.types import Array, Bools
+from matching.features.detectors import measure_by_kind
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features
 
 ANTIALIASING = 0.8  # pixels of blur a unit of sqrt(tilt^2 - 1) before squeezing, as ASIFT has it
 SHARE = 0.25  # of max_features, a unit of area: up to 60,000 in all views, which take seconds to match
-BORDER = {"mser": 1.5, "sift": 4.0}  # radii of a region around its centre that must lie inside the picture
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     dense angles are for key points alone, where both are wanted.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
-    dense = kinds if len(kinds) == 1 else ("sift",)
+    dense = ("sift",) if "sift" in kinds else kinds
     many = [view for tilt in (2, 4, 8) for view in _around(tilt, 4, dense)]
     return few, tuple(replace(v, kinds=kinds) if v in set(_choose_kinds(few, dense)) else v for v in many)
 
@@ -126,7 +126,7 @@ def map_back(features: Features, matrix: Array) -> Features:
 
 def _keep_within(features: Features, shape: tuple[int, ...]) -> Features:
     """The features whose regions lie within a picture of that shape."""
-    radii = np.array([BORDER[kind] for kind in KINDS])[features.kind]
+    radii = measure_by_kind(FeatureConfig(), "border")[features.kind]
     half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # of the box around the region
     low, high = features.xy - half, features.xy + half
     inside: Bools = ((low >= -0.5) & (high <= np.array(shape[::-1]) - 0.5)).all(axis=1)

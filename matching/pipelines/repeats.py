@@ -14,6 +14,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.errors import InputError
+from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
@@ -242,7 +243,7 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
 
     Returns (n,) float64.
     """
-    window = np.array([config.mser_window, config.sift_window])[features.kind]
+    window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least
     )

@@ -28,7 +28,7 @@ from matching.collection.cache import compute_digest
 from matching.collection.database.connection import connect, transaction
 from matching.collection.database.settings import describe_difference
 from matching.collection.retrieval import _inverted
-from matching.collection.retrieval._codes import ENTRY
+from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -72,6 +72,7 @@ class Counts:
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
     """Open the index in a folder; raises InputError where it is missing, damaged, or made another way."""
+    check_indexed(config.features)
     folder = Path(folder)
     path = folder / DATABASE
     if not create and not is_file(path):

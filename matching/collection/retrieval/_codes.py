@@ -11,16 +11,27 @@ from __future__ import annotations
 import numpy as np
 
 from matching._common.types import Array, Floats
-from matching.features.extraction import Features
+from matching.errors import InputError
+from matching.features.extraction import FeatureConfig, Features
 from matching.features.thinning import choose_strongest
+from matching.settings import REGIONS
 
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**16 + shape
 PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
 PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
 SCALE_STEPS = 4  # of a shape, an octave
-N_KINDS = 2  # of features, that a shape tells apart
-N_CLASSES = 2 * N_KINDS  # kind and polarity: only descriptors of one class are compared
+INDEXED = REGIONS  # kinds of features that a shape tells apart
+N_CLASSES = 2 * len(INDEXED)  # kind and polarity: only descriptors of one class are compared
+
+
+def check_indexed(config: FeatureConfig) -> None:
+    """Check that an index can hold the kinds of features of these settings."""
+    for kind in config.regions:
+        if kind not in INDEXED:
+            raise InputError(
+                f"an index holds {' and '.join(INDEXED)} features, not {kind}; leave it out of regions"
+            )
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
@@ -36,8 +47,6 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 def pack_shapes(features: Features) -> Array:
     """(n,) int64: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
-    if features.kind.max(initial=0) >= N_KINDS:
-        raise ValueError(f"kinds of features must be below {N_KINDS}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256

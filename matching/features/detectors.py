@@ -1,0 +1,166 @@
+"""Detectors: what finds features in a picture, by name.
+
+A detector tells where features are and which frame each has; everything else follows from that. The program
+turns the frames, where they have no direction of their own, describes a window around each, and matches
+features of one detector with each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from matching._common.types import Array, Bools, Floats
+from matching.errors import InputError
+from matching.settings import REGIONS
+
+ROOT_2 = math.sqrt(2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """What a detector finds in a picture, aligned arrays.
+
+    Parameters
+    ----------
+    xy : (n, 2) float64
+        Centres, pixels; (0, 0) is the centre of the top-left one.
+    frames : (n, 2, 2) float64
+        Each takes the unit circle to the region, its first column along the direction of the feature.
+        ``[[r, 0], [0, r]]`` for a circle of radius r without a direction.
+    strength : (n,) float64
+        Where there are too many features, the strongest ones stay.
+    bright : (n,) bool
+        Whether each is brighter than its surroundings, or darker: bright features are matched with bright
+        ones. All True if the detector does not tell.
+    """
+
+    xy: Floats
+    frames: Floats
+    strength: Floats
+    bright: Bools
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A kind of feature.
+
+    Parameters
+    ----------
+    name : str
+        What `regions` calls it, and ``--regions``: letters, digits and hyphens.
+    detect : callable
+        Called as ``detect(grey)`` with a picture (h, w) uint8, returns a `Detection`. The same picture must
+        give the same features.
+    window : float
+        Half the side of the square that is described, in radii of the region.
+    n_orientations : int
+        Up to how many directions the program gives each feature: those in which most gradients point. 0 if
+        the frames have directions already.
+    orientation_window : float, optional
+        Half the side of the square whose gradients count, in radii; by default, `window`.
+    localisation : float
+        How exact a centre is, in radii: of simulated views, nearer ones are the same feature.
+    border : float
+        Radii around a centre that must be inside the picture, of simulated views.
+    coarsest : float
+        Radius in pixels up to which features of large pictures are detected at their full size.
+    version : str
+        Change it when `detect` changes, so that no cache gives the features of the old one.
+    """
+
+    name: str
+    detect: Callable[[Array], Detection]
+    window: float = 3.0
+    n_orientations: int = 0
+    orientation_window: float | None = None
+    localisation: float = 0.25
+    border: float = 1.5
+    coarsest: float = 6.0
+    version: str = "1"
+
+    def __post_init__(self) -> None:
+        if not self.name.replace("-", "").isalnum():
+            raise InputError(f"name must be letters, digits and hyphens, got {self.name!r}")
+        for field in ("window", "localisation", "border", "coarsest"):
+            if not getattr(self, field) > 0:
+                raise InputError(f"{field} must be above 0, got {getattr(self, field)!r}")
+        if not callable(self.detect):
+            raise InputError(f"detect must be a function, got {type(self.detect).__name__}")
+
+    @property
+    def reach(self) -> float:
+        """How far the window of the largest feature at full size reaches, pixels."""
+        return math.ceil(self.coarsest * self.window * ROOT_2)
+
+    def run(self, grey: Array) -> Detection:
+        """Detect, and check what comes back."""
+        found = self.detect(grey)
+        if not isinstance(found, Detection):
+            raise InputError(f"detector {self.name!r} must return a Detection, got {type(found).__name__}")
+        n, shapes = len(found.xy), {"xy": (2,), "frames": (2, 2), "strength": (), "bright": ()}
+        for field, shape in shapes.items():
+            array = np.asarray(getattr(found, field))
+            if array.shape != (n, *shape):
+                wanted = str(("n", *shape)).replace("'", "")
+                raise InputError(
+                    f"detector {self.name!r}: {field} must have shape {wanted}, got {array.shape}"
+                )
+        columns = (np.asarray(column, np.float64) for column in (found.xy, found.frames, found.strength))
+        xy, frames, strength = columns
+        sound = np.isfinite(xy).all(axis=1) & np.isfinite(frames).all(axis=(1, 2))
+        if not sound.all() or not (np.abs(np.linalg.det(frames)) > 0).all():
+            raise InputError(f"detector {self.name!r} must return finite points and invertible frames")
+        return Detection(xy, frames, strength, np.asarray(found.bright, bool))
+
+
+Make = Callable[[Any, int], Detector]  # makes a detector from a FeatureConfig and the number of threads
+_BUILT_IN: dict[str, Make] = {}
+_REGISTERED: dict[str, Detector] = {}
+
+
+def register_detector(detector: Detector) -> None:
+    """Make a detector known by its name, for ``regions=("mser", "sift", name)``.
+
+    Parameters
+    ----------
+    detector : Detector
+        The detector. One of the same name that was registered before is replaced.
+
+    Raises
+    ------
+    InputError
+        It has the name of one of the program's own.
+    """
+    if detector.name in REGIONS:
+        raise InputError(f"name must not be {detector.name!r}, which the program has")
+    _REGISTERED[detector.name] = detector
+
+
+def add_built_in(name: str, make: Make) -> None:
+    """Make one of the program's own detectors known, whose settings are those of features."""
+    _BUILT_IN[name] = make
+
+
+def list_detectors() -> tuple[str, ...]:
+    """The names of all detectors; a feature's kind is an index into these."""
+    return (*REGIONS, *_REGISTERED)
+
+
+def list_registered() -> tuple[Detector, ...]:
+    """The detectors that were registered, in their order."""
+    return tuple(_REGISTERED.values())
+
+
+def get_detector(name: str, config: Any, n_threads: int = 1) -> Detector:
+    """The detector of a name, with settings of features."""
+    return _BUILT_IN[name](config, n_threads) if name in _BUILT_IN else _REGISTERED[name]
+
+
+def measure_by_kind(config: Any, field: str) -> Floats:
+    """(n_detectors,) float64: a number of each detector, to be indexed by the kinds of features."""
+    return np.array([getattr(get_detector(name, config), field) for name in list_detectors()], np.float64)
