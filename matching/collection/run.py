@@ -12,13 +12,14 @@ from matching._common.threads import default_threads
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
+from matching.collection.going_on import compare_programs
 from matching.collection.plan import Plan
 from matching.collection.records import ImageRecord, PairRecord, check_origin
 from matching.collection.retrieval._codes import check_indexed
 from matching.collection.retrieval._shortlist import choose_pairs, fingerprint
 from matching.collection.work import INTERNAL, Settings, Source, describe_file, match_files
 from matching.config import MatchConfig, check_config
-from matching.output.provenance import as_text, programs
+from matching.output.provenance import STAGES, as_text
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,8 @@ class Summary:
         Pictures and pairs that failed through an error of the program.
     machines : tuple of str
         Kinds of processors and builds of OpenCV that results come from; other ones find other features.
+    other_programs : str
+        Where the database was begun with other versions of libraries: which, and how results compare.
     """
 
     images: int
@@ -51,6 +54,7 @@ class Summary:
     matched: int
     internal_errors: int
     machines: tuple[str, ...] = ()
+    other_programs: str = ""
 
 
 def match_collection(
@@ -80,12 +84,14 @@ def match_collection(
         store.forget_changed(_contents(store, progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
+        told = compare_programs(store, settings, Path(db)) if store.has_pending() else ""
         n_described = _describe(store, run, settings, progress)
         if shortlist is not None:
             _add_shortlist(store, plan, numbers, shortlist, run, settings, progress)
+            told = told or (compare_programs(store, settings, Path(db)) if store.has_pending() else "")
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, run, settings, progress)
-        return _summary(store, n_described, n_matched)
+        return _summary(store, n_described, n_matched, told)
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
@@ -142,7 +148,7 @@ def _add_shortlist(
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
-    known_as = fingerprint(n, asked, searched, as_text(programs()))
+    known_as = fingerprint(n, asked, searched, as_text(STAGES))
     if not store.has_shortlist(known_as):
         found, lost = choose_pairs(
             queries, gallery, sources, n, run=run, settings=settings, progress=progress
@@ -151,7 +157,7 @@ def _add_shortlist(
         store.add_pairs(pairs, None if lost else known_as)
 
 
-def _summary(store: Store, described: int, matched: int) -> Summary:
+def _summary(store: Store, described: int, matched: int, other_programs: str) -> Summary:
     counts = store.rows(
         "SELECT count(*), total(status = 'failed') FROM images UNION ALL"
         " SELECT count(*), total(status = 'failed') FROM pairs UNION ALL"
@@ -162,5 +168,5 @@ def _summary(store: Store, described: int, matched: int) -> Summary:
         for table in ("images", "pairs")
     )
     numbers: list[int] = [int(n) for row in counts for n in row]
-    values: Any = *numbers, described, matched, internal, store.machines()
+    values: Any = *numbers, described, matched, internal, store.machines(), other_programs
     return Summary(*values)

@@ -25,7 +25,7 @@ from matching.labels.tracks import number_tracks, sort_frames
 from matching.objects.copies import add_completeness
 from matching.output.files import make_folder
 from matching.output.folders import write_whole
-from matching.output.provenance import as_text, programs
+from matching.output.provenance import STAGES, as_text
 from matching.pictures.images import Picture, read_picture
 from matching.pictures.names import make_absolute
 from matching.pipelines.description import DescribedPicture, describe_picture
@@ -165,7 +165,7 @@ def label_pictures(
         order = sort_frames(names)
         paths, names = [paths[k] for k in order], [names[k] for k in order]
     looked_for = [(r.name, r.polygon, _describe_reference(r, config).digest.hex()) for r in references]
-    head = {"references": looked_for, "settings": asdict(config), "programs": as_text(programs())}
+    head = {"references": looked_for, "settings": asdict(config), "results": as_text(STAGES)}
     record = open_record(make_folder(out), head)
     todo = [
         (number, str(path), name, tuple(references), Settings(config, cache))

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
+LONGEST_WAIT = 1_000_000  # seconds
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 STOPPED = "interrupted; the same command goes on from here"
 
@@ -106,6 +107,7 @@ def make_parser() -> LineParser:
     )
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one a processor")
+    add_wait_option(how)
     how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
     how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
@@ -134,6 +136,39 @@ def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
         metavar="MB",
         default=4000,
         help="room for features (default: 4000)",
+    )
+
+
+def add_wait_option(group: argparse._ArgumentGroup) -> None:
+    """Add the option that says how long to wait for a database."""
+    group.add_argument(
+        "--wait",
+        type=parse_seconds,
+        metavar="SECONDS",
+        default=60.0,
+        help="for a database that another process has locked (default: 60)",
+    )
+
+
+def parse_seconds(text: str) -> float:
+    """The value of an option that is a time."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(
+            f"must be a number of seconds from 0 to {LONGEST_WAIT}, got {text!r}"
+        )
+    return seconds
+
+
+def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
+    """Wait for databases as the option ``--wait`` says, and tell of it on standard error."""
+    from matching.collection.database.connection import wait_for_databases
+
+    return wait_for_databases(
+        arguments.wait, lambda text: print(f"{command}: {make_printable(text)}", file=sys.stderr, flush=True)
     )
 
 
@@ -167,11 +202,12 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
     with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
-    summary = _match(arguments) if named else None
-    _write(arguments)
-    if summary is not None and summary.internal_errors:
-        return INTERNAL_ERROR
-    return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
+    with waiting(arguments, COMMAND):
+        summary = _match(arguments) if named else None
+        _write(arguments)
+        if summary is not None and summary.internal_errors:
+            return INTERNAL_ERROR
+        return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -228,6 +264,8 @@ def _match(arguments: argparse.Namespace) -> Summary:
         )
     if not arguments.quiet:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
+    if summary.other_programs:
+        print(f"{COMMAND}: {summary.other_programs}", file=sys.stderr)
     if len(summary.machines) > 1:
         print(
             f"{COMMAND}: the results come from {len(summary.machines)} kinds of processors or"

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
-from matching.cli.commands.collection import add_run_options, open_cache
+from matching.cli.commands.collection import add_run_options, add_wait_option, open_cache, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -67,6 +67,7 @@ def make_parser() -> LineParser:
         each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
+        add_wait_option(how)
         how.add_argument("--quiet", action="store_true", help="no progress on standard error")
         add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
@@ -77,7 +78,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
-        return {"add": _add, "query": _query}[arguments.command](arguments)
+        with waiting(arguments, COMMAND):
+            return {"add": _add, "query": _query}[arguments.command](arguments)
 
 
 def _add(arguments: argparse.Namespace) -> int:

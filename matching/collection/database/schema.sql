@@ -75,6 +75,15 @@ CREATE TABLE timings (
     PRIMARY KEY (pair, stage)
 ) WITHOUT ROWID;
 
+-- What each row of settings, images and pairs, each definition of a table, and all rows of a pair in objects, matches
+-- and timings were when they were written (matching/collection/database/checksums.py).
+CREATE TABLE checksums (
+    part TEXT NOT NULL,                    -- the table, or schema
+    key NOT NULL,                          -- name or id of the row, number of the pair
+    checksum BLOB NOT NULL,
+    PRIMARY KEY (part, key)
+) WITHOUT ROWID;
+
 -- Pairs with their paths, for a look with the sqlite3 shell.
 CREATE VIEW results AS
 SELECT pairs.id AS pair, first.path AS path0, second.path AS path1, pairs.status, pairs.score, pairs.rank,

@@ -11,9 +11,10 @@ from typing import Any
 from matching._version import __version__
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import as_text, differences, programs
+from matching.output.provenance import STAGES, as_text, programs
 
-SCHEMA = "2"
+SCHEMA = "3"
+KEY_OF_PROGRAMS = "programs:"  # others, whose results were compared
 REMEDY = "give another --db, or begin it anew with gdl-match collection --restart"
 
 
@@ -23,30 +24,31 @@ def make_settings(config: MatchConfig) -> dict[str, str]:
         "schema": SCHEMA,
         "version": __version__,
         "config": json.dumps(asdict(config), sort_keys=True),
+        "results": as_text(STAGES),
         "programs": as_text(programs()),
     }
 
 
-def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
-    """Check that a database was made with the same settings and programs."""
+def check_schema(made_with: Mapping[str, str], path: Path) -> None:
+    """Check that this program knows the tables of a database."""
     if made_with.get("schema") != SCHEMA:
         raise InputError(
-            f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}"
+            f"{path}: the database has schema {made_with.get('schema')}, this program's is {SCHEMA}; {REMEDY}"
         )
+
+
+def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, path: Path) -> None:
+    """Check that a database was made with the same settings, by stages that give the same results."""
     if config is None:
         return
-    wanted = make_settings(config)
-    if made_with["version"] != wanted["version"]:
+    if not has_same_results(made_with):
+        told = describe_difference(json.loads(made_with["results"]), STAGES)
         raise InputError(
-            f"{path}: the database was made by version {made_with['version']}, this is {wanted['version']};"
-            f" {REMEDY}"
+            f"{path}: the database was made by version {made_with['version']}, whose results are others than"
+            f" those of {__version__} (stage {told}); {REMEDY}"
         )
-    made_by = json.loads(made_with.get("programs", "{}"))
-    if made_by != programs():
-        told = differences(made_by, programs()) if made_by else "it does not say which"
-        raise InputError(f"{path}: the database was made with other programs ({told}); {REMEDY}")
-    if made_with["config"] != wanted["config"]:
-        name = describe_difference(json.loads(made_with["config"]), json.loads(wanted["config"]))
+    if (made_config := read_config(made_with)) != config:
+        name = describe_difference(*(json.loads(json.dumps(asdict(c))) for c in (made_config, config)))
         raise InputError(f"{path}: the database was made with other settings ({name}); {REMEDY}")
 
 
@@ -83,6 +85,12 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
     return "equal"
 
 
-def has_same_programs(made_with: Mapping[str, str]) -> bool:
-    """Whether a database was made with the programs of this process."""
-    return made_with.get("programs") == as_text(programs())
+def has_same_results(made_with: Mapping[str, str]) -> bool:
+    """Whether the stages that made a database give the results that those of this program give."""
+    return made_with.get("results") == as_text(STAGES)
+
+
+def list_programs(made_with: Mapping[str, str]) -> list[Mapping[str, str]]:
+    """The programs that a database was made with, those that it was begun with first."""
+    names = ["programs", *sorted(name for name in made_with if name.startswith(KEY_OF_PROGRAMS))]
+    return [json.loads(made_with[name]) for name in names]

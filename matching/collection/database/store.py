@@ -19,12 +19,18 @@ from typing import Any
 import numpy as np
 
 from matching._common.types import Floats
-from matching.collection.database.connection import connect, transaction
-from matching.collection.database.settings import check_settings, make_settings
+from matching.collection.database import checksums
+from matching.collection.database.connection import Connection, connect, transaction
+from matching.collection.database.settings import (
+    KEY_OF_PROGRAMS,
+    check_schema,
+    check_settings,
+    make_settings,
+)
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import Origin
+from matching.output.provenance import Origin, as_text
 from matching.pictures.names import is_file
 
 PAGE = 1000  # pairs read at a time
@@ -33,7 +39,10 @@ MATCHABLE = (
     " WHERE pairs.status = 'pending' AND a.status = 'described' AND b.status = 'described'"
 )
 KEY_OF_SHORTLIST, KEY_OF_MACHINE = "shortlist:", "machine:"
-TABLES = ("matches", "objects", "timings", "pairs", "images", "settings")  # none refers to a later one's rows
+KEYS = {"settings": ["name"], "images": ["id"], "pairs": ["id"]}  # of tables with a checksum for each row
+TABLES = (*checksums.RESULTS, *reversed(KEYS), "checksums")  # none refers to a later one's rows
+OURS = {*TABLES} - {"checksums"}  # which databases of earlier versions lack
+SETTINGS = "SELECT name, value FROM settings"
 
 
 @contextmanager
@@ -48,24 +57,41 @@ def open_store(path: str | Path, config: MatchConfig | None = None, restart: boo
         yield Store(connection)
 
 
-def _prepare(connection: sqlite3.Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
-    with transaction(connection, writes=config is not None):  # two first runs at once make one schema
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        if restart and set(TABLES) <= tables:
-            connection.execute("DROP VIEW IF EXISTS results")
-            for table in TABLES:
-                connection.execute(f"DROP TABLE {table}")
-            tables = set()
-        if not tables and config is not None:
-            # executescript would commit what stands before it
-            for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
-                connection.execute(statement)
-            rows = make_settings(config).items()
-            connection.executemany("INSERT INTO settings VALUES (?, ?)", rows)
-        elif not set(TABLES) <= tables:
+def _prepare(connection: Connection, path: Path, config: MatchConfig | None, restart: bool) -> None:
+    with transaction(connection, writes=False):
+        tables = _list_tables(connection)
+        if (tables or config is None) and not tables >= OURS:
             raise InputError(f"{path}: is not a database of gdl-match collection")
-        else:
-            check_settings(dict(connection.execute("SELECT name, value FROM settings")), config, path)
+    if config is not None and (restart or not tables):
+        with transaction(connection):
+            if restart or not _list_tables(connection):  # another first run was not faster
+                _begin_anew(connection, config)
+    with transaction(connection, writes=False):
+        check_schema(dict(connection.execute(SETTINGS)), path)
+        if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
+            raise InputError(
+                f"{path}: the database is damaged: what it holds is not what was written ({damage}); take a"
+                " copy of it, or begin it anew with gdl-match collection --restart"
+            )
+        check_settings(dict(connection.execute(SETTINGS)), config, path)
+    if config is not None:
+        checksums.seal_rows(connection, KEYS)
+
+
+def _list_tables(connection: Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def _begin_anew(connection: Connection, config: MatchConfig) -> None:
+    connection.execute("DROP VIEW IF EXISTS results")
+    for table in TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    # executescript would commit what stands before it
+    for statement in files(__package__).joinpath("schema.sql").read_text("utf-8").split(";\n"):
+        connection.execute(statement)
+    checksums.seal_schema(connection)
+    checksums.seal_rows(connection, KEYS)
+    connection.executemany("INSERT INTO settings VALUES (?, ?)", make_settings(config).items())
 
 
 class Store:
@@ -73,11 +99,11 @@ class Store:
 
     Parameters
     ----------
-    connection : sqlite3.Connection
+    connection : Connection
         The database.
     """
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._db = connection
 
     def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
@@ -98,6 +124,10 @@ class Store:
 
     def add_images(self, paths: Iterable[str]) -> list[int]:
         """Make sure that pictures are there."""
+        paths = list(paths)
+        known = dict(self._db.execute("SELECT path, id FROM images"))
+        if known.keys() >= set(paths):
+            return [known[path] for path in paths]
         with transaction(self._db):
             known = dict(self._db.execute("SELECT path, id FROM images"))
             new = [path for path in paths if path not in known]
@@ -110,24 +140,28 @@ class Store:
 
         pairs iterable of (int, int).
         """
-        with transaction(self._db):
+        with transaction(self._db, writes=False):  # it locks nothing: the table is this connection's
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
                 " UNIQUE (image0, image1) ON CONFLICT IGNORE)"
             )
             self._db.executemany("INSERT INTO wanted (image0, image1) VALUES (?, ?)", pairs)
-            self._db.execute(
-                "INSERT INTO pairs (id, image0, image1) SELECT (SELECT count(*) FROM pairs) - 1"
-                " + row_number() OVER (ORDER BY place), image0, image1 FROM wanted WHERE NOT EXISTS (SELECT 1"
-                " FROM pairs WHERE pairs.image0 = wanted.image0 AND pairs.image1 = wanted.image1)"
-                " ORDER BY place"
-            )
-            if shortlist is not None:
+        new = (
+            "FROM wanted WHERE NOT EXISTS"
+            " (SELECT 1 FROM pairs WHERE pairs.image0 = wanted.image0 AND pairs.image1 = wanted.image1)"
+        )
+        if shortlist is not None or self.value(f"SELECT EXISTS (SELECT 1 {new})"):
+            with transaction(self._db):
                 self._db.execute(
-                    "INSERT OR REPLACE INTO settings SELECT ?, count(*) FROM wanted",
-                    (KEY_OF_SHORTLIST + shortlist,),
+                    "INSERT INTO pairs (id, image0, image1) SELECT (SELECT count(*) FROM pairs) - 1"
+                    f" + row_number() OVER (ORDER BY place), image0, image1 {new} ORDER BY place"
                 )
-            self._db.execute("DROP TABLE wanted")
+                if shortlist is not None:
+                    self._db.execute(
+                        "INSERT OR REPLACE INTO settings SELECT ?, count(*) FROM wanted",
+                        (KEY_OF_SHORTLIST + shortlist,),
+                    )
+        self._db.execute("DROP TABLE wanted")
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
         """Read the pairs to match whose pictures are described.
@@ -142,6 +176,13 @@ class Store:
             yield from rows
             last = rows[-1][0]
 
+    def has_pending(self) -> bool:
+        """Whether any picture or pair is still to be worked on."""
+        either = " UNION ALL ".join(
+            f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'pending')" for table in ("images", "pairs")
+        )
+        return any(found for (found,) in self.rows(either))
+
     def n_pending_pairs(self) -> int:
         """Count the pairs that are to be matched now."""
         return int(self.value(f"SELECT count(*) FROM {MATCHABLE}"))
@@ -155,10 +196,15 @@ class Store:
         """Make pictures pending again whose file has changed, with all their pairs."""
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
+        if not changed:
+            return 0
         with transaction(self._db):
             either = "(SELECT id FROM pairs WHERE image0 = ?1 OR image1 = ?1)"
-            for table in ("matches", "objects", "timings"):
+            for table in checksums.RESULTS:
                 self._db.executemany(f"DELETE FROM {table} WHERE pair IN {either}", changed)
+                self._db.executemany(
+                    f"DELETE FROM checksums WHERE part = '{table}' AND key IN {either}", changed
+                )
             self._db.executemany(
                 "UPDATE pairs SET status = 'pending', n_candidates = NULL, n_matches = NULL,"
                 " n_objects = NULL, score = NULL, rank = NULL, error = NULL WHERE image0 = ?1 OR image1 = ?1",
@@ -173,6 +219,11 @@ class Store:
 
     def forget_failed(self) -> None:
         """Make pictures and pairs pending again that failed."""
+        if not any(
+            self.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'failed')")
+            for table in ("images", "pairs")
+        ):
+            return
         with transaction(self._db):
             for table, also in (("images", ", sha256 = NULL"), ("pairs", "")):
                 self._db.execute(
@@ -189,6 +240,23 @@ class Store:
             number = hashlib.sha256(origin.machine.encode()).hexdigest()[:12]
             row = KEY_OF_MACHINE + number, origin.machine
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
+
+    def record_programs(self, programs: Mapping[str, str]) -> None:
+        """Note other programs than those that the database was begun with."""
+        text = as_text(programs)
+        number = hashlib.sha256(text.encode()).hexdigest()[:12]
+        with transaction(self._db):
+            self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (KEY_OF_PROGRAMS + number, text))
+
+    def holds_result(self, record: PairRecord) -> bool:
+        """Whether the objects and matches of a pair are those of a record, to the last bit."""
+        return all(
+            self.rows(f"SELECT * FROM {table} WHERE pair = ? ORDER BY {order}", (record.id,)) == [*made]
+            for table, order, made in (
+                ("objects", "object", _object_rows(record)),
+                ("matches", "candidate", _match_rows(record)),
+            )
+        )
 
     def record_image(self, record: ImageRecord) -> None:
         """Write what is known of a picture, unless another process has."""
@@ -226,6 +294,7 @@ class Store:
                 self._db.executemany("INSERT INTO matches VALUES (?,?,?,?,?,?,?,?)", _match_rows(record))
                 timings = ((record.id, stage, seconds) for stage, seconds in record.timings.items())
                 self._db.executemany("INSERT INTO timings VALUES (?,?,?)", timings)
+                checksums.seal_results(self._db, record.id)
 
     def _end_pair(self, record: PairRecord, *columns: Any) -> bool:
         ended = self._db.execute(
@@ -239,6 +308,11 @@ class Store:
 
     def fail_pairs_of_failed_images(self) -> None:
         """Let pairs fail that have a failed picture, with its reason (the first one's)."""
+        if not self.value(
+            "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
+            " WHERE pairs.status = 'pending' AND images.status = 'failed')"
+        ):
+            return
         with transaction(self._db):
             for column in ("image0", "image1"):
                 self._db.execute(

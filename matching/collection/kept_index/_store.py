@@ -23,20 +23,22 @@ from uuid import uuid4
 import numpy as np
 
 from matching._common.types import Array
-from matching._version import __version__
 from matching.collection.cache import compute_digest
-from matching.collection.database.connection import connect, transaction
+from matching.collection.database import checksums
+from matching.collection.database.connection import Connection, connect, transaction
 from matching.collection.database.settings import describe_difference
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import Origin
+from matching.output.provenance import STAGES, Origin
 from matching.pictures.names import is_file
 
-FORMAT = "2"
+FORMAT = "3"
 DATABASE = "index.db"
+KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
+STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on
 ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
 SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes that are merged
@@ -91,16 +93,21 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 def _settings(config: MatchConfig) -> dict[str, str]:
     """What an index depends on."""
     features = json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True)
-    return {"format": FORMAT, "version": __version__, "features": features}
+    results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
+    return {"format": FORMAT, "results": results, "features": features}
 
 
-def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, create: bool) -> None:
-    with transaction(connection, writes=create):
-        if create and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
-                connection.execute(statement)
-            settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
-            connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+def _prepare(connection: Connection, folder: Path, config: MatchConfig, create: bool) -> None:
+    if create and _is_empty(connection):
+        with transaction(connection):
+            if _is_empty(connection):  # another process was not faster
+                for statement in files(__package__).joinpath("store.sql").read_text("utf-8").split(";\n"):
+                    connection.execute(statement)
+                checksums.seal_schema(connection)
+                checksums.seal_rows(connection, KEYS)
+                settings = {**_settings(config), "cells": _inverted.make_cells(config).tobytes().hex()}
+                connection.executemany("INSERT INTO settings VALUES (?, ?)", settings.items())
+    with transaction(connection, writes=False):
         made_with = dict(connection.execute("SELECT name, value FROM settings"))
         for name, value in _settings(config).items():
             if made_with.get(name) != value:
@@ -109,6 +116,16 @@ def _prepare(connection: sqlite3.Connection, folder: Path, config: MatchConfig, 
                     f"{folder}: the index was made with {told}; give another folder, or delete this one and"
                     " add its pictures again"
                 )
+        if damage := checksums.find_damage(connection, folder / DATABASE, KEYS):
+            raise InputError(
+                f"{folder / DATABASE}: the index is damaged: what it holds is not what was written"
+                f" ({damage}); take a copy of it, or delete the folder and add the pictures again"
+            )
+    checksums.seal_rows(connection, KEYS)
+
+
+def _is_empty(connection: Connection) -> bool:
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
@@ -122,7 +139,7 @@ def _describe_difference(name: str, made: str | None, wanted: str) -> str:
 class KeptIndex:
     """Reads and writes the open index in a folder."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, connection: Connection) -> None:
         self.folder = folder
         self._db = connection
 
@@ -142,9 +159,11 @@ class KeptIndex:
     def update(self, paths: Sequence[str], gone: Iterable[str] = ()) -> None:
         """Make new and changed pictures pending, and forget those that are gone."""
         query = "SELECT id, bytes, modified, sha256, status FROM pictures WHERE path = ?"
-        known = ((path, *row) for path in paths for row in self.rows(query, (path,)))
+        known = [(path, *row) for path in paths for row in self.rows(query, (path,))]
         changed = [number for path, number, *row in known if _is_another(path, *row)]
         changed += [number for path in gone for number, *_ in self.rows(query, (path,))]
+        if not changed and {path for path, *_ in known} >= set(paths):
+            return
         with transaction(self._db):
             some = [(number,) for number in changed]
             self._db.executemany(
@@ -265,13 +284,14 @@ class KeptIndex:
 
         A file is read where its size or time have changed, or with `check` in any case.
         """
-        broken = [(name,) for name in self._damaged(check)]
-        with transaction(self._db):
-            lost = self._db.executemany(
-                "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
-                broken,
-            ).rowcount
-            self._db.executemany("DELETE FROM segments WHERE name = ?", broken)
+        lost = 0
+        if broken := [(name,) for name in self._damaged(check)]:
+            with transaction(self._db):
+                lost = self._db.executemany(
+                    "UPDATE pictures SET status = 'pending', segment = NULL, sha256 = NULL WHERE segment = ?",
+                    broken,
+                ).rowcount
+                self._db.executemany("DELETE FROM segments WHERE name = ?", broken)
         known = {name for (name,) in self.rows("SELECT name FROM segments")}
         for path in self.folder.glob("*.seg"):
             with suppress(OSError):

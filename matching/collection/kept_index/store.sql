@@ -1,6 +1,6 @@
 -- The pictures of a kept index. docs/kept-index.md explains it.
 
--- What it was made with: format, version (of gdl-match), features (JSON), and the bits of its cells (hexadecimal).
+-- What it was made with: format, results (JSON, numbers of stages), features (JSON), and the bits of its cells (hexadecimal).
 CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -36,4 +36,13 @@ CREATE TABLE dead (
     segment TEXT NOT NULL REFERENCES segments (name) ON DELETE CASCADE,
     picture INTEGER NOT NULL,
     PRIMARY KEY (segment, picture)
+) WITHOUT ROWID;
+
+-- What each row of the other tables, and each of their definitions, was when it was written
+-- (matching/collection/database/checksums.py).
+CREATE TABLE checksums (
+    part TEXT NOT NULL,                    -- the table, or schema
+    key NOT NULL,                          -- what names the row
+    checksum BLOB NOT NULL,
+    PRIMARY KEY (part, key)
 ) WITHOUT ROWID;

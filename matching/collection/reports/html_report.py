@@ -12,7 +12,7 @@ import numpy as np
 
 from matching._common.types import Floats
 from matching.collection.cache import FeatureCache
-from matching.collection.database.settings import has_same_programs, read_config
+from matching.collection.database.settings import has_same_results, read_config
 from matching.collection.database.store import Store, open_store
 from matching.collection.work import Settings, Source, get_described
 from matching.config import MatchConfig
@@ -49,7 +49,7 @@ def write_collection_report(db: str | Path, path: str | Path, most: int, cache: 
             for number in numbers
         }
         names = dict(zip(images, make_relative(row[0] for row in images.values()), strict=True))
-        source = settings if has_same_programs(store.settings()) else None
+        source = settings if has_same_results(store.settings()) else None
         pairs = [_pair_data(store, row, images, source) for row in rows]
         page = render(
             "collection.html",

@@ -15,7 +15,9 @@ import database
 import pytest
 from database import rows
 
+from matching import MatchConfig
 from matching.cli.commands import collection as command
+from matching.collection.database.store import open_store
 from matching.collection.reports import export
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match_collection.py"
@@ -71,8 +73,8 @@ def test_each_failed_picture_is_named_with_its_reason(finished, folder):
 
 def test_processors_of_several_kinds_are_told(finished, folder, cache, tmp_path, capsys):
     db = shutil.copy(finished[0] / "c.db", tmp_path)
-    with closing(sqlite3.connect(db)) as raw, raw:
-        raw.execute("INSERT INTO settings VALUES ('machine:0', 'an abacus')")
+    with open_store(db, MatchConfig()) as store:
+        store.cursor("INSERT INTO settings VALUES ('machine:0', 'an abacus')")
     arguments = ["--all", str(folder), "--db", str(db), "--cache", str(cache.folder), "--jobs", "1"]
     assert command.main([*arguments, "--quiet"]) == 0
     told = capsys.readouterr().err
@@ -80,10 +82,10 @@ def test_processors_of_several_kinds_are_told(finished, folder, cache, tmp_path,
     assert "an abacus" in told
 
 
-def test_a_database_made_with_other_programs_can_be_begun_anew(finished, folder, cache, tmp_path, capsys):
+def test_a_database_made_by_other_stages_can_be_begun_anew(finished, folder, cache, tmp_path, capsys):
     db = shutil.copy(finished[0] / "c.db", tmp_path)
-    with closing(sqlite3.connect(db)) as raw, raw:
-        raw.execute("UPDATE settings SET value = '{\"numpy\": \"0.1\"}' WHERE name = 'programs'")
+    with open_store(db, MatchConfig()) as store:
+        store.cursor("UPDATE settings SET value = '{\"features\": 0}' WHERE name = 'results'")
     arguments = [
         "--all",
         str(folder),
@@ -98,7 +100,7 @@ def test_a_database_made_with_other_programs_can_be_begun_anew(finished, folder,
     assert command.main(arguments) == 2
     error = capsys.readouterr().err
     assert len(error.splitlines()) == 1
-    assert "numpy 0.1 (here " in error
+    assert "(stage candidates is None, not " in error
     assert command.main([*arguments, "--restart"]) == 0
     assert database.content(db) == database.content(finished[0] / "c.db")
 
@@ -154,8 +156,8 @@ def test_what_is_written_is_told(finished, tmp_path, capsys):
 
 def test_names_that_the_console_has_no_letters_for(finished, tmp_path):
     shutil.copy(finished[0] / "c.db", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
-        db.execute("UPDATE images SET path = replace(path, 'first', 'жук')")
+    with open_store(tmp_path / "c.db", MatchConfig()) as store:
+        store.cursor("UPDATE images SET path = replace(path, 'first', 'жук')")
     run = subprocess.run(
         [sys.executable, SCRIPT, "--db", tmp_path / "c.db", "--csv", tmp_path / "csv"],
         capture_output=True,

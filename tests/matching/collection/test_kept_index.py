@@ -129,8 +129,8 @@ def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        ("version", "0.0.1", "the index was made with version 0.0.1, this is "),
-        ("format", "1", "made with format 1, this is 2; give another folder, or delete this one and add its"),
+        ("results", '{"features": 0}', 'the index was made with results ."features": 0., this is '),
+        ("format", "1", "made with format 1, this is 3; give another folder, or delete this one and add its"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):

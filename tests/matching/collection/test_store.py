@@ -5,42 +5,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stored import FILES, fill, result
 
 from matching import InputError, MatchConfig
-from matching.collection.database.settings import has_same_programs, read_config
+from matching.collection.database import settings as settings_module
+from matching.collection.database import store as store_module
+from matching.collection.database.settings import (
+    has_same_results,
+    list_programs,
+    make_settings,
+    read_config,
+)
 from matching.collection.database.store import open_store
 from matching.collection.kept_index._index import Candidate
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.collection.reports.query_results import collect_results
-from matching.objects.description import describe_object
 from matching.objects.frames import Motion
-from matching.output.provenance import Origin, programs
-from matching.result import MatchResult
-
-FILES = ("5" * 64, "5" * 64)  # contents of the two pictures of a pair
+from matching.output.provenance import STAGES, Origin
 
 
 @pytest.fixture
 def db(tmp_path):
     return tmp_path / "c.db"
-
-
-def result():
-    rng = np.random.default_rng(1)
-    cluster = np.repeat([0, -1, 1], [30, 10, 20])
-    xy0 = rng.uniform(0, 1, (60, 2)) * 100
-    xy1 = xy0 + 1 / 3
-    objects = tuple(describe_object(k, xy0[cluster == k], xy1[cluster == k], 50.1 - k) for k in (0, 1))
-    return MatchResult(xy0, xy1, cluster, rng.uniform(size=60), objects, {"candidates": 0.25})
-
-
-def fill(store):
-    numbers = store.add_images(["/a", "/b", "/c"])
-    store.add_pairs([(0, 1), (0, 2), (1, 2)])
-    for number in numbers[:2]:
-        store.record_image(ImageRecord(number, "5" * 64, 100, 90, 1000))
-    store.record_image(ImageRecord(2, None, error="/c: no such file"))
-    return store
 
 
 def test_numbers_follow_the_order_of_the_plan(db):
@@ -179,49 +165,71 @@ def test_foreign_keys_are_on_and_the_checks_hold(db):
             with pytest.raises(sqlite3.IntegrityError):
                 store.cursor(statement)
         store.record_pair(make_pair_record(0, FILES, result()))
+        store.cursor("DELETE FROM checksums")
         store.cursor("DELETE FROM pairs WHERE id = 0")
         assert store.value("SELECT count(*) FROM matches") == store.value("SELECT count(*) FROM objects") == 0
         assert store.rows("PRAGMA foreign_key_check") == []
 
 
-def test_other_settings_and_versions_are_told_by_name(db):
+def test_other_settings_are_told_by_name(db):
     config = MatchConfig()
     other = replace(config, clustering=replace(config.clustering, n_clusters=7))
     with open_store(db, config) as store:
         assert read_config(store.settings()) == config
     with pytest.raises(InputError, match=r"clustering.n_clusters is None, not 7"), open_store(db, other):
         pass
-    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
-        raw.execute("UPDATE settings SET value = '0.0.1' WHERE name = 'version'")
-    with pytest.raises(InputError, match=r"made by version 0.0.1"), open_store(db, config):
-        pass
-    with open_store(db) as store:  # to look at it is fine
-        assert store.value("SELECT count(*) FROM pairs") == 0
 
 
-def test_other_programs_are_told_by_name(db):
+def test_a_setting_that_came_later_had_its_default(db, monkeypatch):
     config = MatchConfig()
+    full = json.loads(make_settings(config)["config"])
+    del full["graph"]["rounds"], full["mirrored"]
+    rows = {**make_settings(config), "config": json.dumps(full)}
+    monkeypatch.setattr(store_module, "make_settings", lambda config: rows)
+    with open_store(db, config):
+        pass
+    with open_store(db, config):
+        pass
+    with (
+        pytest.raises(InputError, match="mirrored is False, not True"),
+        open_store(db, replace(config, mirrored=True)),
+    ):
+        pass
+
+
+def test_other_results_are_told_by_stage_and_other_versions_alone_are_no_matter(db, monkeypatch):
+    config = MatchConfig()
+    rows = {**make_settings(config), "version": "0.0.1", "programs": json.dumps({"OpenCV": "3.0.0"})}
+    monkeypatch.setattr(store_module, "make_settings", lambda config: rows)
     with open_store(db, config) as store:
         fill(store)
-    made_with = {**programs(), "OpenCV": "3.0.0", "its sources": "0123"}
-    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
-        raw.execute("UPDATE settings SET value = ? WHERE name = 'programs'", (json.dumps(made_with),))
-    told = r"its sources 0123 \(here .*OpenCV 3.0.0 \(here .*give another --db, or begin it anew"
+    with open_store(db, config) as store:
+        assert has_same_results(store.settings())
+        assert list_programs(store.settings()) == [{"OpenCV": "3.0.0"}]
+    stages = {**STAGES, "candidates": STAGES["candidates"] + 1}
+    monkeypatch.setattr(settings_module, "STAGES", stages)
+    told = r"made by version 0.0.1, whose results are others .*\(stage candidates is 1, not 2\).*another --db"
     with pytest.raises(InputError, match=told), open_store(db, config):
         pass
     with open_store(db) as store:  # to look at it is fine
-        assert not has_same_programs(store.settings())
+        assert not has_same_results(store.settings())
         assert store.value("SELECT count(*) FROM pairs") == 3
-    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
-        raw.execute("DELETE FROM settings WHERE name = 'programs'")
-    with pytest.raises(InputError, match="it does not say which"), open_store(db, config):
-        pass
+    monkeypatch.undo()
     with open_store(db, config, restart=True) as store:
-        assert has_same_programs(store.settings())
         assert store.value("SELECT count(*) FROM images") == 0
+
+
+def test_a_database_of_another_schema_is_told_and_can_be_begun_anew(db):
+    with open_store(db, MatchConfig()) as store:
         fill(store)
-    with open_store(db, config) as store:
-        assert store.value("SELECT count(*) FROM pairs") == 3
+    with closing(sqlite3.connect(db, isolation_level=None)) as raw:
+        raw.execute("DROP TABLE checksums")
+        raw.execute("UPDATE settings SET value = '2' WHERE name = 'schema'")
+    for config in (MatchConfig(), None):
+        with pytest.raises(InputError, match=r"has schema 2, .*--restart"), open_store(db, config):
+            pass
+    with open_store(db, MatchConfig(), restart=True) as store:
+        assert store.value("SELECT count(*) FROM images") == 0
 
 
 def test_only_a_database_of_ours_is_begun_anew(tmp_path):

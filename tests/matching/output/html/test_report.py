@@ -4,9 +4,7 @@ import json
 import os
 import re
 import shutil
-import sqlite3
 import zlib
-from contextlib import closing
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +18,7 @@ from planting import object_pair
 from matching import MatchConfig, match
 from matching.cli import main as cli
 from matching.collection import FeatureCache, match_collection, plan_folder
+from matching.collection.database.store import open_store
 from matching.collection.reports.html_report import write_collection_report
 from matching.correspondences.candidates import CandidateConfig
 from matching.output.html import pair_report, write_pair_report
@@ -301,8 +300,8 @@ def test_a_collection_whose_pictures_are_gone_is_shown_without(page_of_collectio
 def test_a_report_on_paths_that_begin_differently(page_of_collection, tmp_path):
     place = page_of_collection.parent
     shutil.copy(place / "c.db", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "c.db")) as db, db:
-        db.execute("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
+    with open_store(tmp_path / "c.db", MatchConfig()) as store:
+        store.cursor("UPDATE images SET path = '/' || path WHERE path LIKE '%second.png'")
     write_collection_report(tmp_path / "c.db", tmp_path / "c.html", 10, FeatureCache(place, 10**9))
     told = re.search(r'id="collection">(.*?)</script>', (tmp_path / "c.html").read_text())[1]
     names = [picture["name"] for picture in json.loads(told)["pictures"].values()]
@@ -354,12 +353,10 @@ def test_a_printed_gallery_shows_pictures_that_were_never_scrolled_to(page_of_co
     assert drawn_pictures(content) == thumbs
 
 
-def test_a_database_made_with_other_programs_is_shown_without_rejected_candidates(
-    page_of_collection, tmp_path
-):
+def test_a_database_made_by_other_stages_is_shown_without_rejected_candidates(page_of_collection, tmp_path):
     db = shutil.copy(page_of_collection.with_name("c.db"), tmp_path)
-    with closing(sqlite3.connect(db)) as raw, raw:
-        raw.execute("UPDATE settings SET value = '{}' WHERE name = 'programs'")
+    with open_store(db, MatchConfig()) as store:
+        store.cursor("UPDATE settings SET value = '{}' WHERE name = 'results'")
     write_collection_report(db, tmp_path / "c.html", 10, FeatureCache(tmp_path, 10**9))
     text = (tmp_path / "c.html").read_text()
     told = json.loads(re.search(r'id="collection">(.*?)</script>', text, re.S)[1])

@@ -1,0 +1,125 @@
+"""Checksums of what a database holds, so that a changed byte is told and never read as a result.
+
+The table of checksums has a row for each row of the tables that are checked, and one for all rows together
+that a pair has in a table of results. Rows are sealed by triggers of this connection alone: whoever writes
+with another program changes a row without its checksum, which is told as well.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # and the order of a pair's rows
+Keys = Mapping[str, Sequence[str]]  # table: the columns that name a row
+_whole: dict[Path, tuple[int, ...]] = {}  # databases that were found whole, and their files' state then
+
+
+def compute_checksum(*values: Any) -> bytes:
+    """The checksum of the values of a row."""
+    return blake2b(repr(values).encode(), digest_size=8).digest()
+
+
+def _compute_checksum_of_rows(*rows: Sequence[Any]) -> bytes:
+    try:
+        pack = struct.Struct(f"<{len(rows[0])}d").pack
+        data = b"".join([pack(*row) for row in rows])  # a fifth of the time
+    except (struct.error, OverflowError):
+        return compute_checksum(*rows)
+    return blake2b(data, digest_size=8).digest()
+
+
+def seal_rows(connection: sqlite3.Connection, keys: Keys) -> None:
+    """Let this connection write a checksum with each row that it writes to some tables."""
+    connection.create_function("checksum", -1, compute_checksum, deterministic=True)
+    for table, key in keys.items():
+        names = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+        new = ", ".join(f"new.{name}" for name in names)
+        new_key, old_key = (_join_key(key, f"{row}.") for row in ("new", "old"))
+        for event in ("INSERT", "UPDATE"):
+            connection.execute(
+                f"CREATE TEMP TRIGGER IF NOT EXISTS seal_{table}_{event} AFTER {event} ON main.{table} BEGIN"
+                f" INSERT OR REPLACE INTO checksums VALUES ('{table}', {new_key}, checksum({new})); END"
+            )
+        connection.execute(
+            f"CREATE TEMP TRIGGER IF NOT EXISTS seal_{table}_DELETE AFTER DELETE ON main.{table} BEGIN"
+            f" DELETE FROM checksums WHERE part = '{table}' AND key = {old_key}; END"
+        )
+
+
+def _join_key(names: Sequence[str], prefix: str = "") -> str:
+    return " || ' ' || ".join(f"{prefix}{name}" for name in names)
+
+
+def seal_schema(connection: sqlite3.Connection) -> None:
+    """Write the checksums of the definitions of tables, views and indexes."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
+    connection.executemany(
+        "INSERT INTO checksums VALUES ('schema', ?, ?)", ((row[0], compute_checksum(*row)) for row in rows)
+    )
+
+
+def seal_results(connection: sqlite3.Connection, pair: int) -> None:
+    """Write the checksums of all rows that a pair has in each table of results."""
+    for table, order in RESULTS.items():
+        rows = connection.execute(
+            f"SELECT * FROM {table} WHERE pair = ? ORDER BY {order}", (pair,)
+        ).fetchall()
+        if rows:
+            row = table, pair, _compute_checksum_of_rows(*rows)
+            connection.execute("INSERT INTO checksums VALUES (?, ?, ?)", row)
+
+
+def find_damage(
+    connection: sqlite3.Connection, path: Path, keys: Keys, results: Mapping[str, str] = {}
+) -> str | None:
+    """Name a part of a database that is not what was written; None where all is.
+
+    A file that has not changed since this process found it whole is not read again.
+    """
+    state = _read_state(path)
+    if _whole.get(path) == state:
+        return None
+    damage = next(_list_damage(connection, keys, results), None)
+    if damage is None:
+        _whole[path] = state
+    return damage
+
+
+def _read_state(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[str, str]) -> Iterator[str]:
+    (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if told != "ok":
+        yield " ".join(told.split())
+    yield from _compare(connection, "schema", connection.execute("SELECT name, name, sql FROM sqlite_master"))
+    for table, key in keys.items():
+        rows = connection.execute(f"SELECT {_join_key(key)}, * FROM {table}")
+        yield from _compare(connection, table, rows)
+    for table, order in results.items():
+        by_pair = groupby(connection.execute(f"SELECT * FROM {table} ORDER BY pair, {order}"), itemgetter(0))
+        rows = ((pair, *rows) for pair, rows in by_pair)
+        yield from _compare(connection, table, rows, _compute_checksum_of_rows)
+
+
+def _compare(
+    connection: sqlite3.Connection,
+    part: str,
+    rows: Iterable[Sequence[Any]],
+    compute: Callable[..., bytes] = compute_checksum,
+) -> Iterator[str]:
+    """The keys of what differs from its checksum; each row is a key and what the checksum is of."""
+    wanted = dict(connection.execute("SELECT key, checksum FROM checksums WHERE part = ?", (part,)))
+    for key, *values in rows:
+        if wanted.pop(key, None) != compute(*values):
+            yield f"{part} {key}"
+    yield from (f"{part} {key}" for key in wanted)

@@ -1,0 +1,60 @@
+"""Going on with a collection after an update: other versions of libraries are no hindrance as long as their
+results are equal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matching.collection.database.settings import REMEDY, list_programs
+from matching.collection.database.store import Store
+from matching.collection.work import Settings, Source, match_files
+from matching.errors import InputError
+from matching.output.provenance import differences, machine, programs
+from matching.output.words import count
+
+COMPARED = 3  # pairs
+OF_SOURCES = "its sources"
+
+
+def compare_programs(store: Store, settings: Settings, path: Path) -> str:
+    """Compare what this process finds with what is there, where the database was made with other libraries.
+
+    Some pairs with most matches are matched again. Returns what is to be told, empty where the programs are
+    known. Raises InputError where a result is another one.
+    """
+    known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
+    here = _without_sources(programs())
+    if here in known:
+        return ""
+    told = differences(known[0], here)
+    compared = 0
+    if store.machines() in ((), (machine(),)):  # other processors round in other ways
+        for number, *sides in _choose_pairs(store):
+            record = match_files(number, *(Source(*side) for side in sides), settings)
+            if record.error is None and not store.holds_result(record):
+                names = " and ".join(Path(name).name for name, _ in sides)
+                raise InputError(
+                    f"{path}: the database was made with other programs, whose results differ ({told};"
+                    f" {names} matched again); {REMEDY}, or install those programs"
+                )
+            compared += record.error is None
+    store.record_programs(programs())
+    again = f"; {count(compared, 'pair')} matched again: the same results" if compared else ""
+    return f"the database was made with other programs ({told}){again}"
+
+
+def _without_sources(made_by: dict[str, str]) -> dict[str, str]:
+    """Programs without the digest of this program's text: the numbers of its stages tell of its results."""
+    return {name: version for name, version in made_by.items() if name != OF_SOURCES}
+
+
+def _choose_pairs(store: Store) -> list[tuple[int, tuple[str, str], tuple[str, str]]]:
+    """Numbers, paths and contents of the pairs with most matches."""
+    rows = store.rows(
+        "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs JOIN images AS a ON a.id = image0"
+        " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'matched' ORDER BY n_matches DESC, pairs.id"
+        " LIMIT ?",
+        (COMPARED,),
+    )
+    return [(number, (p, c), (q, d)) for number, p, c, q, d in rows]
