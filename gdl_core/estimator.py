@@ -5,12 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 import scipy
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
 from ._common.types import Floats, Ints
+from ._common.units import find_unit
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
@@ -27,7 +28,9 @@ PROMINENT = "prominent"
 MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None
 
 
-class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # these have no types
+class GraphDegreeLinkage(  # type: ignore[misc]  # these have no types
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Agglomerative clustering by graph degree linkage (Zhang, Wang, Zhao, Tang, ECCV 2012).
 
     Clusters are merged by the product of average indegree and average outdegree between them on the directed
@@ -41,7 +44,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         "gdl-u" is exact and as fast as the accelerated "agdl"; "gdl" is the plain Algorithm 1 for checking.
     n_neighbors : int or None, default=None
         K, other samples. None: 30, or a tenth of the samples if that is less, but at least 5; of a given
-        graph at most what each row has. Where there are fewer others, all of them, with a warning.
+        graph at most so many of each row, which may have fewer or none. Where there are fewer others, all of
+        them, with a warning.
     n_initial_neighbors : int, default=1
         K0 of the initial clusters, at most K; 0 starts from single samples. Where that leaves fewer initial
         clusters than n_clusters, the largest smaller K0 that does not, with a warning.
@@ -58,8 +62,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         None: "prominent", or 1 where n_neighbors is given: with the paper's K comes the paper's rule.
     metric : str or callable, default="euclidean"
         Any of scikit-learn's that needs no parameters, or "precomputed": X is then an (n, n) array of
-        distances or a sparse matrix with those of at least K others a row. Distances need not be symmetric:
-        row i holds those from i.
+        distances or a sparse matrix with those of at least K others a row, of any number where n_neighbors is
+        None. Distances need not be symmetric: row i holds those from i. In a sparse matrix a stored zero is
+        a distance of 0, and what is not stored is no neighbour.
     n_jobs : int, optional
         Threads. The result is the same for any number.
     search : {"auto", "exact", "approximate"}, default="auto"
@@ -90,6 +95,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
     tree_ : MergeTree
         The hierarchy, down to one cluster where distances allow.
     graph_ : AffinityGraph
+        Its sigma2 is in the unit of X, or in a power of two of it where squares of X would leave float64.
     n_features_in_ : int
 
     Examples
@@ -162,6 +168,9 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         """
         self._check_parameters()
         X = self._check_input(X)
+        self._unit = 1.0 if isinstance(X, tuple) else find_unit(X, self.metric)
+        if self._unit != 1:
+            X = X / X.dtype.type(self._unit)
         knn = self._neighbours(X)
         self.graph_ = affinity_graph(knn, self.bandwidth, min_nearest_weight=self.min_nearest_weight)
         asked = self.n_initial_neighbors
@@ -225,6 +234,8 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse=["csr"], dtype=[np.float64, np.float32], reset=False)
         k = max(self._n_neighbors, 1)
+        if self._unit != 1:
+            X = X / X.dtype.type(self._unit)
         if self._fit_X is None:
             if scipy.sparse.issparse(X):
                 raise ValueError(
@@ -236,6 +247,24 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             search = NearestNeighbors(n_neighbors=k, metric=self.metric, n_jobs=self.n_jobs).fit(self._fit_X)
             distances, indices = search.kneighbors(X)
         return weigh_neighbours(indices, distances.astype(np.float64), self.labels_, self.graph_.sigma2)
+
+    def transform(self, X: Any) -> Floats:
+        """`predict_memberships` as features of a pipeline; ``set_output(transform="pandas")`` makes it a table.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            As of `predict`.
+
+        Returns
+        -------
+        (m, n_clusters_) float64
+        """
+        return self.predict_memberships(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
 
     def memberships(self) -> Floats:
         """How strongly the samples that were clustered belong to each cluster, see `graph_memberships`.
@@ -328,6 +357,7 @@ class GraphDegreeLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]  # 
             n_jobs=self.n_jobs,
             random_state=self.random_state,
             verbose=self.verbose,
+            allow_fewer=self.n_neighbors is None,
         )
 
     def _merge(self, labels: Ints) -> MergeTree:

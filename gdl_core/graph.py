@@ -31,6 +31,8 @@ class KnnGraph:
     distances : (n, K) float64
         Their distances, in the unit of the metric.
 
+    A sample with fewer than K neighbours has the index -1 at the distance infinity after its last one.
+
     Raises
     ------
     ValueError
@@ -48,25 +50,30 @@ class KnnGraph:
             raise ValueError(
                 f"indices and distances must have one shape (n, K), got {indices.shape}, {distances.shape}"
             )
-        _check_range(indices, len(indices))
+        _check_range(indices, len(indices), least=-1)
         object.__setattr__(self, "indices", np.ascontiguousarray(indices, dtype=np.int32))
         object.__setattr__(self, "distances", distances)
         self._check()
 
     def _check(self) -> None:
         i, d = self.indices, self.distances
-        n = len(i)
         if i.size == 0:
             return
-        if not np.isfinite(d).all() or d.min() < 0:
+        indptr, found, distances = self.edges()
+        if distances.size and not (np.isfinite(distances).all() and distances.min() >= 0):
             raise ValueError("distances must be finite and not negative")
-        wrong = _find_wrong_edge(np.arange(n + 1, dtype=np.int64) * i.shape[1], i.ravel())
+        wrong = _find_wrong_edge(indptr, found)
         if wrong is not None and wrong[0] == wrong[1]:
             raise ValueError(f"indices of row {wrong[0]} must not hold the sample itself")
         if wrong is not None:
             raise ValueError(f"indices of row {wrong[0]} must not hold the same index twice, got {wrong[1]}")
         before, after = d[:, :-1], d[:, 1:]
-        if ((after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))).any():
+        wrong_order = (after < before) | ((after == before) & (i[:, 1:] <= i[:, :-1]))
+        if len(found) < i.size:
+            if (np.isinf(d) != (i < 0)).any():
+                raise ValueError("where an index is -1 the distance must be infinite")
+            wrong_order &= i[:, 1:] >= 0
+        if wrong_order.any():
             raise ValueError("each row must be sorted by (distance, index)")
 
     @property
@@ -76,8 +83,26 @@ class KnnGraph:
 
     @property
     def n_neighbors(self) -> int:
-        """The number of neighbours of each sample, K."""
+        """The number of neighbours of each sample, K; the most where some have fewer."""
         return int(self.indices.shape[1])
+
+    def edges(self) -> tuple[Ints, Int32s, Floats]:
+        """The rows one after the other.
+
+        Returns
+        -------
+        indptr : (n + 1,) int64
+            Where each row begins and ends.
+        indices : (nnz,) int32
+        distances : (nnz,) float64
+            Views of the graph's own arrays where every sample has K neighbours.
+        """
+        n, k = self.indices.shape
+        if self.indices.min(initial=0) >= 0:
+            return np.arange(n + 1, dtype=np.int64) * k, self.indices.ravel(), self.distances.ravel()
+        real = self.indices >= 0
+        indptr = np.append(0, np.cumsum(real.sum(axis=1))).astype(np.int64)
+        return indptr, self.indices[real], self.distances[real]
 
     def first(self, k: int) -> "KnnGraph":
         """The graph of the nearest neighbours alone.
@@ -193,8 +218,8 @@ class AffinityGraph:
         return w + w.T.tocsr()
 
 
-def _check_range(indices: Array, n: int) -> None:
-    if indices.size and (indices.min() < 0 or indices.max() >= n):
+def _check_range(indices: Array, n: int, least: int = 0) -> None:
+    if indices.size and (indices.min() < least or indices.max() >= n):
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.min()} to {indices.max()}")
 
 
@@ -250,21 +275,21 @@ def affinity_graph(
     AffinityGraph
         Where sigma^2 is zero (all neighbours at distance 0) every weight is 1.
     """
-    most = knn.distances.max(initial=0.0)
+    indptr, indices, distances = knn.edges()
+    most = distances.max(initial=0.0)
     if most > MOST_DISTANCE:
         raise ValueError(f"distances must be at most {MOST_DISTANCE:g}, got {most:g}")
-    squared = knn.distances**2
+    squared = distances**2
     check_weighting(bandwidth, min_nearest_weight)
     if sigma2 is None:
         sigma2 = bandwidth * float(squared.mean()) if squared.size else 0.0
     elif not (isinstance(sigma2, Real) and 0 <= sigma2 < np.inf):
         raise ValueError(f"sigma2 must be a finite number >= 0, got {sigma2!r}")
-    farthest = squared[:, 0].max() if squared.size else 0.0
+    farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)  # of the nearest
     while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
         sigma2 *= 2
     weights = np.exp(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
-    n, k = knn.indices.shape
-    return AffinityGraph(np.arange(n + 1, dtype=np.int64) * k, knn.indices.ravel(), weights.ravel(), sigma2)
+    return AffinityGraph(indptr, indices, weights, sigma2)
 
 
 def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: bool = False) -> Ints:
@@ -295,10 +320,10 @@ def initial_clusters(knn: KnnGraph, n_initial_neighbors: int = 1, *, mutual: boo
 
     n, k = knn.n_samples, n_initial_neighbors
     near = knn.indices[:, :k]
-    linked = np.ones(near.shape, bool)
+    linked = near >= 0
     if mutual:
         for rank in range(k):
-            linked[:, rank] = (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
+            linked[:, rank] &= (near[near[:, rank]] == np.arange(n)[:, None]).any(axis=1)
     indptr = np.append(0, np.cumsum(linked.sum(axis=1)))
     labels: Ints = label_components(indptr, near[linked], np.arange(n), n)
     return labels

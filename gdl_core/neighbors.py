@@ -43,6 +43,7 @@ def knn_graph(
     n_jobs: int | None = None,
     random_state: int = 0,
     verbose: int = 0,
+    allow_fewer: bool = False,
 ) -> KnnGraph:
     """The K-nearest-neighbour graph of samples, of distances, or of neighbours found elsewhere.
 
@@ -74,6 +75,9 @@ def knn_graph(
         Seed of pynndescent; nothing else is random.
     verbose : int
         1 shows a progress bar.
+    allow_fewer : bool
+        Take rows of a given graph, sparse or a pair, that have fewer than K neighbours as they are, those
+        without any too. In a pair the index -1 is no neighbour.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def knn_graph(
     ------
     ValueError
         Where K is out of range, the metric is unknown or needs parameters, a distance is negative, nan or
-        infinite, or a row of a sparse matrix or of a pair has too few neighbours.
+        infinite, or a row of a sparse matrix or of a pair has too few neighbours and ``allow_fewer`` is off.
 
     Examples
     --------
@@ -101,11 +105,13 @@ def knn_graph(
             raise ValueError('a pair (indices, distances) needs metric="precomputed"')
         if len(x) != 2:
             raise ValueError(f"X must be a pair (indices, distances), got {len(x)} arrays")
-        return read_arrays(x[0], x[1], n_neighbors)
+        return read_arrays(x[0], x[1], n_neighbors, allow_fewer)
     x = _check_samples(x, metric)
     check_n_neighbors(n_neighbors, x.shape[0])
     if metric == "precomputed":
-        return read_sparse(x, n_neighbors) if scipy.sparse.issparse(x) else read_dense(x, n_neighbors)
+        if scipy.sparse.issparse(x):
+            return read_sparse(x, n_neighbors, allow_fewer)
+        return read_dense(x, n_neighbors)
     if scipy.sparse.issparse(x):
         return search_sparse(x, n_neighbors, str(metric))
     if _is_approximate(search, x, metric):
@@ -114,7 +120,7 @@ def knn_graph(
 
 
 def count_given_neighbors(x: Any) -> int:
-    """Count the neighbours that every sample of a given graph has.
+    """Count the neighbours of the sample that has the most in a given graph.
 
     Parameters
     ----------
@@ -134,7 +140,7 @@ def count_given_neighbors(x: Any) -> int:
         return max(1, int(x.shape[0]) - 1)
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     counts = np.bincount(rows[x.indices != rows], minlength=x.shape[0])
-    return max(1, int(counts.min()))
+    return max(1, int(counts.max()))
 
 
 def _check_samples(x: Any, metric: Metric) -> Any:

@@ -37,8 +37,8 @@ def read_dense(distances: Array, k: int) -> KnnGraph:
     return KnnGraph(indices, nearest)
 
 
-def read_sparse(graph: Any, k: int) -> KnnGraph:
-    """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal."""
+def read_sparse(graph: Any, k: int, allow_fewer: bool = False) -> KnnGraph:
+    """From an (n, n) CSR matrix with at least ``k`` distances in each row besides the diagonal, or fewer."""
     n = graph.shape[0]
     if not graph.has_canonical_format:
         graph = graph.copy()
@@ -46,23 +46,27 @@ def read_sparse(graph: Any, k: int) -> KnnGraph:
     rows = np.repeat(np.arange(n, dtype=graph.indices.dtype), np.diff(graph.indptr))
     other = graph.indices != rows
     count = np.bincount(rows[other], minlength=n)
-    if count.min() < k:
+    if count.min() < k and not allow_fewer:
         i = int(count.argmin())
         raise ValueError(
             f"{k} neighbors are required for each sample, but row {i} of the distance graph has only "
-            f"{count[i]} entries besides the diagonal: decrease n_neighbors or store more neighbours"
+            f"{count[i]} entries besides the diagonal: decrease n_neighbors, leave it out, or store more "
+            "neighbours"
         )
     indices, data = graph.indices[other], graph.data[other].astype(np.float64)
     if count.min() == count.max():
         found, value = sort_by_distance(indices.reshape(n, -1), data.reshape(n, -1))
         return KnnGraph(found[:, :k], value[:, :k])
     order = np.lexsort((data, rows[other]))  # stable, and indices rise within a row
-    first = np.concatenate([[0], np.cumsum(count)[:-1]])
-    take = order[first[:, None] + np.arange(k)]
-    return KnnGraph(indices[take], data[take])
+    row = rows[other]  # sorted already
+    rank = np.arange(len(row)) - (np.cumsum(count) - count)[row]
+    row, rank, order = row[rank < k], rank[rank < k], order[rank < k]
+    found, value = np.full((n, k), -1, np.int32), np.full((n, k), np.inf)
+    found[row, rank], value[row, rank] = indices[order], data[order]
+    return KnnGraph(found, value)
 
 
-def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
+def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: bool = False) -> KnnGraph:
     """From the neighbours of each sample, nearest first, the sample itself among them or not."""
     indices, distances = np.asanyarray(indices), np.asanyarray(distances)  # a memmap stays one
     if indices.ndim != 2 or indices.shape != distances.shape:
@@ -76,9 +80,19 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int) -> KnnGraph:
         rows = np.arange(first, min(first + BLOCK, n))
         block = slice(first, first + len(rows)), slice(0, k + 1)
         f, d = check_integers("indices", indices[block]), np.asarray(distances[block], np.float64)
-        f, d = _drop_self(f, d, rows, k, n)
+        drop = _drop_self_and_fill if allow_fewer else _drop_self
+        f, d = drop(f, d, rows, k, n)
         found[rows], nearest[rows] = sort_by_distance(f, d)
     return KnnGraph(found, nearest)
+
+
+def _drop_self_and_fill(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
+    """The first k columns without the samples themselves; -1 at the distance infinity where there are fewer."""
+    _check_rise(np.where(indices < 0, np.inf, distances), rows)
+    _check_below(indices, n)
+    out = (indices < 0) | (indices == rows[:, None])
+    indices, distances = sort_by_distance(np.where(out, -1, indices), np.where(out, np.inf, distances))
+    return indices[:, :k], distances[:, :k]
 
 
 def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
@@ -91,13 +105,23 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
         count = int((~own[i] & (indices[i] >= 0)).sum())
         raise ValueError(
             f"{k} neighbors are required for each sample, but row {rows[i]} of indices has only {count} "
-            "besides itself: decrease n_neighbors or find more neighbours"
+            "besides itself: decrease n_neighbors, leave it out, or find more neighbours"
         )
-    falls = (np.diff(distances, axis=1) < 0).any(axis=1)
-    if falls.any():
-        raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
+    _check_rise(distances, rows)
     if indices.shape[1] > k:
         indices, distances = drop_self(indices, distances, rows)
+    _check_below(indices, n)
+    return indices, distances
+
+
+def _check_rise(distances: Array, rows: Ints) -> None:
+    """Raise ValueError where the distances of a row fall."""
+    falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
+    if falls.any():
+        raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")
+
+
+def _check_below(indices: Array, n: int) -> None:
+    """Raise ValueError where an index names no sample."""
     if indices.max() >= n:
         raise ValueError(f"indices must be in [0, {n - 1}], got {indices.max()}")
-    return indices, distances

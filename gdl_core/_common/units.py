@@ -1,0 +1,25 @@
+"""The unit in which distances are computed: samples may be so large or small that squares leave float64."""
+
+import math
+from typing import Any
+
+import scipy
+
+from .types import Array
+
+REACH = 1e10  # squares of such magnitudes are safe in float32, and libraries take none below for 0
+INHOMOGENEOUS = ("haversine",)  # metrics whose neighbours change with the unit
+
+
+def find_unit(x: Any, metric: Any) -> float:
+    """A power of two near the largest magnitude in x (n, d), dense or CSR; 1 where squares are safe anyway.
+
+    Division by it is exact. Functions as metrics get their samples as they are.
+    """
+    values: Array = x.data if scipy.sparse.issparse(x) else x
+    if values.size == 0 or callable(metric) or metric in INHOMOGENEOUS:
+        return 1.0
+    most = max(float(values.max()), -float(values.min()))
+    if most == 0 or 1 / REACH <= most <= REACH:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(most)[1] - 1)
