@@ -35,6 +35,7 @@ LEAST_SHARE = 0.5  # of an object's matches, that the matrix of its scene explai
 LEAST_ERROR, ALIKE = 0.1, 2.5  # px; times its own error that an object may be off by the matrix of its scene
 SAME = 0.95  # as many matches of a scene that another matrix of it explains
 WHOLE = 0.8  # share of explained matches from which an object, or a scene, counts as a whole
+MAX_LOG_NFA = -2.0  # of a matrix that explains a scene without objects
 NEAR = 9  # matches of an object that tell whether a part of it belongs to a scene
 
 
@@ -161,23 +162,73 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
     a part of one, with those around which it explains most; matches of no object where it explains them.
 
+    At wide baselines near and far do not move smoothly together, and there may be no objects. Then nothing
+    speaks against what was verified before; if nothing was, the matches that one matrix explains are the
+    static scene if they are significant.
+
     xy0, xy1 (n, 2) float64; cluster (n,) array of int; verified (n,) bool -> (n,) bool.
     """
+    verified = np.zeros(len(cluster), bool) if verified is None else verified
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
     objects = sorted((rows for rows in objects if len(rows) >= SMALLEST), key=lambda own: (-len(own), own[0]))
     scene = _largest_scene(xy0, xy1, objects)
-    static = np.zeros(len(cluster), bool)
-    if not scene:
-        return static
-    free = cluster < 0
-    explained = _explain(xy0, xy1, np.concatenate(scene), np.flatnonzero(free))
-    places = np.hstack([xy0, xy1])
-    for rows in scene:
-        static[rows] = _agree(explained, rows, places)
-    static |= explained & free
-    if verified is not None and static.any() and verified[static].mean() >= WHOLE:
+    static, free = np.zeros(len(cluster), bool), cluster < 0
+    if scene:
+        explained = _explain(xy0, xy1, np.concatenate(scene), np.flatnonzero(free))
+        places = np.hstack([xy0, xy1])
+        for rows in scene:
+            static[rows] = _agree(explained, rows, places)
+        static |= explained & free
+    elif not objects:
+        static = verified.copy() if verified.any() else _find_significant(xy0, xy1)
+    if static.any() and verified[static].mean() >= WHOLE:
         static |= verified & free
     return static
+
+
+def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
+    """The matches (n,) that one matrix explains, if it is significant."""
+    fundamental = fit_fundamental(xy0, xy1)
+    if fundamental is None or measure_significance(fundamental, xy0, xy1) > MAX_LOG_NFA:
+        return np.zeros(len(xy0), bool)
+    return epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
+
+
+def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
+    """Measure how significant a fundamental matrix is: the decimal logarithm of its number of false alarms.
+
+    That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the points
+    are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at most d
+    from a line with a probability of 2 d diagonal / area, of the box around all points, in the image where
+    this is more. A point that stands in several matches counts once.
+
+    xy0, xy1 (n, 2) float64.
+    """
+    new = np.zeros((2, len(xy0)), bool)
+    for k, xy in enumerate((xy0, xy1)):
+        new[k, np.unique(xy, axis=0, return_index=True)[1]] = True
+    xy0, xy1 = xy0[new.all(axis=0)], xy1[new.all(axis=0)]
+    n = len(xy0)
+    near = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
+    if near.sum() < 8:
+        return np.inf
+    chance = np.zeros(near.sum())
+    for matrix, start, end in ((fundamental, xy0, xy1), (fundamental.T, xy1, xy0)):
+        line = np.column_stack([start, np.ones(n)])[near] @ matrix.T
+        far = np.abs((line[:, :2] * end[near]).sum(axis=1) + line[:, 2]) / np.hypot(*line[:, :2].T)
+        width, height = np.ptp(end, axis=0)
+        with np.errstate(divide="ignore"):
+            chance = np.maximum(chance, 2 * far * np.hypot(width, height) / (width * height))
+    k = np.arange(1, len(chance) + 1)[7:]
+    ways = sum(_log_choose(*pair) for pair in ((n, k), (k, 7)))
+    logs = np.log(3 * (n - 7)) + ways + (k - 7) * np.log(np.clip(np.sort(chance)[7:], 1e-300, 1))
+    return float(logs.min() / np.log(10))
+
+
+def _log_choose(n: Array | int, k: Array | int) -> Floats:
+    """Natural logarithms of the ways to choose k of n."""
+    gamma = scipy.special.gammaln
+    return np.asarray(gamma(np.add(n, 1)) - gamma(np.add(k, 1)) - gamma(np.subtract(n, k) + 1))
 
 
 def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array]:

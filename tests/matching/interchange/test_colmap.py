@@ -217,8 +217,14 @@ def test_groups_of_a_copy_replace_its_groups(tmp_path):
         assert sorted(names) == ["two_view_geometries", "two_view_geometries_0"]
 
 
-def test_a_pair_without_groups_has_no_matches(tmp_path):
-    file = match_file(database(tmp_path / "a.db"))
+def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
+    path, rng = database(tmp_path / "a.db"), np.random.default_rng(0)
+    with closing(sqlite3.connect(path)) as chance:
+        for k in (1, 2):
+            points = rng.uniform(0, 400, (90, 2)).astype(np.float32).tobytes()
+            chance.execute("UPDATE keypoints SET data = ? WHERE image_id = ?", (points, k))
+        chance.commit()
+    file = match_file(path)
     labels = {key: (pair, np.full(90, -1)) for key, pair in file.pairs()}
     file.groups(labels)["groups.db"](tmp_path / "b.db")
     with closing(sqlite3.connect(tmp_path / "b.db")) as again:

@@ -1,5 +1,7 @@
 """The static scene of a pair, and COLMAP's configuration of it, of which pycolmap is the referee."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from matching.interchange.two_views import (
     epipolar_error,
     estimate_two_views,
     find_static,
+    measure_significance,
 )
 
 FOCAL, MIDDLE = 700.0, (320.0, 240.0)
@@ -154,10 +157,44 @@ def test_parts_of_the_room_are_one_scene_and_matches_of_no_object_join_it():
     assert not static[body > 0].any()
 
 
-def test_without_objects_there_is_no_scene():
+def test_without_objects_the_scene_is_what_was_verified():
     xy0, xy1, body = room_and_boxes()
-    assert not find_static(xy0, xy1, np.full(len(body), -1)).any()
+    verified = np.arange(len(body)) % 3 == 0
+    assert np.array_equal(find_static(xy0, xy1, np.full(len(body), -1), verified), verified)
+
+
+def test_without_objects_and_verified_matches_a_significant_matrix_has_a_scene():
+    xy0, xy1, body = room_and_boxes()
+    static = find_static(xy0, xy1, np.full(len(body), -1))
+    assert static[body == 0].all()
+    assert static[body != 0].mean() < 0.2
     assert not find_static(xy0[:0], xy1[:0], body[:0]).any()
+
+
+@pytest.mark.parametrize("n", [10, 40, 200])
+def test_a_matrix_of_chance_matches_is_not_significant(n):
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        xy0, xy1 = rng.uniform(0, (640, 480), (2, n, 2))
+        assert not find_static(xy0, xy1, np.full(n, -1)).any()
+
+
+def test_the_number_of_false_alarms_of_a_matrix():
+    """By its definition: one match after another, one number of matches after another."""
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, (640, 480), (30, 2))
+    xy1 = np.column_stack([xy0[:, 0] + 20, xy0[:, 1] + rng.normal(0, 1, 30)])
+    xy1[25:] = rng.uniform(0, (640, 480), (5, 2))
+    rows = np.array([[0, 0, 0], [0, 0, -1], [0, 1, 0]], float)  # matches lie in the same row
+    per_pixel = max(2 * np.hypot(*np.ptp(xy, axis=0)) / np.prod(np.ptp(xy, axis=0)) for xy in (xy0, xy1))
+    far = sorted(abs(a[1] - b[1]) for a, b in zip(xy0, xy1, strict=True))
+    numbers = []
+    for k, error in enumerate(far, 1):
+        if k > 7 and error / np.sqrt(2) <= 4:  # Sampson's
+            numbers.append(3 * 23 * math.comb(30, k) * math.comb(k, 7) * (error * per_pixel) ** (k - 7))
+    assert measure_significance(rows, xy0, xy1) == pytest.approx(np.log10(min(numbers)))
+    twice = np.repeat(np.arange(30), 2)  # tells nothing new
+    assert measure_significance(rows, xy0[twice], xy1[twice]) == pytest.approx(np.log10(min(numbers)))
 
 
 def test_an_object_of_few_matches_has_no_matrix():
