@@ -11,19 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import shapely
-from numpy.lib.stride_tricks import sliding_window_view
 
-from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
+from matching.objects.agreement import ALIKE, FINE, blur, correlate, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
 
 SIDE = 64  # pixels of the longer side that both are made small to
-REACH = 2  # pixels by which a place of B may be off: prints bend
-FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
-NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
-ALIKE = 0.6  # least correlation of the same print
 PLAIN = 16.0  # range of a colour's values, of 255, in a row or column that shows no print
 TINT = 40.0  # greatest difference of the same colours, of 255
 WHOLE, VISIBLE = 0.6, 1 / 3  # least completeness of a whole copy, and least share that is visible
@@ -81,12 +76,12 @@ def measure_completeness(
         return None
     pixel = math.sqrt(np.prod(np.ptp(box, axis=0)) / visible.size)  # of A, in pixels of picture 0
     zoom = pixel * math.sqrt(shape.area / np.prod(np.ptp(picture0.box, axis=0)))  # and of picture 1
-    a, b = _shrink(picture0.rgb, xy0, pixel), _shrink(picture1.rgb, xy1, zoom)
+    a, b = shrink(picture0.rgb, xy0, pixel), shrink(picture1.rgb, xy1, zoom)
     if zoom < 1:
-        a = _blur(a, 0.4 / zoom)  # B is no sharper
+        a = blur(a, 0.4 / zoom)  # B is no sharper
     matched = shapely.intersects_xy(shapely.Polygon(outline0).buffer(0), *np.moveaxis(xy0, 2, 0))
     own = visible & matched
-    has_print = correlate(_grey(a), _grey(b)) > ALIKE
+    has_print = correlate(to_grey(a), to_grey(b)) > ALIKE
     has_colour = compare_colours(a, b, own if own.any() else visible) < TINT
     shares = [float(found[visible].mean()) for found in (has_print & has_colour, has_print, has_colour)]
     return Completeness(shares[0], float(visible.sum() / print0.sum()), *shares[1:])
@@ -101,7 +96,7 @@ def _find_print(picture: Picture) -> Floats | None:
         return box
     xy = _lay_grid(box)
     size = np.ptp(box, axis=0)
-    small = _shrink(picture.rgb, xy, float(size.max() / SIDE))
+    small = shrink(picture.rgb, xy, float(size.max() / SIDE))
     low, high = box.copy()
     for axis, n in enumerate(small.shape[1::-1]):
         full = np.flatnonzero(np.ptp(small, axis=axis).max(axis=1) >= PLAIN)
@@ -121,32 +116,12 @@ def _lay_grid(box: Floats) -> Floats:
     return grid
 
 
-def correlate(a: Floats, b: Floats) -> Floats:
-    """Correlate the print of two grey pictures around each pixel.
-
-    B is looked at in several places: around the one in which a wide window correlates best.
-
-    a, b (h, w) float64 -> (h, w) float64.
-    """
-    best = _correlate_windows(a, b, COARSE).argmax(axis=2)
-    fine = _correlate_windows(a, b, FINE)
-    most = np.full(a.shape, -1.0)
-    steps = np.arange((2 * REACH + 1) ** 2)
-    x, y = steps % (2 * REACH + 1), steps // (2 * REACH + 1)
-    for k in steps:
-        near = np.maximum(abs(x - x[k]), abs(y - y[k])) <= 1
-        here = best == k
-        most[here] = fine[here][:, near].max(axis=1)
-    flat = np.maximum(_measure(a, FINE)[1], _measure(b, FINE)[1]) < FLAT
-    return np.where(flat, 1.0, most)
-
-
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
     """Compare the colours of two pictures in different light.
 
     a, b (h, w, 3) float64; own (h, w) bool -> (h, w) float64.
     """
-    a, b = _blur(a, FINE), _blur(b, FINE)
+    a, b = blur(a, FINE), blur(b, FINE)
     light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
     off = b / light - a
     differences: Floats = np.linalg.norm(off - off.mean(axis=2, keepdims=True), axis=2)
@@ -159,48 +134,3 @@ def _look_up(mask: Bools, xy: Floats) -> Bools:
     columns, rows = np.moveaxis(np.clip(np.rint(xy), 0, last).astype(int), 2, 0)
     found: Bools = mask[rows, columns]
     return found
-
-
-def _shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
-    """The colours at pixels (h, w, 2) of a picture, which are `zoom` of its pixels from each other."""
-    margin = 2 * max(zoom, 1.0)
-    size = np.array(rgb.shape[1::-1])
-    low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)
-    high = np.clip(np.ceil(xy.max(axis=(0, 1)) + margin), low + 1, size).astype(int)
-    part = np.ascontiguousarray(rgb[low[1] : high[1], low[0] : high[0]])
-    if zoom > 1:
-        small = np.maximum(np.rint((high - low) / zoom), 1)
-        xy = (xy - low + 0.5) * small / (high - low) - 0.5
-        return opencv.sample(opencv.resize_area(part, *small.astype(int).tolist()), xy).astype(np.float64)
-    return opencv.sample(part, xy - low).astype(np.float64)
-
-
-def _grey(rgb: Floats) -> Floats:
-    grey: Floats = rgb.mean(axis=2)
-    return grey
-
-
-def _blur(values: Floats, sigma: float) -> Floats:
-    return np.asarray(opencv.gaussian_blur(values, sigma), np.float64)
-
-
-def _move(values: Floats) -> Floats:
-    """A picture (h, w, n) moved by up to REACH pixels, row by row; its edges are continued."""
-    padded = np.pad(values, REACH, "edge")
-    moved: Floats = np.moveaxis(sliding_window_view(padded, values.shape).reshape(-1, *values.shape), 0, 2)
-    return moved
-
-
-def _correlate_windows(a: Floats, b: Floats, sigma: float) -> Floats:
-    """The correlations (h, w, n) of A with B, moved, in the window around each pixel."""
-    moved = _move(b)
-    (mean_a, variance_a), (mean_b, variance_b) = _measure(a, sigma), _measure(moved, sigma)
-    common = _blur(a[..., None] * moved, sigma) - mean_a[..., None] * mean_b
-    correlations: Floats = common / np.sqrt((variance_a[..., None] + NOISE) * (variance_b + NOISE))
-    return correlations
-
-
-def _measure(values: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Mean and variance in the window around each pixel."""
-    mean = _blur(values, sigma)
-    return mean, np.maximum(_blur(values * values, sigma) - mean**2, 0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from planting import crops
 
-from matching.objects.completeness import compare_colours, correlate, measure_completeness
+from matching.objects.agreement import correlate
+from matching.objects.completeness import compare_colours, measure_completeness
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture, make_picture
 

@@ -1,0 +1,102 @@
+"""Where two pictures of the same size show the same print, pixel by pixel.
+
+A and B are small pictures that a map has laid on each other. The map may be off by a little, so B is looked at
+in several places around each pixel: around the one in which a wide window correlates best.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from matching._common import opencv
+from matching._common.types import Array, Bools, Floats
+
+REACH = 2  # pixels by which a place of B may be off: prints bend
+FINE, COARSE = 2.0, 5.0  # pixels, windows in which the print is compared, and where it is looked for
+NOISE, FLAT = 4.0, 25.0  # variances of grey values: of noise, and below which there is no print
+ALIKE = 0.6  # least correlation of the same print
+
+
+def correlate(a: Floats, b: Floats) -> Floats:
+    """Correlate the print of two grey pictures around each pixel.
+
+    a, b (h, w) float -> (h, w) float32, 1 where neither has any print.
+    """
+    a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
+    moved = _move(b)
+    products = a[..., None] * moved
+    best = _correlate_windows(a, moved, products, COARSE).argmax(axis=2)
+    fine = _correlate_windows(a, moved, products, FINE)
+    steps = np.arange((2 * REACH + 1) ** 2)
+    y, x = np.divmod(steps, 2 * REACH + 1)
+    near = np.maximum(abs(x - x[:, None]), abs(y - y[:, None])) <= 1
+    most = np.where(near[best], fine, -1).max(axis=2)
+    return np.where(find_flat(a, b), np.float32(1), most)
+
+
+def find_flat(a: Floats, b: Floats) -> Bools:
+    """Find where neither of two grey pictures has any print.
+
+    a, b (h, w) float -> (h, w) bool.
+    """
+    flat: Bools = np.maximum(_measure(a, FINE)[1], _measure(b, FINE)[1]) < FLAT
+    return flat
+
+
+def shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
+    """The colours at pixels (h, w, 2) of a picture, which are `zoom` of its pixels from each other.
+
+    Returns (h, w, 3) float32.
+    """
+    margin = 2 * max(zoom, 1.0)
+    size = np.array(rgb.shape[1::-1])
+    low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)
+    high = np.clip(np.ceil(xy.max(axis=(0, 1)) + margin), low + 1, size).astype(int)
+    part = np.ascontiguousarray(rgb[low[1] : high[1], low[0] : high[0]])
+    if zoom > 1:
+        small = np.maximum(np.rint((high - low) / zoom), 1)
+        xy = (xy - low + 0.5) * small / (high - low) - 0.5
+        part = opencv.resize_area(part, *small.astype(int).tolist())
+    else:
+        xy = xy - low
+    return opencv.sample(part, xy).astype(np.float32)
+
+
+def to_grey(rgb: Floats) -> Floats:
+    """The mean of the channels (h, w)."""
+    grey: Floats = rgb.mean(axis=2)
+    return grey
+
+
+def blur(values: Floats, sigma: float) -> Floats:
+    """Smooth a picture (h, w) or (h, w, n) by a Gaussian."""
+    return np.asarray(opencv.gaussian_blur(values, sigma))
+
+
+def _move(values: Floats) -> Floats:
+    """A picture moved by up to REACH pixels, row by row (h, w, n); its edges are continued."""
+    windows = sliding_window_view(np.pad(values, REACH, "edge"), values.shape)
+    moved: Floats = np.stack([windows[y, x] for y, x in np.ndindex(windows.shape[:2])], axis=2)
+    return moved
+
+
+def _correlate_windows(a: Floats, moved: Floats, products: Floats, sigma: float) -> Floats:
+    """The correlations (h, w, n) of A with B, moved, in the window around each pixel."""
+    (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, sigma), _standardise(moved, sigma)
+    common = blur(products, sigma)
+    common -= mean_a[..., None] * mean_b
+    common *= unit_a[..., None] * unit_b
+    return common
+
+
+def _standardise(values: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Mean and the inverse of the standard deviation in the window around each pixel."""
+    mean, variance = _measure(values, sigma)
+    return mean, 1 / np.sqrt(variance + NOISE)
+
+
+def _measure(values: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """Mean and variance in the window around each pixel."""
+    mean = blur(values, sigma)
+    return mean, np.maximum(blur(values * values, sigma) - mean**2, 0)

@@ -1,0 +1,203 @@
+"""Single pictures in which things stand several times, with the box of each copy: what a count must find.
+
+A thing is a picture; its copies are pasted. Boxes are (x, y, width, height), pixels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+
+from synth._types import Picture
+
+Box = tuple[int, int, int, int]
+
+WORDS = "never where quite thing after house small great other which round under sound paper light".split()
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A picture and its repeated things.
+
+    Parameters
+    ----------
+    picture : (h, w, 3) uint8
+        RGB.
+    things : tuple of tuple of Box
+        Of each thing that stands there more than once, the boxes of its copies.
+    """
+
+    picture: Picture
+    things: tuple[tuple[Box, ...], ...]
+
+
+def draw_comic(
+    tiles: Sequence[Picture], face: Picture, rng: np.random.Generator, n_copies: int = 3, side: int = 280
+) -> Page:
+    """Draw six panels with a speech bubble each, no two alike, and one face in some of them.
+
+    Parameters
+    ----------
+    tiles : sequence of (h, w, 3) uint8
+        Six photographs or more, the panels.
+    face : (h, w, 3) uint8
+        What stands there several times, cut out as an ellipse.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n_copies : int
+        Panels with the face.
+    side : int
+        Side of a panel, pixels.
+
+    Returns
+    -------
+    Page
+        With one thing.
+    """
+    gap = 16
+    page = np.full((2 * side + 3 * gap, 3 * side + 4 * gap, 3), 255, np.uint8)
+    size = int(rng.integers(side * 2 // 5, side // 2))
+    small = _fit(face, size, size)
+    grid = (np.indices((size, size)) + 0.5) / size * 2 - 1
+    inside = np.square(grid).sum(axis=0) <= 1
+    chosen = set(rng.choice(6, n_copies, replace=False).tolist())
+    boxes: list[Box] = []
+    for k, tile in enumerate(rng.permutation(len(tiles))[:6]):
+        x, y = gap + (k % 3) * (side + gap), gap + (k // 3) * (side + gap)
+        page[y : y + side, x : x + side] = _fit(tiles[tile], side, side)
+        if k in chosen:
+            left, top = (int(v) for v in rng.integers((4, side - size - 90), (side - size - 4, side - size - 4)))
+            top = max(top, 80)
+            part = page[y + top : y + top + size, x + left : x + left + size]
+            part[inside] = small[inside]
+            boxes.append((x + left, y + top, size, size))
+        _add_bubble(page, (x + side // 2, y + 40), " ".join(rng.choice(WORDS, 3, replace=False)))
+    return Page(page, (tuple(boxes),))
+
+
+def draw_shelf(
+    fronts: Sequence[Picture],
+    rng: np.random.Generator,
+    n_rows: int = 3,
+    n_places: int = 8,
+    height: int = 200,
+) -> Page:
+    """Draw boards of a shelf with products side by side, one to four copies of each, no product on two boards.
+
+    Parameters
+    ----------
+    fronts : sequence of (h, w, 3) uint8
+        Products, enough for all boards.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n_rows : int
+        Boards.
+    n_places : int
+        Products on each.
+    height : int
+        Of a product, pixels.
+
+    Returns
+    -------
+    Page
+        With a thing for each product that stands there more than once.
+    """
+    order = iter(rng.permutation(len(fronts)).tolist())
+    rows: list[list[tuple[int, Picture]]] = []
+    for _ in range(n_rows):
+        row: list[tuple[int, Picture]] = []
+        while len(row) < n_places:
+            k = next(order)
+            h, w = fronts[k].shape[:2]
+            front = _fit(fronts[k], max(round(height * w / h), 60), height)
+            row += [(k, front)] * min(int(rng.integers(1, 5)), n_places - len(row))
+        rows.append(row)
+    width = max(sum(front.shape[1] + 8 for _, front in row) for row in rows) + 40
+    page = np.full((n_rows * (height + 40) + 20, width, 3), 90, np.uint8)
+    page += rng.integers(0, 12, page.shape, np.uint8)
+    found: dict[int, list[Box]] = {}
+    for n, row in enumerate(rows):
+        x, y = 20, 20 + n * (height + 40)
+        page[y + height : y + height + 16] = 200
+        for k, front in row:
+            light, top = rng.uniform(0.85, 1.1), y + int(rng.integers(-3, 1))
+            h, w = front.shape[:2]
+            page[top : top + h, x : x + w] = np.clip(front * light, 0, 255).astype(np.uint8)
+            found.setdefault(k, []).append((x, top, w, h))
+            x += w + int(rng.integers(2, 9))
+    return Page(page, tuple(tuple(own) for own in found.values() if len(own) > 1))
+
+
+def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int = 96) -> Page:
+    """Draw a wall of equal tiles.
+
+    Parameters
+    ----------
+    tile : (h, w, 3) uint8
+        The tile.
+    n_rows, n_columns : int
+        How many of them.
+    side : int
+        Of a tile, pixels.
+
+    Returns
+    -------
+    Page
+        With one thing.
+    """
+    page = np.tile(_fit(tile, side, side), (n_rows, n_columns, 1))
+    return Page(page, (tuple((c * side, r * side, side, side) for r in range(n_rows) for c in range(n_columns)),))
+
+
+def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side: int = 64) -> Page:
+    """Draw a page of text with one icon many times.
+
+    Parameters
+    ----------
+    icon : (h, w, 3) uint8
+        The icon.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n_copies : int
+        How often it stands there.
+    side : int
+        Of the icon, pixels.
+
+    Returns
+    -------
+    Page
+        With one thing.
+    """
+    columns = 5
+    cell_w, cell_h = side * 3, side * 3 // 2
+    rows = -(-n_copies // columns)
+    page = np.full((rows * cell_h + 20, columns * cell_w + 20, 3), 255, np.uint8)
+    small, boxes = _fit(icon, side, side), []
+    for k in range(n_copies):
+        dx, dy = rng.integers(0, (side // 2, side // 4)).tolist()
+        x, y = 10 + (k % columns) * cell_w + dx, 10 + (k // columns) * cell_h + dy
+        page[y : y + side, x : x + side] = small
+        boxes.append((x, y, side, side))
+        for line in range(2):
+            at = x + side + 6, y + side // 3 * (line + 1)
+            cv2.putText(page, str(rng.choice(WORDS)), at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (40, 40, 40), 1, cv2.LINE_AA)
+    return Page(page, (tuple(boxes),))
+
+
+def _add_bubble(page: Picture, centre: tuple[int, int], text: str) -> None:
+    (width, height), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_COMPLEX, 0.5, 1)
+    cv2.ellipse(page, centre, (width // 2 + 24, 30), 0, 0, 360, (255, 255, 255), -1, cv2.LINE_AA)
+    cv2.ellipse(page, centre, (width // 2 + 24, 30), 0, 0, 360, (0, 0, 0), 2, cv2.LINE_AA)
+    at = centre[0] - width // 2, centre[1] + height // 2
+    cv2.putText(page, text, at, cv2.FONT_HERSHEY_COMPLEX, 0.5, (0, 0, 0), 1, cv2.LINE_AA)
+
+
+def _fit(picture: Picture, width: int, height: int) -> Picture:
+    """The middle of a picture with these proportions, at this size."""
+    h, w = picture.shape[:2]
+    scale = max(width / w, height / h)
+    own_w, own_h = min(round(width / scale), w), min(round(height / scale), h)
+    x, y = (w - own_w) // 2, (h - own_h) // 2
+    part = picture[y : y + own_h, x : x + own_w]
+    return np.asarray(cv2.resize(part, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
