@@ -48,13 +48,10 @@ class MergingConfig:
     inflation : float
         How many times more than within the parts an object may bend between them: real bends are no random
         field, they are stronger at creases and over long distances.
-    extent : float
-        Pixels: how far things that move on their own move against each other, about the side of a picture.
     """
 
     n_landmarks: int = setting(24, 8, 500)
     inflation: float = setting(4.0, 1, 1000)
-    extent: float = setting(1400.0, 1, 1e6)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -126,6 +123,7 @@ def merge_parts(
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
     logs = [_log_variances(correspondences, rows, smooth_map) for rows in marks]
+    extents = [float(np.hypot(*np.ptp(xy, axis=0))) for xy in (correspondences.xy0, correspondences.xy1)]
     turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
     evidence: dict[tuple[int, int], float] = {}
 
@@ -138,7 +136,8 @@ def merge_parts(
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
             bends, noise = np.exp(logarithm).tolist()
-            evidence[i, j] = _find_evidence(part, other, bends, noise, config)
+            extent = max(extents[int(scale[0] > 1)], 1.0)
+            evidence[i, j] = _find_evidence(part, other, bends, noise, config, extent)
 
     for i in range(len(parts)):
         for j in range(i):
@@ -167,6 +166,7 @@ def _find_evidence(
     bends: float,
     noise: float,
     config: MergingConfig,
+    extent: float,
 ) -> float:
     """The logarithm of how much likelier the motion of two parts against each other is if they are one
     object, whose variances b^2 and s^2 are given, than if they are two.
@@ -177,8 +177,8 @@ def _find_evidence(
     )
     tau = config.inflation
     one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
-    # two: uniform over shifts of that extent and maps of entries of 1
-    return one + 2 * math.log(config.extent)
+    # two: uniform over shifts as far as the pictures reach and maps of entries of 1
+    return one + 2 * math.log(extent)
 
 
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:

@@ -60,10 +60,10 @@ def test_evidence_is_the_ratio_of_two_densities():
         return found - np.linalg.slogdet(drift.T @ drift)[1]
 
     a, b = np.arange(12), np.arange(12, 20)
-    expected = log_density(np.arange(20)) - log_density(a) - log_density(b) + 2 * np.log(config.extent)
-    found = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config)
+    expected = log_density(np.arange(20)) - log_density(a) - log_density(b) + 2 * np.log(1400)
+    found = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 1400.0)
     assert found == pytest.approx(expected)
-    wider = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, MergingConfig(1 * 24, 1.0, 2800.0))
+    wider = _find_evidence((x[a], y[a]), (x[b], y[b]), bends, noise, config, 2800.0)
     assert wider == pytest.approx(found + 2 * np.log(2))
 
 
@@ -124,6 +124,19 @@ def test_rigid_parts_are_one_object_only_as_long_as_they_move_as_one(turn, n):
     assert set(own[0]) <= set(parts[0]) | (set(parts[1]) if n == 1 else set())
 
 
+@pytest.mark.parametrize(("far", "n"), [(False, 2), (True, 1)])
+def test_a_small_motion_is_much_in_small_pictures(far, n):
+    """What moves on its own may move as far as the pictures reach: in large ones, a few pixels are a bend."""
+    rng = np.random.default_rng(5)
+    more = [moving(rng, 1, np.eye(2), start=(9000, 9000), size=1.0)] if far else []
+    c, parts = together(
+        moving(rng, 100, np.eye(2), start=(0, 0), size=70.0, noise=0.5),
+        moving(rng, 100, np.eye(2), start=(100, 0), shift=(111, 0), size=70.0, noise=0.5),
+        *more,
+    )
+    assert len(np.unique(merged(c, *parts[:2])[0])) == n
+
+
 def test_parts_that_bend_may_be_bent_against_each_other():
     c = bent(np.random.default_rng(6), 600, size=300.0, waves=8.0)
     left, right = np.flatnonzero(c.xy0[:, 0] < 120), np.flatnonzero(c.xy0[:, 0] > 180)
@@ -159,7 +172,7 @@ def test_no_part_and_one_part():
     assert merged(c, np.arange(50))[0].tolist() == [0]
 
 
-@pytest.mark.parametrize("name", ["n_landmarks", "inflation", "extent"])
+@pytest.mark.parametrize("name", ["n_landmarks", "inflation"])
 def test_settings_out_of_range(name):
     with pytest.raises(InputError, match=f"{name} must be at least"):
         MergingConfig(**{name: -1})
