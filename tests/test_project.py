@@ -50,10 +50,11 @@ LAYERS = {  # a folder or module imports from those before it
         "labels",
         "cli",
     ),
-    "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
+    "matching/_common": ("types stages parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
-        "description listing view_synthesis given_planes given_units",
+        "description listing given_planes given_units",
         "details",
+        "view_synthesis",
         "pair",
         "repeats given",
     ),
@@ -64,7 +65,9 @@ LAYERS = {  # a folder or module imports from those before it
         "clustering evidence refinement",
         "merging",
         "settings",
-        "stages paper repeats",
+        "stages repeats",
+        "paper",
+        "ways",
     ),
     "matching/output": (
         "words commit provenance json_text export_formats",
@@ -179,6 +182,17 @@ def test_no_import_runs_back_up(folder):
                 if other != own and layer[other] >= layer[own]:
                     back.append(f"{path.relative_to(ROOT)}: {name}")
     assert not back
+
+
+def test_nothing_private_of_the_clustering_is_used_elsewhere():
+    private = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for package in (*SIBLINGS - {"gdl_core", "tests"}, "docs")
+        for path in modules(package)
+        for name in imported_modules(path)
+        if name.startswith("gdl_core._")
+    }
+    assert not private
 
 
 def test_only_one_module_of_matching_knows_opencv():

@@ -9,8 +9,8 @@ from typing import Any, overload
 
 import numba
 
-from .kernel_cache import keep_compiled
-from .kernel_digest import Declared, declared
+from ._common.kernel_cache import keep_compiled
+from ._common.kernel_digest import Declared, declared
 
 Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
 
