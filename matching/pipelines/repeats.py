@@ -27,9 +27,10 @@ from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.details import locate
-from matching.pipelines.pair import Clock, describe_objects
+from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult, add_inputs
 
 ROW_SCORE = (
