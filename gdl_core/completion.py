@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, KnnGraph
 from .neighbors import Metric, knn_graph
 from .tree import MergeTree
-from .types import Array, Floats, Ints
 
 DistancesAmong = Callable[[Ints, int], KnnGraph]
 

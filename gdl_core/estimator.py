@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._common.checks import check_integer_at_least, check_one_of, check_weighting
 from ._common.jobs import effective_jobs
+from ._common.types import Floats, Ints
 from .completion import complete_tree, make_distances_among
 from .graph import KnnGraph, affinity_graph, enough_initial_clusters, number_by_first
 from .merging import agdl, gdl, gdl_u
@@ -21,7 +22,6 @@ from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters, smallest_judged
 from .smoothing import smooth_labels
 from .tree import MergeTree
-from .types import Floats, Ints
 
 PROMINENT = "prominent"
 MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None

@@ -14,7 +14,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer, check_integers, check_weighting
-from .types import Array, Floats, Int32s, Ints
+from ._common.types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
 MOST_DISTANCE = 1e150  # so do sums of squares

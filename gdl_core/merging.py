@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer
 from ._common.jobs import effective_jobs
+from ._common.types import Floats, Ints
 from ._merge.components import Components, interleave, split
 from .graph import AffinityGraph
 from .reference import check_labels, gdl
 from .tree import MergeTree
-from .types import Floats, Ints
 
 __all__ = ["agdl", "gdl", "gdl_u"]
 

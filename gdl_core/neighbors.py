@@ -14,13 +14,13 @@ import scipy
 
 from ._common.checks import check_integer, check_one_of
 from ._common.jobs import effective_jobs
+from ._common.types import Array, Int32s
 from ._search.cell_search import find_approximate_neighbours
 from ._search.exact_search import ANGULAR, EUCLIDEAN, make_search, make_space, sort_by_distance
 from ._search.given_graph import check_n_neighbors, read_arrays, read_dense, read_sparse
 from ._search.sparse_search import METRICS as SPARSE_METRICS
 from ._search.sparse_search import search_sparse
 from .graph import KnnGraph
-from .types import Array, Int32s
 
 Metric = str | Callable[[Array, Array], float]
 

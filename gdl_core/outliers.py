@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_sample_labels
+from ._common.types import Bools, Floats
 from .graph import AffinityGraph
-from .types import Bools, Floats
 
 
 def connectivity_scores(graph: AffinityGraph, labels: ArrayLike) -> Floats:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
-from .types import Array, Floats, Ints
 
 
 def graph_memberships(graph: AffinityGraph, labels: Ints) -> Floats:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ._common.checks import check_integer_at_least
+from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
 from .tree import MergeTree
-from .types import Array, Floats, Ints
 
 SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
 LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one

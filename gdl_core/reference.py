@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer, check_sample_labels
+from ._common.types import Array, Ints
 from .graph import AffinityGraph
 from .tree import MergeTree
-from .types import Array, Ints
 
 Vertices = Sequence[int] | Ints
 Edges = list[dict[int, int]]  # of each vertex, {the other end: weight}

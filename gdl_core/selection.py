@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer, check_sample_labels
+from ._common.types import Ints
 from .graph import AffinityGraph, number_by_first
 from .tree import MergeTree
-from .types import Ints
 
 
 @dataclass(frozen=True, eq=False)

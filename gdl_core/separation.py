@@ -3,9 +3,9 @@
 import numpy as np
 
 from ._common.checks import check_integer_at_least
+from ._common.types import Floats
 from .graph import AffinityGraph
 from .tree import MergeTree
-from .types import Floats
 
 MAX_CROSSING = 0.066  # finds moons, rings, the digits of scikit-learn; 1 where there is no structure
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer_at_least, check_sample_labels
 from ._common.jobs import effective_jobs
+from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
-from .types import Array, Floats, Ints
 
 N_STEPS = 8
 MOST_ROUNDS = 50

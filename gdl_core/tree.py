@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 
 from ._common.checks import check_integer
+from ._common.types import Floats, Ints
 from .graph import number_by_first
-from .types import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

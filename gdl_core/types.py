@@ -1,14 +1,5 @@
 """Names of array types, for annotations."""
 
-from typing import Any
+from ._common.types import Array, Bools, Floats, Int32s, Ints, Scalar, Scalars
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[Any]
-Scalar = Any  # in compiled code: an integer, float or bool, of Python or NumPy, which Numba takes for one
-Scalars = Any  # several of them
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Int32s = NDArray[np.int32]
-Ints = NDArray[np.int64]
+__all__ = ["Array", "Bools", "Floats", "Int32s", "Ints", "Scalar", "Scalars"]

@@ -26,6 +26,7 @@ MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
 LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
+        "jit types",
         "graph",
         "_search _merge _cut tree outliers",
         "neighbors reference selection separation smoothing prediction plots",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..types import Array, Ints
+from .types import Array, Ints
 
 
 def check_integer(name: str, value: Any) -> int:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..jit import inner, njit
-from ..types import Array, Scalar
+from .jit import inner, njit
+from .types import Array, Scalar
 
 
 @njit

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..jit import njit
-from ..types import Array
+from .._common.jit import njit
+from .._common.types import Array
 
 MOST_CLUSTERS = 8  # kept for each sample, the likeliest
 

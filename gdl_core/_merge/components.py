@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._common.types import Floats, Int32s, Ints
 from ..graph import AffinityGraph
-from ..types import Floats, Int32s, Ints
 
 
 @dataclass(frozen=True, eq=False)

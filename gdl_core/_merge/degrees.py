@@ -13,8 +13,8 @@ beside; a list may still name vertices that have joined its cluster since.
 
 import numpy as np
 
-from ..jit import inner
-from ..types import Array
+from .._common.jit import inner
+from .._common.types import Array
 from .double_double import add
 
 

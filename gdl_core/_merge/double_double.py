@@ -7,8 +7,8 @@ affinity is computed to twice the precision and rounded once, so that equal affi
 Dekker 1971, Knuth TAOCP 4.2.2.
 """
 
-from ..jit import inner
-from ..types import Scalars
+from .._common.jit import inner
+from .._common.types import Scalars
 
 
 @inner

@@ -13,8 +13,8 @@ All sums are carried in double-double, so that the order of merging leaves no tr
 
 import numpy as np
 
-from ..jit import inner, njit
-from ..types import Array, Scalar
+from .._common.jit import inner, njit
+from .._common.types import Array, Scalar
 from .degrees import build_degrees, drop_entry
 from .double_double import add, multiply
 from .neighbour_sets import all_nearest, choose_set, move_flags, open_sets

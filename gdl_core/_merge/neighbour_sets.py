@@ -7,8 +7,8 @@ in chosen.
 
 import numpy as np
 
-from ..jit import inner
-from ..types import Array, Scalar
+from .._common.jit import inner
+from .._common.types import Array, Scalar
 from .pairs import HEAPED, before, find_side, put_in_heap, set_key, take_from_heap
 
 

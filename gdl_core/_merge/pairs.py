@@ -11,8 +11,8 @@ records ever used, heap entries, and the first of the records given back (chaine
 
 import numpy as np
 
-from ..jit import inner
-from ..types import Array, Scalar
+from .._common.jit import inner
+from .._common.types import Array, Scalar
 from .double_double import add, divide
 
 pair_type = np.dtype(

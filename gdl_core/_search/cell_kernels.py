@@ -9,8 +9,8 @@ Each row of ``found`` and ``value`` depends on the input alone: threads may work
 
 import numpy as np
 
-from ..jit import inner, njit
-from ..types import Array, Scalar
+from .._common.jit import inner, njit
+from .._common.types import Array, Scalar
 
 SAMPLE = 128  # points that the direction of a split is computed from
 POWER_STEPS = 4  # enough to separate the leading direction from most others

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 
 from .._common.jobs import effective_jobs
-from ..types import Array, Bools, Floats, Ints
+from .._common.types import Array, Bools, Floats, Ints
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "p", "nan_euclidean")  # without parameters, and without nan
 ANGULAR = ("cosine", "correlation")

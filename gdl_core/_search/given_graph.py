@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.checks import check_integers
+from .._common.types import Array, Floats, Ints
 from ..graph import KnnGraph
-from ..types import Array, Floats, Ints
 from .exact_search import drop_self, sort_by_distance
 
 BLOCK = 8192  # rows at a time

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..jit import inner, njit
-from ..types import Array
+from .._common.jit import inner, njit
+from .._common.types import Array
 
 
 @njit

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from .._common.types import Array, Floats, Ints
 from ..graph import KnnGraph
-from ..types import Array, Floats, Ints
 from .exact_search import sort_by_distance
 
 METRICS = ("euclidean", "l2", "cosine")

@@ -50,8 +50,8 @@ def find_repeats(
 
     Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
     place further left comes first (of two at the same x, the upper one). `things` says which places show the
-    same thing: a thing shown three times has three places, joined by two or three objects. A fine periodic texture is a thing that is `periodic`, with one object, that shifts it onto
-    itself.
+    same thing: a thing shown three times has three places, joined by two or three objects. A fine periodic
+    texture is a thing that is `periodic`, with one object, which shifts it onto itself.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ numba_njit = numba.njit
 ROOT = Path(__file__).parents[2]
 
 PARTS = """
-from gdl_core.jit import inner
+from gdl_core._common.jit import inner
 SHIFT = {shift}
 @inner
 def shifted(x):
@@ -39,7 +39,7 @@ def shifted(x):
 """
 KERNEL = """
 import numpy as np
-from gdl_core.jit import njit
+from gdl_core._common.jit import njit
 from parts import shifted
 @njit
 def total(x):
@@ -350,7 +350,7 @@ def test_each_kernel_has_a_digest_and_none_calls_another_one():
 
 
 def test_a_kernel_that_calls_another_one_is_refused():
-    from gdl_core.jit import inner, njit
+    from gdl_core._common.jit import inner, njit
 
     scope = {"njit": njit, "inner": inner, "__name__": "test"}
     exec("@njit\ndef one(x): return x\n@inner\ndef two(x): return one(x)\ndef three(x): return two(x)", scope)
@@ -370,7 +370,7 @@ def test_digests_do_not_depend_on_where_code_lies_in_memory():
 
 SOURCE = """
 import types, numpy as np
-from gdl_core.jit import inner
+from gdl_core._common.jit import inner
 other = types.ModuleType("other")
 exec("SIZE = 2", vars(other))
 TABLE = np.arange(3.0)

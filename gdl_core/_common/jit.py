@@ -1,0 +1,82 @@
+"""Compiling with Numba: paid once wherever a cache can be written, and working where none can.
+
+Import this module only from modules that hold kernels, and those only inside the functions that call them:
+Numba takes longer to import than everything else in the package together.
+"""
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numba
+
+from .kernel_cache import keep_compiled
+from .kernel_digest import Declared, declared
+
+Kernel = Callable[..., Any]  # its arguments are arrays and numbers of the types that Numba infers
+
+
+@overload
+def njit(function: Kernel, **more: Any) -> Kernel: ...
+
+
+@overload
+def njit(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+
+
+def njit(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
+    """Compile ``function`` on its first call: no GIL, no fast-math, cached on disk.
+
+    It is kept in the folder ``NUMBA_CACHE_DIR``, or beside the source file, or in the user's cache folder.
+    Where none of them can be written, it is kept in a folder of the user's own among the temporary files, and
+    where that fails too it is compiled by each process.
+
+    Parameters
+    ----------
+    function : callable
+        Takes arrays and numbers, returns arrays and numbers. All compiled functions that it calls must be
+        ``inner`` ones; it is compiled again when any of them changes.
+    **more
+        Options of ``numba.njit`` for this kernel: ``@njit(fastmath={"contract"})``.
+
+    Returns
+    -------
+    callable
+    """
+    if function is None:
+        return lambda function: njit(function, **more)
+    options = {"nogil": True, "error_model": "numpy", **more}
+    declared[function] = Declared(is_kernel=True, options=options)
+    compiled: Kernel = numba.njit(**options)(function)
+    # NUMBA_DISABLE_JIT leaves the function as it is
+    kept: Kernel = function if compiled is function else keep_compiled(compiled, options)
+    return kept
+
+
+@overload
+def inner(function: Kernel, **more: Any) -> Kernel: ...
+
+
+@overload
+def inner(function: None = None, **more: Any) -> Callable[[Kernel], Kernel]: ...
+
+
+def inner(function: Kernel | None = None, **more: Any) -> Kernel | Callable[[Kernel], Kernel]:
+    """Compile ``function`` as a part of the kernels that call it; it has no cache entry of its own.
+
+    Parameters
+    ----------
+    function : callable
+    **more
+        Options, as of `njit`.
+
+    Returns
+    -------
+    callable
+    """
+    if function is None:
+        return lambda function: inner(function, **more)
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **more}
+    options = {"nogil": True, "error_model": "numpy", **options}
+    declared[function] = Declared(is_kernel=False, options=options)
+    compiled: Kernel = numba.njit(**options)(function)
+    return compiled
