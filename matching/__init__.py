@@ -1,61 +1,12 @@
 """Finds the objects that two pictures both show, by clustering feature correspondences.
 
-The names below load when they are first used, so that a command can tell of an interrupt or a broken
-installation in a line.
+The names of `__init__.pyi` load when they are first used, so that a command can report an interrupt or a
+broken installation in a line.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from matching._common.lazy import lazy_names
-from matching._version import __version__
-from matching.errors import InputError
+from matching._version import __version__ as __version__
+from matching.errors import InputError as InputError
 
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
-    from matching.features.detectors import Detection, Detector, register_detector
-    from matching.interchange.arrays import matches_from
-    from matching.interchange.files import read_matches
-    from matching.interchange.records import PairMatches
-    from matching.matches import object_deformation
-    from matching.objects.description import MatchedObject
-    from matching.objects.things import Thing
-    from matching.pipelines.given import group_matches
-    from matching.pipelines.pair import match
-    from matching.pipelines.repeats import find_repeats
-    from matching.result import MatchResult
-
-__all__ = [
-    "Detection",
-    "Detector",
-    "InputError",
-    "MatchConfig",
-    "MatchResult",
-    "MatchedObject",
-    "PairMatches",
-    "Thing",
-    "__version__",
-    "find_repeats",
-    "group_matches",
-    "match",
-    "matches_from",
-    "object_deformation",
-    "read_matches",
-    "register_detector",
-]
-_MODULES = {
-    "Detection": "matching.features.detectors",
-    "Detector": "matching.features.detectors",
-    "MatchConfig": "matching.config",
-    "MatchResult": "matching.result",
-    "MatchedObject": "matching.objects.description",
-    "PairMatches": "matching.interchange.records",
-    "Thing": "matching.objects.things",
-    "find_repeats": "matching.pipelines.repeats",
-    "group_matches": "matching.pipelines.given",
-    "match": "matching.pipelines.pair",
-    "matches_from": "matching.interchange.arrays",
-    "object_deformation": "matching.matches",
-    "read_matches": "matching.interchange.files",
-    "register_detector": "matching.features.detectors",
-}
-__getattr__, __dir__ = lazy_names(__name__, _MODULES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -156,7 +156,9 @@ class MatchResult(Matches):
 
     def _inputs(self) -> Inputs:
         if self.inputs is None:
-            raise InputError("the result doesn't know its pictures; gdl-match group draws matches on theirs")
+            raise InputError(
+                "the result has no pictures: gdl-match group draws on those of --image0 and --image1"
+            )
         return self.inputs
 
     def __repr__(self) -> str:

@@ -26,6 +26,7 @@ MAY_IMPORT_TOO = {"matching/cli/demo.py": {"synth"}}
 LAYERS = {  # a folder or module imports from those before it
     "gdl_core": (
         "_common",
+        "jit types",
         "graph",
         "_search _merge _cut tree outliers",
         "neighbors reference selection separation smoothing prediction plots",
@@ -50,10 +51,11 @@ LAYERS = {  # a folder or module imports from those before it
         "labels",
         "cli",
     ),
-    "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
+    "matching/_common": ("types stages parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
-        "description listing view_synthesis given_planes given_units",
+        "clock description listing given_input given_planes given_units",
         "details",
+        "view_synthesis pair_state",
         "pair",
         "repeats given",
     ),
@@ -64,7 +66,10 @@ LAYERS = {  # a folder or module imports from those before it
         "clustering evidence refinement",
         "merging",
         "settings",
-        "stages paper repeats",
+        "rounds",
+        "stages repeats",
+        "paper",
+        "ways",
     ),
     "matching/output": (
         "words commit provenance json_text export_formats",
@@ -179,6 +184,17 @@ def test_no_import_runs_back_up(folder):
                 if other != own and layer[other] >= layer[own]:
                     back.append(f"{path.relative_to(ROOT)}: {name}")
     assert not back
+
+
+def test_nothing_private_of_the_clustering_is_used_elsewhere():
+    private = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for package in (*SIBLINGS - {"gdl_core", "tests"}, "docs")
+        for path in modules(package)
+        for name in imported_modules(path)
+        if name.startswith("gdl_core._")
+    }
+    assert not private
 
 
 def test_only_one_module_of_matching_knows_opencv():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from skimage.feature import local_binary_pattern
 
-from gdl_core._common.jit import njit
+from gdl_core.jit import njit
 
 N_POINTS = 8
 N_PATTERNS = N_POINTS * (N_POINTS - 1) + 3  # 58 uniform ones and one for all others

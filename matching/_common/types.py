@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gdl_core._common.types import Array, Bools, Floats, Int32s, Ints, Scalar, Scalars
+from gdl_core.types import Array, Bools, Floats, Int32s, Ints, Scalar, Scalars
 
 __all__ = [
     "Array",

@@ -158,7 +158,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
     )
     add_setting(group, "mirrored", MIRRORED)
     group.add_argument(
-        "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
+        "--paper", action="store_true", help="run every stage exactly as the paper describes it"
     )
     add_setting(group, "view_synthesis", VIEW_SYNTHESIS)
 

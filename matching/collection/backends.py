@@ -195,7 +195,7 @@ def _check_workers(client: Any, address: str) -> None:
     for worker, there in found.items():
         if there != programs():
             raise InputError(
-                f"--scheduler {address}: worker {worker} has other programs than this process:"
+                f"--scheduler {address}: worker {worker} runs other versions than this process:"
                 f" {differences(there, programs())}"
             )
 

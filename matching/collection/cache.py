@@ -76,11 +76,9 @@ def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> s
         as_text(programs()),
         machine(),
     )
-    own = [
-        (kind, name, get_detector(name, config.features).version)
-        for kind, name in enumerate(list_detectors())
-    ]
-    described_by += tuple(one for one in own if one[1] in config.features.regions)
+    known = list_detectors()
+    for name in config.features.regions:  # a registered one has a number that this process gave it
+        described_by += (known.index(name), get_detector(name, config.features).version)
     if has_details:
         described_by += ("details", config.max_pixels)
     return hashlib.sha256(repr(described_by).encode()).hexdigest()

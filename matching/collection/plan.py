@@ -84,7 +84,7 @@ def plan_list(path: str | Path) -> Plan:
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
     """Plan all pairs of the pictures in a folder, in the order of their names."""
     if is_file(Path(folder)):
-        raise InputError(f"{folder}: must be a folder of pictures, is a file")
+        raise InputError(f"{folder}: is a file; a folder of pictures is needed")
     paths = list_pictures(folder, recursive)
     if len(paths) < 2:
         raise InputError(f"{folder}: at least 2 pictures are needed, the folder has {len(paths)}")

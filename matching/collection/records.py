@@ -112,6 +112,6 @@ def check_origin(record: Any) -> None:
     if made_with != programs():
         told = differences(made_with, programs())
         raise InputError(
-            f"a worker has other programs than this process: {told}; what it did is not kept. Once all"
+            f"a worker runs other versions than this process: {told}; its results were discarded. Once all"
             " have the same, the same command goes on"
         )

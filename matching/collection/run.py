@@ -37,7 +37,7 @@ class Summary:
     described, matched : int
         Pictures and pairs that this run worked on.
     internal_errors : int
-        Pictures and pairs that failed through an error of the program.
+        Pictures and pairs that failed because of an error in the program.
     machines : tuple of str
         Kinds of processors and builds of OpenCV that results come from; other ones find other features.
     other_programs : str

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Bools, Scalar
 
 RUN = 32  # distances that are compared at a time

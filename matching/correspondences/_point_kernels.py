@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 

@@ -5,7 +5,7 @@ Notation: dog (l, h, w) float32 are the differences of an octave, s, y, x a laye
 
 import numpy as np
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 TAPS = np.array([3, -25, 150, 150, -25, 3], np.float32) / np.float32(256)  # Lagrange's, between two pixels

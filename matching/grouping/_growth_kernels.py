@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 NEAREST = 12  # matches that agreed before, which predict the next one

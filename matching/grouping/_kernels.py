@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 # Variance of a plane's level and slopes, in units of the bends: as good as free. The level drops out; slopes

@@ -1,6 +1,6 @@
 """Compiled loop that lets the neighbours of a match vote for a similarity map around it."""
 
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
 
 

@@ -21,7 +21,8 @@ from matching._common.stages import Stage, Stages
 from matching._common.types import Ints
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
-from matching.grouping.stages import Context, Part, Round, cluster_with
+from matching.grouping.rounds import Context, Part, Round
+from matching.grouping.stages import cluster_with
 
 
 def choose_listed(state: Round, context: Context) -> Round | None:

@@ -123,7 +123,7 @@ def match_file(path: str | Path, features: str | Path | None = None) -> MatchFil
             f"{path}: must be one of {', '.join(KINDS)}; a file of matches is known by its ending"
         )
     if features is not None and kind != "hloc":
-        raise InputError(f"{features}: --features goes with hloc's matches (.h5), not with {path.name}")
+        raise InputError(f"{features}: --features takes matches of hloc (.h5), not {path.name}")
     return MatchFile(path, kind, features)
 
 

@@ -206,7 +206,7 @@ def _find_picture(path: Path, name: str) -> str:
 def _make_reference(name: str, picture: str, polygon: Floats) -> Reference:
     """A reference of an outline that counts from the corner of the first pixel."""
     if not np.isfinite(polygon).all():
-        raise ValueError("a coordinate is no number")
+        raise ValueError("a coordinate is not a number")
     x, y = (polygon - 0.5).T.tolist()
     return Reference(name, picture, tuple(zip(x, y, strict=True)))
 

@@ -94,7 +94,7 @@ def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
     if {"colmap", "hloc"} & set(formats):
         names = list_image_names([picture.path for picture in pictures])
         if names[0] == names[1]:
-            raise InputError(f"{names[0]}: COLMAP and hloc know no pair of an image with itself")
+            raise InputError(f"{names[0]}: COLMAP and hloc can't match an image with itself")
         for name in names:
             check_name(name, formats)
 
@@ -104,7 +104,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise InputError(f"{name!r}: COLMAP and hloc want names in UTF-8; rename the file") from None
+        raise InputError(f"{name!r}: COLMAP and hloc need names in UTF-8; rename the file") from None
     if "hloc" in formats and len(name.split()) != 1:
         raise InputError(
             f"{name!r}: hloc's list of pairs can't hold a name with white space; rename the file"

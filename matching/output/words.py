@@ -25,7 +25,7 @@ REJECTED_HEADER = (
 DROPPED_HEADER = ("dropped", "stage", "reason")
 UNKNOWN = "-"
 NOTHING = "no common object"
-NOTHING_TWICE = "nothing stands there twice"
+NOTHING_TWICE = "no repeated objects found"
 
 
 def format_table(result: Matches, name: str = "picture 0") -> str:

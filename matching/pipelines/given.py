@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,7 @@ from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
 from matching.grouping.significance import APART, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
+from matching.pipelines.given_input import Sizes, check_given
 from matching.pipelines.given_planes import split_into_planes
 from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_back
 from matching.pipelines.pair import describe_objects
@@ -46,8 +47,6 @@ DEPENDENT = -2.0  # added to `max_log_nfa`: false matches of one texture are not
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
-
-Sizes = tuple[Array | None, Array | None]  # (h, w) of either picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +117,7 @@ def group_matches(
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
         raise InputError(f'mirrored must be True, False or "auto", got {mirrored!r}')
     start = time.perf_counter()
-    x0, x1, maps, both_sizes, own_score = _check(xy0, xy1, frames0, frames1, sizes, score)
+    x0, x1, maps, both_sizes, own_score = check_given(xy0, xy1, frames0, frames1, sizes, score)
     if not len(x0):
         return MatchResult(
             x0, x1, np.empty(0, np.int64), own_score, (), {}, config=config, dropped_by=np.empty(0, np.str_)
@@ -356,64 +355,3 @@ def _sort_matches(x0: Floats, x1: Floats, maps: Array | None, score: Floats) -> 
     row[order] = np.cumsum(new) - 1
     first = order[new]
     return _Matches(x0[first], x1[first], None if maps is None else maps[first], row)
-
-
-def _check(
-    xy0: ArrayLike,
-    xy1: ArrayLike,
-    frames0: ArrayLike | None,
-    frames1: ArrayLike | None,
-    sizes: ArrayLike | None,
-    score: ArrayLike | None,
-) -> tuple[Floats, Floats, Array | None, Sizes, Floats]:
-    """The points, the maps that frames predict or None, sizes (a pair, of None where not given), scores."""
-    x0, x1 = _read_numbers("xy0", xy0, (2,)), _read_numbers("xy1", xy1, (2,))
-    n = len(x0)
-    if len(x1) != n:
-        raise InputError(f"xy1 must have as many rows as xy0, {n}, got {len(x1)}")
-    if (frames0 is None) != (frames1 is None):
-        name = "frames0" if frames0 is None else "frames1"
-        raise InputError(f"{name} must be given where the other one is, got None")
-    maps = None
-    if frames0 is not None:
-        frames = _read_frames("frames0", frames0, n), _read_frames("frames1", frames1, n)
-        maps = frames[1] @ invert_matrices(frames[0])
-    both: Sizes = (None, None)
-    if sizes is not None:
-        size0, size1 = _read_numbers("sizes", sizes, (2,), 2)
-        both = size0, size1
-        if not (np.minimum(size0, size1) > 0).all():
-            given = [size0.tolist(), size1.tolist()]
-            raise InputError(f"sizes must be positive numbers ((h0, w0), (h1, w1)), got {given}")
-    return x0, x1, maps, both, np.zeros(n) if score is None else _read_numbers("score", score, (), n)
-
-
-def _read_frames(name: str, values: Any, n: int) -> Floats:
-    """A float64 array (n, 2, 2) of invertible matrices."""
-    frames = _read_numbers(name, values, (2, 2), n)
-    flat = np.flatnonzero(np.linalg.cond(frames) > 1e6) if n else np.empty(0, np.int64)
-    if len(flat):
-        wrong = frames[flat[0]].tolist()
-        raise InputError(f"{name} must be invertible, got {wrong} in row {flat[0]} (from 0)")
-    return frames
-
-
-def _read_numbers(name: str, values: Any, shape: tuple[int, ...], n: int | None = None) -> Floats:
-    """A float64 array (n, *shape) of numbers that are finite in single precision, too."""
-    try:
-        array = np.array(values)
-        array = array.astype(np.float64, casting="unsafe" if array.dtype.kind in "OSU" else "same_kind")
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
-    if array.size == 0 and array.ndim <= 1 + len(shape) and not n:
-        return array.reshape(0, *shape)
-    if array.shape[1:] != shape or array.ndim != 1 + len(shape) or (n is not None and len(array) != n):
-        wanted = str(("n" if n is None else n, *shape)).replace("'", "")
-        raise InputError(f"{name} must have shape {wanted}, got {array.shape}")
-    bad = np.flatnonzero((~(np.abs(array) < np.finfo(np.float32).max)).reshape(len(array), -1).any(axis=1))
-    if len(bad):
-        raise InputError(
-            f"{name} must hold finite numbers below 3.4e38, got {array[bad[0]].tolist()} in row {bad[0]}"
-            " (from 0)"
-        )
-    return array

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,15 @@ from matching._common.types import Floats
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
 from matching.features.extraction import Features, mirrored_features
-from matching.features.views import ViewedPicture
 from matching.grouping import GROUPINGS, Correspondences, Groups, group
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
 from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
-from matching.objects.things import Thing, find_things_of_pair
+from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pipelines.clock import Clock
 from matching.pipelines.description import (
     DescribedPicture,
     describe_details,
@@ -33,13 +32,11 @@ from matching.pipelines.description import (
     prepare_views,
 )
 from matching.pipelines.details import Located, Seen, add_details, find_details, locate
+from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
 
 FindClusters = Callable[[Candidates, MatchConfig], Groups]
-FindViews = Callable[[], ViewedPicture]
-Pair = tuple[DescribedPicture, DescribedPicture]
-FindDetails = Callable[[], DescribedPicture]
 
 
 def match(
@@ -129,73 +126,6 @@ def match_pictures(
         details=details,
         pictures=(picture0, picture1),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class PairContext:
-    """What the stages of a pair read.
-
-    Parameters
-    ----------
-    first, second : DescribedPicture
-        The pictures, in the order of the stages.
-    config : MatchConfig
-        The settings.
-    views, details : sequence of callable, optional
-        Give the views of either picture, and its features at its own size, in the same order.
-    pictures : sequence of Picture, optional
-        Picture 0 and picture 1.
-    swapped : bool
-        Whether the first is picture 1.
-    """
-
-    first: DescribedPicture
-    second: DescribedPicture
-    config: MatchConfig
-    views: Sequence[FindViews] | None = None
-    details: Sequence[FindDetails] | None = None
-    pictures: Sequence[Picture] | None = None
-    swapped: bool = False
-
-    @property
-    def features(self) -> tuple[Features, Features]:
-        """Those of both pictures."""
-        return self.first.features, self.second.features
-
-    @property
-    def steps(self) -> tuple[Floats, Floats]:
-        """(2,) float64 each: pixels of the pictures in a working pixel."""
-        return self.first.step, self.second.step
-
-
-@dataclass(frozen=True, eq=False)
-class PairState:
-    """What is known of a pair, as far as its stages have come.
-
-    Parameters
-    ----------
-    seen : tuple of DescribedPicture
-        What was looked at: the pictures at their working size, or closer.
-    candidates, reserve : Candidates
-        The best, and the next best; from `grouping` on all are in `candidates`.
-    n_listed : int
-        How many the result lists.
-    groups : Groups
-        What is found among the candidates.
-    located : Located
-        The same in pixels of the pictures, from `listing` on.
-    objects, things : tuple
-        The objects, described, and which show the same.
-    """
-
-    seen: Pair
-    candidates: Any = None
-    reserve: Any = None
-    n_listed: int = 0
-    groups: Any = None
-    located: Any = None
-    objects: tuple[MatchedObject, ...] = ()
-    things: tuple[Thing, ...] = ()
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
@@ -436,28 +366,3 @@ def list_stages(config: MatchConfig) -> tuple[str, ...]:
 
 
 STAGES = list_stages(MatchConfig())
-
-
-class Clock:
-    """Measures the seconds of the stages, one after another.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` when a stage has ended.
-    stages : tuple of str
-        All stages in their order.
-    """
-
-    def __init__(
-        self, progress: Callable[[str, int, int], object] | None = None, stages: tuple[str, ...] = STAGES
-    ) -> None:
-        self.seconds: dict[str, float] = {}
-        self._progress, self._stages, self._last = progress, stages, time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        """End a stage."""
-        now = time.perf_counter()
-        self.seconds[stage], self._last = now - self._last, now
-        if self._progress is not None:
-            self._progress(stage, self._stages.index(stage) + 1, len(self._stages))

@@ -1,4 +1,4 @@
-"""What stands in one picture more than once: its features are matched with each other."""
+"""What one picture shows more than once: its features are matched with each other."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.details import locate
-from matching.pipelines.pair import Clock, describe_objects
+from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult, add_inputs
 
 ROW_SCORE = (
@@ -45,13 +46,12 @@ def find_repeats(
     progress: Callable[[str, int, int], object] | None = None,
     **settings: Any,
 ) -> MatchResult:
-    """Find what stands in a picture more than once.
+    """Find what a picture shows more than once.
 
     Each object joins two places, xy0 in one and xy1 in the other; each two places are joined once, and the
     place further left comes first (of two at the same x, the upper one). `things` says which places show the
-    same thing: one that stands there three times is one thing with three places, joined by two or three
-    objects. A fine periodic texture is a thing that is `periodic`, with one object, that shifts it onto
-    itself.
+    same thing: a thing shown three times has three places, joined by two or three objects. A fine periodic
+    texture is a thing that is `periodic`, with one object, which shifts it onto itself.
 
     Parameters
     ----------
@@ -69,8 +69,8 @@ def find_repeats(
     Returns
     -------
     MatchResult
-        A candidate is a pair of features, which stands there once. `frame1` of an object is the box around
-        its first place, as it lies in the second one.
+        Each candidate is a pair of features, listed once. `frame1` of an object is the box around its first
+        place, as it lies in the second one.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def group_both_ways(state: RepeatsState, context: RepeatsContext) -> RepeatsStat
     """The groups of the candidates, directed either way."""
     candidates, n, config = state.candidates, len(state.candidates), context.config
     correspondences = direct_both_ways(candidates.xy0, candidates.xy1, candidates.maps)
-    # grouping wants the best first: those of both directions before the reserve of both
+    # grouping needs the best first: those of both directions before the reserve of both
     first, last = np.split(np.arange(n), [state.n_listed])
     order = np.concatenate([first, first + n, last, last + n])
     groups = group(correspondences[order], 2 * state.n_listed, config, default_threads(), config.way.of_one)

@@ -18,7 +18,11 @@ from typing import Any
 from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
 
-STAGES = ("read", "features", "candidates", "grouping", "views", "details", "objects", "files")
+# those of `matching.pipelines.pair.list_stages` with views, and the files; that module takes long to load
+STAGES = (
+    *("read", "features", "candidates", "grouping", "textures"),
+    *("listing", "views", "details", "objects", "files"),
+)
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again
 SWEEP = 5.0  # seconds between looks at what is old

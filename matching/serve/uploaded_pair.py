@@ -13,7 +13,8 @@ from matching.output.files import write_results
 from matching.output.html.pair import draw_all_warps, write_pair_report
 from matching.output.words import describe_result, may_look_harder
 from matching.pictures.images import read_picture
-from matching.pipelines.pair import Clock, match_pictures
+from matching.pipelines.clock import Clock
+from matching.pipelines.pair import match_pictures
 from matching.result import MatchResult
 from matching.serve.jobs import STAGES
 

@@ -24,7 +24,8 @@ from matching.cli.demo import make_demo_pair
 from matching.correspondences.candidates import Candidates, match_with_reserve
 from matching.features.extraction import KINDS, Features
 from matching.grouping import Correspondences
-from matching.grouping.stages import Round, find_clusters
+from matching.grouping.rounds import Round
+from matching.grouping.stages import find_clusters
 from matching.output.figures.drawing import colour
 from matching.pictures.images import Picture, make_picture, to_picture
 from matching.pipelines.description import DescribedPicture, describe_picture

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags, identity
 
 from gdl_core import AffinityGraph, MergeTree
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 
 Z = 0.01
 

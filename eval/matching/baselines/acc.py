@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.matching.baselines._labels import drop_small
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 
 
 @dataclass(frozen=True)

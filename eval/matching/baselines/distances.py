@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gdl_core._common.jit import njit
+from gdl_core.jit import njit
 
 
 def distance_matrix(candidates) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from eval.matching.baselines._labels import drop_small
-from gdl_core._common.jit import inner, njit
+from gdl_core.jit import inner, njit
 
 _TOLERANCE = 1e-4  # relative gain of density below which a shift has arrived
 _MAX_ROUNDS = 50  # of expansion, and _MAX_STEPS of the replicator equation in each

@@ -96,20 +96,22 @@ def make_parser() -> LineParser:
     where.add_argument(
         "--static",
         action="store_true",
-        help="leave out of them what moved: objects that no common motion of the camera explains",
+        help="leave out what moved: objects that the motion of the camera does not explain",
     )
     where.add_argument(
         "--html-pairs",
         type=parse_whole_number,
         metavar="N",
         default=100,
-        help="the best pairs that the report shows (default: 100)",
+        help="how many pairs the report shows, the best first (default: 100)",
     )
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one a processor")
     add_wait_option(how)
-    how.add_argument("--retry", action="store_true", help="try again what failed in an earlier run")
-    how.add_argument("--restart", action="store_true", help="begin the database anew; what it holds is lost")
+    how.add_argument("--retry", action="store_true", help="retry what failed in an earlier run")
+    how.add_argument(
+        "--restart", action="store_true", help="start a new database; the results in the old one are lost"
+    )
     how.add_argument("--quiet", action="store_true", help="no progress on standard error")
     how.add_argument("--version", action="version", version=f"gdl-match {__version__}")
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
@@ -135,7 +137,7 @@ def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
         type=parse_whole_number,
         metavar="MB",
         default=4000,
-        help="room for features (default: 4000)",
+        help="size of the feature cache (default: 4000)",
     )
 
 
@@ -186,17 +188,17 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]
     outputs += [arguments.colmap, arguments.hloc]
     if arguments.static and not (arguments.colmap or arguments.hloc):
-        raise InputError("--static goes with --colmap or --hloc")
+        raise InputError("--static requires --colmap or --hloc")
     if named > 1:
         raise InputError("give one of --pairs, --all, or --query with --gallery, not several")
     if named == 0 and not any(outputs):
         raise InputError("one of --pairs, --all, or --query with --gallery is needed")
     if (arguments.query is None) != (arguments.gallery is None):
-        raise InputError("--query and --gallery go together")
+        raise InputError("--query and --gallery must be given together")
     if arguments.shortlist and arguments.gallery is None and arguments.all is None:
-        raise InputError("--shortlist goes with --all, or --query and --gallery")
+        raise InputError("--shortlist requires --all, or --query and --gallery")
     if arguments.restart and not named:
-        raise InputError("--restart goes with --pairs, --all, or --query and --gallery")
+        raise InputError("--restart requires --pairs, --all, or --query and --gallery")
     if arguments.jobs and arguments.scheduler:
         raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
     with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
@@ -232,11 +234,11 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     if arguments.html is not None:
         check_folder(arguments.html.parent)
         if is_folder(arguments.html):
-            raise InputError(f"{arguments.html}: is a folder; --html wants a file")
+            raise InputError(f"{arguments.html}: is a folder; --html expects a file")
         if arguments.html.resolve() == arguments.db.resolve():
-            raise InputError(f"{arguments.html}: is the database; --html wants another file")
+            raise InputError(f"{arguments.html}: is the database; --html needs another file")
         if arguments.html.exists() and not is_own_page(arguments.html):
-            raise InputError(f"{arguments.html}: was not written by gdl-match; --html wants another file")
+            raise InputError(f"{arguments.html}: was not written by gdl-match; --html needs another file")
 
 
 def _match(arguments: argparse.Namespace) -> Summary:
@@ -274,7 +276,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         )
     if summary.internal_errors:
         print(
-            f"{COMMAND}: {summary.internal_errors} of the pictures or pairs failed through an error of"
+            f"{COMMAND}: {summary.internal_errors} of the pictures or pairs failed because of an error in"
             " the program; the column error of images and pairs holds the tracebacks",
             file=sys.stderr,
         )

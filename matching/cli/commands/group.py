@@ -89,7 +89,11 @@ def make_parser() -> LineParser:
     )
     add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
     add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
-    add("--warp", action="store_true", help="draw each object warped onto the other picture; needs them, too")
+    add(
+        "--warp",
+        action="store_true",
+        help="draw each object warped onto the other picture; needs the pictures",
+    )
     add("--no-figure", action="store_true", help="don't draw matches.png")
     text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
     add("--explain", action="store_true", help=text)
@@ -157,7 +161,7 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     for name in ("all_objects", "masks"):
         if getattr(arguments, name) and file.kind != "colmap":
             option = name.replace("_", "-")
-            raise InputError(f"--{option} goes with COLMAP's database, not with {file.path.name}")
+            raise InputError(f"--{option} takes a database of COLMAP, not {file.path.name}")
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = MatchConfig()
@@ -180,7 +184,7 @@ def _image_options(arguments: argparse.Namespace) -> tuple[Path | None, Path | N
 
 def _check_usage(arguments: argparse.Namespace) -> None:
     if (arguments.image0 is None) != (arguments.image1 is None):
-        raise InputError("--image0 and --image1 go together")
+        raise InputError("--image0 and --image1 must be given together")
     if arguments.image0 is not None and arguments.images is not None:
         raise InputError("give --image0 and --image1, or --images")
     if arguments.masks is not None and arguments.image0 is not None:

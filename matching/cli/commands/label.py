@@ -57,7 +57,7 @@ def make_parser() -> LineParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="white where the thing is, for the first picture; again for the second, and so on",
+        help="mask that is white where the thing is, for the first picture; again for the second, and so on",
     )
     add(
         "--format",

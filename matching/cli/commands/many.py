@@ -72,9 +72,9 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     """
     with guard():
         if arguments.mask1 is not None:
-            raise InputError("--mask1 needs two pictures, not one and many")
+            raise InputError("--mask1 takes two pictures, not many")
         if arguments.explain:
-            raise InputError("--explain needs two pictures, not one and many")
+            raise InputError("--explain takes one or two pictures, not many")
         thing, *others = arguments.images
         paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()

@@ -142,7 +142,7 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
         tell(line)
     tell(f"written to {folder}")
     if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
-        tell("pictures from very different directions? --view-synthesis looks harder")
+        tell("pictures from very different directions? Try --view-synthesis: it also matches simulated views")
     if arguments.open:
         open_report(folder / "matches.html")
     return FOUND if result.objects else NONE_FOUND

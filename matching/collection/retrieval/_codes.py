@@ -29,9 +29,8 @@ def check_indexed(config: FeatureConfig) -> None:
     """Check that an index can hold the kinds of features of these settings."""
     for kind in config.regions:
         if kind not in INDEXED:
-            raise InputError(
-                f"an index holds {' and '.join(INDEXED)} features, not {kind}; leave it out of regions"
-            )
+            held = " and ".join(INDEXED)
+            raise InputError(f"{kind} features can't be indexed, only {held}: leave {kind} out of regions")
 
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:

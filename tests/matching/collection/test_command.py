@@ -193,7 +193,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         ([], "the following arguments are required: --db"),
         (["--db", "c.db"], "one of --pairs, --all, or --query with --gallery is needed"),
         (["--db", "c.db", "--all", ".", "--pairs", "x"], "give one of --pairs, --all"),
-        (["--db", "c.db", "--query", "."], "--query and --gallery go together"),
+        (["--db", "c.db", "--query", "."], "--query and --gallery must be given together"),
         (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist goes with"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
@@ -204,14 +204,14 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
         (["--db", "c.db", "--csv", "out", "--restart"], "--restart goes with --pairs"),
         (["--db", "c.db", "--al", ".", "--shotlist", "5"], "--shotlist 5 (did you mean --shortlist?)"),
-        (["--db", "c.db", "--all", "list"], "list: must be a folder of pictures, is a file"),
+        (["--db", "c.db", "--all", "list"], "list: is a file; a folder of pictures is needed"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),
         (["--db", "c.db", "--pairs", "missing"], "missing: the list of pairs can't be read"),
         (["--db", "c.db", "--csv", "out"], "c.db: no such database"),
         (["--db", "x" * 300, "--csv", "out"], "x: no such database"),
         (["--db", "c.db", "--all", "x" * 300], "x: the folder can't be read (File name too long)"),
         (["--db", "no/c.db", "--pairs", "list"], "no/c.db: the database can't be opened"),
-        (["--db", "c.db", "--pairs", "list", "--html", "."], ".: is a folder; --html wants a file"),
+        (["--db", "c.db", "--pairs", "list", "--html", "."], ".: is a folder; --html expects a file"),
         (["--db", "c.db", "--pairs", "list", "--html", "list/c.html"], "list: the folder can't"),
         (["--db", "c.db", "--pairs", "list", "--csv", "list"], "list: the folder can't be written"),
         (["--db", "list", "--pairs", "list"], "list: is not a database of gdl-match collection"),
@@ -234,7 +234,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys, argum
 def test_the_report_may_not_replace_the_database(tmp_path, capsys):
     db = tmp_path / "x.db"
     assert command.main(["--db", str(db), "--html", str(tmp_path / "y" / ".." / "x.db")]) == 2
-    assert "is the database; --html wants another file" in capsys.readouterr().err
+    assert "is the database; --html needs another file" in capsys.readouterr().err
     assert not db.exists()
 
 

@@ -126,7 +126,7 @@ def test_the_command_writes_and_refuses(db, tmp_path, capsys):
     assert "database.db: was not written by gdl-match collection" in capsys.readouterr().err
     assert (folder / "database.db").read_bytes() == b"somebody's"
     assert main(["--db", str(db), "--static"]) == 2
-    assert "--static goes with --colmap or --hloc" in capsys.readouterr().err
+    assert "--static requires --colmap or --hloc" in capsys.readouterr().err
 
 
 def test_a_list_of_pairs_that_was_changed_is_not_replaced(db, tmp_path, capsys):

@@ -108,7 +108,7 @@ def test_bad_folders(tmp_path, folder):
         plan_folder(tmp_path / "missing")
     with pytest.raises(InputError, match="has no pictures"):
         plan_folder(tmp_path)
-    with pytest.raises(InputError, match="must be a folder of pictures, is a file"):
+    with pytest.raises(InputError, match="is a file; a folder of pictures is needed"):
         plan_folder(folder / "c.jpg")
     (tmp_path / "one.png").write_text("")
     with pytest.raises(InputError, match="at least 2 pictures are needed, the folder has 1"):

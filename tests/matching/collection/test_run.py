@@ -309,7 +309,7 @@ def test_what_a_worker_with_other_programs_did_is_not_kept(folder, cache, tmp_pa
     monkeypatch.setattr(run, "describe_file", other(work.describe_file))
     monkeypatch.setattr(run, "match_files", other(work.match_files))
     plan, db = plan_folder(folder), tmp_path / "c.db"
-    with pytest.raises(InputError, match=r"a worker has other programs than this process: .*numpy"):
+    with pytest.raises(InputError, match=r"a worker runs other versions than this process: .*numpy"):
         match_collection(plan, db, cache=cache, jobs=1)
     table, state = ("images", "described") if kind is ImageRecord else ("pairs", "matched")
     assert rows(db, f"SELECT count(*) FROM {table} WHERE status = ?", state) == [(1,)]

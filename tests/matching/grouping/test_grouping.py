@@ -7,7 +7,7 @@ from planting import bent, candidates, geometry, moving, similarity, strangers, 
 from matching import MatchConfig
 from matching._common.stages import Stage, end_with
 from matching.errors import InputError
-from matching.grouping import Correspondences, group, replace_clustering, stages
+from matching.grouping import Correspondences, group, replace_clustering, rounds, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
 from matching.grouping.rejections import Trace
@@ -248,21 +248,21 @@ def test_matches_of_known_objects_join_no_other():
     c = moving(np.random.default_rng(0), 160, np.eye(2), size=200.0)
     left = np.flatnonzero(c.xy0[:, 0] < 100)
     right = np.setdiff1d(np.arange(len(c)), left)
-    context = stages.Context(geometry(c), len(c), DEFAULT, Trace(len(c)))
+    context = rounds.Context(geometry(c), len(c), DEFAULT, Trace(len(c)))
     one = replace_clustering(lambda c, *_: np.zeros(len(c), np.int64), stages.VIEWS)[1:]
-    state = stages.Round([part(left, 0.5)], rows=right)
-    (found,) = stages.run_stages(state, context, end_with(one, "scores")).parts
+    state = rounds.Round([part(left, 0.5)], rows=right)
+    (found,) = rounds.run_stages(state, context, end_with(one, "scores")).parts
     assert np.array_equal(found.members, right)
     assert set(found.landmarks) <= set(right)
 
 
 def part(members, score):
-    return stages.Part(np.asarray(members), np.asarray(members[:0]), score)
+    return rounds.Part(np.asarray(members), np.asarray(members[:0]), score)
 
 
 def test_objects_of_equal_scores_are_numbered_as_given():
     scores = np.repeat([0.25, 0.75, 0.5], 100)
-    groups = stages._number_by_score(301, [part([k], score) for k, score in enumerate(scores)])
+    groups = rounds.number_by_score(301, [part([k], score) for k, score in enumerate(scores)])
     assert np.array_equal(groups.labels, [*range(200, 300), *range(100), *range(100, 200), -1])
     assert (np.diff(groups.scores) <= 0).all()
 

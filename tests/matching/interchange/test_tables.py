@@ -124,7 +124,7 @@ def test_archives_that_hold_something_else(tmp_path):
 
 def test_features_go_with_hloc(tmp_path):
     (tmp_path / "a.csv").write_text("1,2,3,4")
-    with pytest.raises(InputError, match=r"a\.csv: --features goes with hloc's matches"):
+    with pytest.raises(InputError, match=r"a\.csv: --features takes matches of hloc"):
         read_matches(tmp_path / "a.csv", features=tmp_path / "a.csv")
     with pytest.raises(InputError, match="is a folder"):
         read_matches(tmp_path)

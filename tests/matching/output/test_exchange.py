@@ -252,7 +252,7 @@ def test_hloc_takes_no_name_with_white_space(name):
 
 def test_names_that_are_not_utf8_are_told_before_the_work():
     bad = pictures(paths=("a.png", os.fsdecode(b"b\xff.png")))
-    with pytest.raises(InputError, match=r"'b\\udcff.png': COLMAP and hloc want names in UTF-8"):
+    with pytest.raises(InputError, match=r"'b\\udcff.png': COLMAP and hloc need names in UTF-8"):
         check_formats(["colmap"], bad)
     check_formats(["csv"], bad)
     assert export_matches("csv", bad, planted())
@@ -268,7 +268,7 @@ def test_the_database_in_memory_is_closed(monkeypatch):
 
 def test_what_cannot_be_exported_is_told(monkeypatch):
     same = pictures(paths=("a.png", "a.png"))
-    with pytest.raises(InputError, match=r"a\.png: COLMAP and hloc know no pair of an image with itself"):
+    with pytest.raises(InputError, match=r"a\.png: COLMAP and hloc can't match an image with itself"):
         export_matches("colmap", same, planted())
     assert export_matches("csv", same, planted())
     with pytest.raises(InputError, match="must be one of colmap, hloc, csv, got 'ply'"):

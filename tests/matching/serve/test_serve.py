@@ -16,6 +16,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,9 +32,11 @@ pytest.importorskip("fastapi", reason="the page needs FastAPI")
 httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 
 from eval.matching.photographs.extreme_views import tilt_picture  # noqa: E402
-from matching import match  # noqa: E402
+from matching import MatchConfig, match  # noqa: E402
 from matching.cli.commands.serve import main  # noqa: E402
+from matching.pipelines.pair import list_stages  # noqa: E402
 from matching.serve.app import name_download  # noqa: E402
+from matching.serve.jobs import STAGES  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import clean_name  # noqa: E402
 from matching.serve.worker import check  # noqa: E402
@@ -621,3 +624,10 @@ def test_a_machine_without_the_kind_of_address_is_told_of(monkeypatch, capsys):
     assert capsys.readouterr().err == (
         "gdl-match serve: error: --host ::1 --port 0: Address family not supported by protocol\n"
     )
+
+
+def test_the_stages_of_a_match_are_those_that_the_page_names():
+    stages = list_stages(MatchConfig(view_synthesis=True))
+    assert (*stages, "files") == STAGES
+    page = (files("matching.serve") / "static" / "page.js").read_text(encoding="utf-8")
+    assert all(f"{stage}: " in page for stage in STAGES)

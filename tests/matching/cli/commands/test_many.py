@@ -144,7 +144,7 @@ def test_a_damaged_picture_stops_nothing(gdl_match, tmp_path):
     [
         (("box.png", "scenes/with.png", "nothing.png"), "nothing.png: no such file"),
         (("nothing.png", "scenes"), "nothing.png: no such file"),
-        (("box.png", "scenes", "--mask1", "box.png"), "--mask1 needs two pictures, not one and many"),
+        (("box.png", "scenes", "--mask1", "box.png"), "--mask1 takes two pictures, not many"),
         (("box.png", "empty"), "empty: the folder has no pictures"),
     ],
 )

@@ -379,4 +379,4 @@ def test_the_page_of_one_picture_speaks_of_places(pair):
     assert page.index("0-1, 0-2") < page.index("<details")
     assert "in both" not in page
     nothing = replace(found, objects=(), things=(), cluster=np.full(len(found.cluster), -1))
-    assert "Nothing stands there twice" in pair_report([picture, picture], nothing)
+    assert "No repeated objects found" in pair_report([picture, picture], nothing)

@@ -1,0 +1,16 @@
+from ._version import __version__ as __version__
+from .config import MatchConfig as MatchConfig
+from .errors import InputError as InputError
+from .features.detectors import Detection as Detection
+from .features.detectors import Detector as Detector
+from .features.detectors import register_detector as register_detector
+from .interchange.arrays import matches_from as matches_from
+from .interchange.files import read_matches as read_matches
+from .interchange.records import PairMatches as PairMatches
+from .matches import object_deformation as object_deformation
+from .objects.description import MatchedObject as MatchedObject
+from .objects.things import Thing as Thing
+from .pipelines.given import group_matches as group_matches
+from .pipelines.pair import match as match
+from .pipelines.repeats import find_repeats as find_repeats
+from .result import MatchResult as MatchResult

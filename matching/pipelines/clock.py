@@ -1,0 +1,31 @@
+"""The seconds that stages take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+class Clock:
+    """Measures the seconds of the stages, one after another.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called as ``progress(stage, n_done, n_stages)`` when a stage has ended.
+    stages : tuple of str
+        All stages in their order.
+    """
+
+    def __init__(
+        self, progress: Callable[[str, int, int], object] | None = None, stages: tuple[str, ...] = ()
+    ) -> None:
+        self.seconds: dict[str, float] = {}
+        self._progress, self._stages, self._last = progress, stages, time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """End a stage."""
+        now = time.perf_counter()
+        self.seconds[stage], self._last = now - self._last, now
+        if self._progress is not None:
+            self._progress(stage, self._stages.index(stage) + 1, len(self._stages))

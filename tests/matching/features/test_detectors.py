@@ -1,0 +1,178 @@
+"""Detectors that are registered: the example of the documents, in every way through the program."""
+
+import re
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import skimage.data
+from PIL import Image
+from planting import crops, object_pair, true_shift
+
+from matching import Detection, Detector, InputError, MatchConfig, find_repeats, match, register_detector
+from matching.cli import main as cli
+from matching.collection import FeatureCache, match_collection, plan_folder
+from matching.collection.cache import entry_key
+from matching.collection.kept_index import _store
+from matching.features import detectors
+from matching.features.extraction import extract_features
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "detectors.md"
+REGIONS = ("mser", "sift", "orb")
+
+
+@pytest.fixture
+def example():
+    """The file of the page."""
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.S | re.M)[0]
+
+
+@pytest.fixture
+def orb(example, monkeypatch):
+    """The detector of the page, alone in the registry."""
+    monkeypatch.setattr(detectors, "_REGISTERED", {})
+    exec(compile(example, "orb.py", "exec"), {"__name__": "orb_of_the_page"})
+    return detectors.list_registered()[0]
+
+
+def test_the_example_is_short(example):
+    assert len(example.splitlines()) <= 40
+
+
+@pytest.mark.parametrize("regions", [("orb",), REGIONS])
+def test_objects_are_found_by_its_features(orb, regions):
+    pair = object_pair()
+    result = match(*pair, regions=regions)
+    assert len(result.objects) == 2
+    kept = result.cluster >= 0
+    assert np.median(np.linalg.norm(true_shift(result.xy0[kept]) - result.xy1[kept], axis=1)) < 1
+    swapped = match(*pair[::-1], regions=regions)
+    assert np.array_equal(swapped.xy0, result.xy1)
+    assert np.array_equal(swapped.cluster, result.cluster)
+
+
+def test_its_features_come_after_the_others_and_leave_them_as_they_are(orb):
+    grey = np.asarray(Image.fromarray(crops(200)["coffee"]).convert("L"))
+    config = MatchConfig().features
+    plain, more = (extract_features(grey, replace(config, regions=r)) for r in (REGIONS[:2], REGIONS))
+    assert set(more.kind) == {0, 1, 2}
+    assert np.array_equal(more[more.kind < 2].descriptors, plain.descriptors)
+    found = orb.detect(grey)
+    own = more[more.kind == 2]
+    assert np.array_equal(own.xy, found.xy)
+    assert np.array_equal(own.frames, found.frames)
+
+
+def test_a_registered_detector_that_is_not_named_changes_nothing(orb):
+    result = match(*object_pair())
+    detectors._REGISTERED.clear()
+    assert np.array_equal(match(*object_pair()).xy0, result.xy0)
+
+
+def test_repeats_views_and_details_take_it(orb):
+    thing = crops(120)["coffee"]
+    sheet = np.hstack([thing, skimage.data.chelsea()[:120, :120], thing])
+    assert find_repeats(sheet, regions=("orb",)).objects
+    scene = skimage.data.astronaut().copy()
+    scene[300:420, 200:320] = thing
+    closer = match(crops(240)["coffee"], scene, regions=("orb",), working_pixels=90_000)
+    assert closer.matched_at[1] == pytest.approx(scene.shape[0] * scene.shape[1] / 1e6)
+    others = skimage.data.rocket()[:160, :160]
+    assert not match(others, thing, regions=("orb",), view_synthesis=True).objects
+
+
+def test_directions_are_found_for_a_detector_that_has_none(orb):
+    def detect(grey):
+        found = orb.detect(grey)
+        radius = np.sqrt(np.linalg.det(found.frames))
+        return replace(found, frames=radius[:, None, None] * np.eye(2))
+
+    register_detector(Detector("upright", detect, window=2.0, n_orientations=2))
+    left, right = object_pair()
+    turned = np.ascontiguousarray(np.rot90(right))
+    assert len(match(left, turned, regions=("upright",)).objects) == 2
+
+
+def test_collections_take_it_in_other_processes(orb, tmp_path):
+    for k, image in enumerate(object_pair()):
+        Image.fromarray(image).save(tmp_path / f"{k}.png")
+    (tmp_path / "cache").mkdir()
+    cache = FeatureCache(tmp_path / "cache", 10**9)
+    config = MatchConfig().with_settings(regions=("orb",))
+    plan, db = plan_folder(tmp_path), tmp_path / "a.db"
+    match_collection(plan, db, config, cache=cache, jobs=2)
+    connection = sqlite3.connect(db)
+    assert connection.execute("SELECT error FROM pairs").fetchall() == [(None,)]
+    assert connection.execute("SELECT count(*) FROM objects").fetchall() == [(2,)]
+    connection.close()
+    with pytest.raises(InputError, match="orb features can't be indexed, only mser and sift"):
+        match_collection(plan, tmp_path / "b.db", config, cache=cache, jobs=1, shortlist=1)
+
+
+def test_an_index_refuses_it_by_name(orb, tmp_path):
+    config = MatchConfig().with_settings(regions=REGIONS)
+    with (
+        pytest.raises(InputError, match="orb features can't be indexed, only mser and sift"),
+        _store.open_index(tmp_path / "index", config, create=True),
+    ):
+        pass
+    assert not (tmp_path / "index").exists()
+
+
+def test_the_cache_tells_its_versions_apart(orb):
+    config = MatchConfig().with_settings(regions=("orb",))
+    before = entry_key("content", config)
+    register_detector(replace(orb, version="2"))
+    assert entry_key("content", config) != before
+
+
+def test_command(orb, example, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    detectors._REGISTERED.clear()
+    Path("orb.py").write_text(example, encoding="utf-8")
+    for k, image in enumerate(object_pair()):
+        Image.fromarray(image).save(f"{k}.png")
+    given = ["0.png", "1.png", "--no-figure"]
+    assert cli.main([*given, "--detector", "orb.py", "--regions", "orb"]) == 0
+    assert '"orb"' in Path("0-1-match/matches.json").read_text()
+    for options, message in (
+        (["--detector", "none.py"], "none.py: no such file"),
+        (["--regions", "surf"], "got 'surf'"),
+    ):
+        assert cli.main([*given, *options]) == 2
+        assert message in capsys.readouterr().err
+
+
+def square(n, **changes):
+    found = {"xy": np.zeros((n, 2)), "frames": np.tile(np.eye(2), (n, 1, 1))}
+    return Detection(**{**found, "strength": np.ones(n), "bright": np.ones(n, bool), **changes})
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        ([], "must return a Detection, got list"),
+        (square(3, xy=np.zeros((3, 3))), r"xy must have shape \(n, 2\), got \(3, 3\)"),
+        (square(3, strength=np.ones(2)), r"strength must have shape \(n,\), got \(2,\)"),
+        (square(3, frames=np.zeros((3, 2, 2))), "finite points and invertible frames"),
+        (square(3, xy=np.full((3, 2), np.nan)), "finite points and invertible frames"),
+    ],
+)
+def test_what_a_detector_returns_is_checked(found, rule):
+    with pytest.raises(InputError, match=f"detector 'odd'.*{rule}"):
+        Detector("odd", lambda grey: found).run(np.zeros((9, 9), np.uint8))
+
+
+def test_bad_detectors_are_refused(orb):
+    with pytest.raises(InputError, match="name must not be 'sift', which the program has"):
+        register_detector(Detector("sift", orb.detect))
+    with pytest.raises(InputError, match="letters, digits and hyphens, got 'a,b'"):
+        Detector("a,b", orb.detect)
+    with pytest.raises(InputError, match="window must be above 0, got 0"):
+        Detector("a", orb.detect, window=0)
+    with pytest.raises(InputError, match="detect must be a function, got str"):
+        Detector("a", "orb")
+    with pytest.raises(InputError, match=r"regions must be some of .*'orb'.*got \('surf',\)"):
+        match(np.zeros((60, 80)), np.zeros((60, 80)), regions=("surf",))
