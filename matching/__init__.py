@@ -4,12 +4,11 @@ The names below load when they are first used, so that a command can tell of an 
 installation in a line.
 """
 
-from typing import TYPE_CHECKING
-
 from matching._common.lazy import lazy_names
 from matching._version import __version__
 from matching.errors import InputError
 
+TYPE_CHECKING = False  # typing's is slow to load
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.interchange.arrays import matches_from

@@ -1,10 +1,16 @@
-"""Packages whose public names load when they are first asked for."""
+"""Packages whose public names load when they are first asked for.
+
+Nothing that is slow to load is imported here: it stands before all else that a command does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def lazy_names(package: str, modules: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
