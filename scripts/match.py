@@ -1,6 +1,10 @@
 """Find the objects that two pictures both show: python scripts/match.py IMAGE0 IMAGE1"""
 
-from eval.matching.command import main
-from matching.cli.exits import run_as_process
+from matching.cli.start import tell_interrupts
+
+tell_interrupts()
+
+from eval.matching.command import main  # noqa: E402
+from matching.cli.exits import run_as_process  # noqa: E402
 
 run_as_process(main)

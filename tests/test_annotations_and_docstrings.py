@@ -1,13 +1,9 @@
-"""What is annotated throughout passes the type checker, and the docstrings of its public names numpydoc's
-validator.
-"""
+"""The docstrings of public names pass numpydoc's validator."""
 
 import importlib
 import inspect
 import pkgutil
 import re
-import subprocess
-import sys
 from functools import cached_property
 from pathlib import Path
 
@@ -28,78 +24,9 @@ IGNORED = {  # numpydoc's codes
     "RT03": "a record that is returned is described by its class",
 }
 
-INT64 = "signedinteger[numpy._typing._nbit_base._64Bit]"  # in the words of either version of NumPy
-USERS = {  # files that a user might write
-    "fit": """
-from gdl_core import GraphDegreeLinkage
 
-model = GraphDegreeLinkage(3).fit([[0.0], [1.0]])
-reveal_type(model)
-reveal_type(model.labels_)
-reveal_type(model.cut(2))
-""",
-    "match": """
-from matching import MatchConfig, find_repeats, group_matches, match, read_matches
-
-result = match("a.png", "b.png", MatchConfig.paper())
-reveal_type(result)
-reveal_type(result.cluster)
-reveal_type(result.objects)
-reveal_type(result.objects[0].motion)
-reveal_type(result.save("results"))
-reveal_type(find_repeats("a.png"))
-reveal_type(MatchConfig().candidates.max_matches)
-for pair in read_matches("database.db"):
-    reveal_type(group_matches(pair.xy0, pair.xy1))
-""",
-}
-
-
-def mypy(*arguments):
-    command = [sys.executable, "-m", "mypy", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
-
-
-@pytest.fixture(scope="module")
-def types(tmp_path_factory):
-    """What mypy says of all that is annotated, and the types that it shows in users' files."""
-    users = tmp_path_factory.mktemp("users")
-    for name, text in USERS.items():
-        (users / f"{name}.py").write_text(text)
-    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    result = mypy(
-        "--follow-imports=silent",
-        *map(str, files),
-        *(str(users / f"{name}.py") for name in USERS),
-    )
-    shown = {name: [] for name in USERS}
-    for line in result.stdout.splitlines():
-        place, _, text = line.partition("Revealed type is ")
-        if text:
-            shown[Path(place.split(":")[0]).stem].append(text)
-    return result, shown
-
-
-def test_annotations(types):
+def test_the_packages_tell_that_they_are_annotated():
     assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
-    assert types[0].returncode == 0, types[0].stdout
-
-
-def test_a_fitted_clusterer_is_still_one(types):
-    """So that editors complete its attributes."""
-    shown = types[1]["fit"]
-    assert "GraphDegreeLinkage" in shown[0]
-    assert all(INT64 in s or "int64" in s for s in shown[1:]), shown
-
-
-def test_a_result_of_a_match_completes(types):
-    result, cluster, objects, motion, folder, repeats, setting, groups = types[1]["match"]
-    assert result == repeats == groups == '"matching.result.MatchResult"'
-    assert INT64 in cluster or "int64" in cluster
-    assert objects == '"tuple[matching.objects.description.MatchedObject, ...]"'
-    assert motion == '"matching.objects.frames.Motion | None"'
-    assert folder == '"pathlib.Path"'
-    assert setting == '"int"'
 
 
 def public_names(package):

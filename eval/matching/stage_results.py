@@ -54,8 +54,8 @@ def record(path: Path) -> None:
 def find_changes(known: Mapping[str, np.ndarray]) -> list[str]:
     """The stages whose results are others than those recorded.
 
-    Rounding of another processor is none, nor are 2 % of the features: OpenCV finds others on each generation of
-    processors.
+    Rounding of another processor is none, nor are 2 % of the features: OpenCV finds others on each generation
+    of processors.
     """
     changed = []
     for stage, arrays in compute_stages(known, from_known=True).items():

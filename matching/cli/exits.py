@@ -13,14 +13,18 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NoReturn
 
+from matching.cli.start import INTERRUPTED
 from matching.errors import InputError
 
-FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, INTERRUPTED, NOT_READ = 0, 1, 2, 3, 130, 141
+FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
+
+CLEANING = 5.0  # seconds after which a further Ctrl-C ends an interrupted process at once
 
 FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}  # Windows has not the last
 
@@ -36,21 +40,37 @@ def exit_status(
     including that of a library that can't be imported, is the program's own and keeps its traceback. If
     nobody reads the output any more (`| head`), the rest is dropped.
     """
-    status = INTERRUPTED
+    owns_process = owns_process and _is_main_thread()
     try:
-        status = _exit_status(command, work, stopped)
+        return _exit_status(command, work, stopped, owns_process)
     finally:
-        if owns_process and _is_main_thread():
-            left = signal.SIG_DFL if status == INTERRUPTED else signal.SIG_IGN  # what was answered stands
-            signal.signal(signal.SIGINT, left)
-    return status
+        if owns_process:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was answered stands
 
 
-def _exit_status(command: str, work: Callable[[], int], stopped: str) -> int:
+def _interrupt_once() -> None:
+    """Let the first Ctrl-C interrupt the work. Further ones would interrupt what cleans up after it: they are
+    passed over, until that takes too long.
+    """
+    began: list[float] = []
+
+    def interrupt(*_: object) -> None:
+        if not began:
+            began.append(time.monotonic())
+            raise KeyboardInterrupt
+        if time.monotonic() - began[0] > CLEANING:
+            os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, interrupt)
+
+
+def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_process: bool) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console may lack letters of a picture's name
         sys.stdout.reconfigure(errors="replace")
     try:
         try:
+            if owns_process:
+                _interrupt_once()
             return work()
         finally:
             if sys.stdout is not None:  # it may be closed

@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from matching.cli.exits import end_on_interrupt, exit_status, run_as_process
+from matching.cli.exits import end_on_interrupt, exit_status
+from matching.cli.start import run as run  # where earlier installations look for it
 from matching.cli.subcommands import SUBCOMMANDS, find_meant
 from matching.errors import InputError
 from matching.pictures.names import exists
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None, *, rivals: Mapping[str, FindClusters] | None = None) -> int:
     """Run the command, or the subcommand that the first argument names."""
     return exit_status("gdl-match", lambda: _run(argv, rivals or {}), owns_process=argv is None)
-
-
-def run() -> None:
-    """Run the command as a process of its own: `gdl-match`."""
-    run_as_process(main)
 
 
 def _run(argv: Sequence[str] | None, rivals: Mapping[str, FindClusters]) -> int:

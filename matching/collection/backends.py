@@ -9,6 +9,7 @@ order, and a Lost for a task whose worker died each time it was tried. The funct
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import signal
@@ -59,7 +60,24 @@ class Lost:
 def local_backend(jobs: int) -> Iterator[Run]:
     """Make the backend of processes on this machine."""
     with _no_imports_from_current_folder():
-        yield partial(_run_local, jobs)
+        try:
+            yield partial(_run_local, jobs)
+        except BaseException:
+            _end_pool()
+            raise
+
+
+def _end_pool() -> None:
+    """End the processes at once. What they share is released now: their library tells of what is left at the
+    end of this process.
+    """
+    from joblib.externals.loky import reusable_executor
+
+    executor = getattr(reusable_executor, "_executor", None)
+    if executor is not None:
+        executor.shutdown(wait=True, kill_workers=True)
+    del executor
+    gc.collect()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ results are equal.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from matching.collection.database.settings import REMEDY, list_programs
@@ -30,10 +31,10 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
     told = differences(known[0], here)
     compared = 0
     if store.machines() in ((), (machine(),)):  # other processors round in other ways
-        for number, *sides in _choose_pairs(store):
-            record = match_files(number, *(Source(*side) for side in sides), settings)
+        for number, first, second in _choose_pairs(store):
+            record = match_files(number, first, second, settings)
             if record.error is None and not store.holds_result(record):
-                names = " and ".join(Path(name).name for name, _ in sides)
+                names = f"{Path(first.path).name} and {Path(second.path).name}"
                 raise InputError(
                     f"{path}: the database was made with other programs, whose results differ ({told};"
                     f" {names} matched again); {REMEDY}, or install those programs"
@@ -44,17 +45,17 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
     return f"the database was made with other programs ({told}){again}"
 
 
-def _without_sources(made_by: dict[str, str]) -> dict[str, str]:
+def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
     """Programs without the digest of this program's text: the numbers of its stages tell of its results."""
     return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 
-def _choose_pairs(store: Store) -> list[tuple[int, tuple[str, str], tuple[str, str]]]:
-    """Numbers, paths and contents of the pairs with most matches."""
+def _choose_pairs(store: Store) -> list[tuple[int, Source, Source]]:
+    """Numbers and files of the pairs with most matches."""
     rows = store.rows(
         "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs JOIN images AS a ON a.id = image0"
         " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'matched' ORDER BY n_matches DESC, pairs.id"
         " LIMIT ?",
         (COMPARED,),
     )
-    return [(number, (p, c), (q, d)) for number, p, c, q, d in rows]
+    return [(number, Source(p, c), Source(q, d)) for number, p, c, q, d in rows]

@@ -105,7 +105,7 @@ def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
 
 
-def as_text(values: Mapping[str, str]) -> str:
+def as_text(values: Mapping[str, object]) -> str:
     """Write a mapping as JSON, equal for equal mappings."""
     return json.dumps(values, sort_keys=True)
 

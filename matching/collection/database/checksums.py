@@ -107,8 +107,8 @@ def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[st
         yield from _compare(connection, table, rows)
     for table, order in results.items():
         by_pair = groupby(connection.execute(f"SELECT * FROM {table} ORDER BY pair, {order}"), itemgetter(0))
-        rows = ((pair, *rows) for pair, rows in by_pair)
-        yield from _compare(connection, table, rows, _compute_checksum_of_rows)
+        together = ((pair, *rows) for pair, rows in by_pair)
+        yield from _compare(connection, table, together, _compute_checksum_of_rows)
 
 
 def _compare(

@@ -89,9 +89,9 @@ def fit(indices, distances):
 ring = (np.arange(60)[:, None] + [1, -1, 2, -2, 3, -3]) % 20 + np.arange(60)[:, None] // 20 * 20
 fit(ring, np.tile([1.0, 1, 2, 2, 3, 3], (60, 1)))  # loads and compiles
 used = int(next(line for line in open("/proc/self/status") if line.startswith("VmData")).split()[1]) * 1024
-resource.setrlimit(resource.RLIMIT_DATA, (used + 100 * 2**20,) * 2)
+resource.setrlimit(resource.RLIMIT_DATA, (used + 60 * 2**20,) * 2)
 try:
-    np.ones(2**25)
+    np.ones(2**24)
 except MemoryError:
     print(fit(*(np.load(path, mmap_mode="r") for path in sys.argv[1:])).n_clusters_)
 """
@@ -99,7 +99,7 @@ except MemoryError:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems don't limit private memory alone")
 def test_arrays_larger_than_the_memory_limit(tmp_path):
-    n, m = 12_000, 4096  # of which the first columns alone are written; the rest are holes in the files
+    n, m = 6_000, 3072  # of which the first columns alone are written; the rest are holes in the files
     paths = tmp_path / "indices.npy", tmp_path / "distances.npy"
     indices = np.lib.format.open_memmap(paths[0], "w+", np.int64, (n, m))
     distances = np.lib.format.open_memmap(paths[1], "w+", np.float64, (n, m))
@@ -107,7 +107,7 @@ def test_arrays_larger_than_the_memory_limit(tmp_path):
     indices[:, :6] = (np.arange(n)[:, None] + [-1, 1, -2, 2, -3, 3]) % (n // 3) + part
     indices[:, 6] = (indices[:, 5] + 1) % (n // 3) + part[:, 0]
     distances[:, :7] = [1, 1, 2, 2, 3, 3, 4]
-    assert indices.nbytes + distances.nbytes > 700 * 2**20
+    assert indices.nbytes + distances.nbytes > 280 * 2**20
     indices.flush(), distances.flush()
     command = [sys.executable, "-c", FIT_WITH_LITTLE_MEMORY, *map(str, paths)]
     out = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,12 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import database
 import pytest
 from database import rows
+from patience import PATIENCE
 
 from matching import MatchConfig
 from matching.cli.commands import collection as command
@@ -300,6 +301,39 @@ def test_interrupted_it_leaves_a_line_and_no_folders(folder, tmp_path, seconds):
         told = "gdl-match collection: interrupted; the same command goes on from here\n"
         assert (process.returncode, output, error) == (130, "", told)
         assert not (tmp_path / "csv").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
+@pytest.mark.parametrize("table", ["images", "pairs"])
+def test_interrupted_five_times_it_leaves_the_same_line(folder, tmp_path, table):
+    """Nothing tells of what a library has left, and no traceback of what cleans up."""
+    db = tmp_path / "c.db"
+    arguments = [*("--all", folder, "--db", db, "--cache", tmp_path / "cache"), "--quiet", "--jobs", "2"]
+    process = subprocess.Popen(
+        [sys.executable, SCRIPT, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and not has_begun(db, table):
+        time.sleep(0.01)
+    for _ in range(5):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.02)
+    output, error = process.communicate(timeout=PATIENCE)
+    if process.returncode != 0:  # else it was faster
+        told = "gdl-match collection: interrupted; the same command goes on from here\n"
+        assert (process.returncode, output, error) == (130, "", told)
+
+
+def has_begun(db, table):
+    """Whether a row of a table of a database, which may not be there yet, is done."""
+    try:
+        return rows(db, f"SELECT count(*) FROM {table} WHERE status != 'pending'")[0][0] > 0
+    except sqlite3.OperationalError:
+        return False
 
 
 @pytest.mark.parametrize("way", ["no folder", "not writable"])

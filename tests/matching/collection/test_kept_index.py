@@ -292,7 +292,7 @@ _index.add_pictures(Path(index), list_pictures(pictures), cache=FeatureCache(Pat
 def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path):
     add(tmp_path / "undisturbed", pictures, cache)
     index = tmp_path / "i"
-    for moment in range(3):
+    for moment in (1, 2):
         arguments = [sys.executable, "-c", KILLED, index, pictures, cache.folder, str(moment)]
         assert subprocess.run(arguments, timeout=PATIENCE).returncode == -9
         with open_index(index, MatchConfig()) as opened:

@@ -99,7 +99,6 @@ def test_without_faiss_a_small_shortlist_works_and_the_rest_says_what_to_install
     for most, *arguments in (
         (0, *collection, tmp_path / "b.db"),
         (2000, "index", "add", folder, "--index", tmp_path / "i"),
-        (2000, "index", "query", folder / "c.jpg", "--index", tmp_path / "i"),
     ):
         status, error = run(most, *arguments)
         assert status == 2

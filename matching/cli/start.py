@@ -1,0 +1,38 @@
+"""Where the command begins. Nothing that is slow to load is imported here, so that an interrupt is told in a
+line from the first moment on.
+"""
+
+import os
+from _signal import SIGINT, signal
+
+INTERRUPTED = 130
+
+
+def tell_interrupts() -> None:
+    """Let Ctrl-C end this process with one line, until the command itself says what it does."""
+    signal(SIGINT, _end)
+
+
+def _end(*_: object) -> None:
+    try:
+        os.write(2, b"gdl-match: interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def run() -> None:
+    """Run the command as a process of its own: `gdl-match`."""
+    tell_interrupts()
+    from matching.cli.exits import run_as_process
+    from matching.cli.main import main
+
+    run_as_process(main)
+
+
+def run_collection() -> None:
+    """Run `gdl-match-collection`, the earlier name of `gdl-match collection`."""
+    tell_interrupts()
+    from matching.cli.commands.collection import main
+    from matching.cli.exits import run_as_process
+
+    run_as_process(main)
