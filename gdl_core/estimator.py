@@ -249,7 +249,7 @@ class GraphDegreeLinkage(  # type: ignore[misc]  # these have no types
         return weigh_neighbours(indices, distances.astype(np.float64), self.labels_, self.graph_.sigma2)
 
     def transform(self, X: Any) -> Floats:
-        """`predict_memberships` as features of a pipeline; ``set_output(transform="pandas")`` makes it a table.
+        """`predict_memberships` for pipelines; ``set_output(transform="pandas")`` makes it a table.
 
         Parameters
         ----------

@@ -87,7 +87,7 @@ def read_arrays(indices: ArrayLike, distances: ArrayLike, k: int, allow_fewer: b
 
 
 def _drop_self_and_fill(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> tuple[Array, Floats]:
-    """The first k columns without the samples themselves; -1 at the distance infinity where there are fewer."""
+    """The first k columns without the samples themselves; -1 at distance inf beyond the last."""
     _check_rise(np.where(indices < 0, np.inf, distances), rows)
     _check_below(indices, n)
     out = (indices < 0) | (indices == rows[:, None])

@@ -417,6 +417,7 @@ def test_samples_without_neighbours_and_parts_without_edges(n_clusters):
     assert len(blobs_of) == model.n_clusters_  # none holds samples of two
 
 
+@pytest.mark.filterwarnings("ignore:n_clusters=2")
 def test_stored_zeros_are_distances_and_those_not_stored_no_edges():
     x = np.repeat(make_blobs(60, centers=[[0, 0], [30, 0]], random_state=0)[0], 4, axis=0)
     y = np.repeat(make_blobs(60, centers=[[0, 0], [30, 0]], random_state=0)[1], 4)
@@ -533,6 +534,28 @@ def test_mnist_test_gives_the_papers_row(algorithm):
 def run_python(code, **environment):
     command, environment = [sys.executable, "-c", code], {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+OLD_PROCESSOR = {
+    "NUMBA_CPU_NAME": "generic",  # no instructions that fuse a product and a sum
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Nehalem",
+}
+
+
+def test_threads_and_processors_give_the_same_bits():
+    code = """
+import hashlib
+from sklearn.datasets import load_digits
+from gdl_core import GraphDegreeLinkage
+for search in ("exact", "approximate"):
+    model = GraphDegreeLinkage(search=search, n_jobs={n_jobs}).fit(load_digits().data)
+    for part in (model.labels_, model.children_, model.affinities_, model.graph_.weights):
+        print(hashlib.sha256(part.tobytes()).hexdigest())
+"""
+    of_old = run_python(code.format(n_jobs=2), **OLD_PROCESSOR)
+    assert of_old == run_python(code.format(n_jobs=1)) == run_python(code.format(n_jobs=3))
+    assert len(of_old.split()) == 8
 
 
 def test_import_is_light():
