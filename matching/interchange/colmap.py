@@ -94,9 +94,10 @@ def write_groups(
     """Write a copy of a database of COLMAP without the outliers of its pairs.
 
     `two_view_geometries` has the static scene of each pair, see `matching.interchange.two_views`, and its
-    geometry; or all objects, several of them as multiple geometries. `matches` has the matches of all objects
-    and of the static scene. Tables `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the
-    second, ... object of each pair alone, with the matrix of its plane or of its rigid motion.
+    geometry, which stays as it was where the scene is what was verified; or all objects, several of them as
+    multiple geometries. `matches` has the matches of all objects and of the static scene. Tables
+    `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the second, ... object of each pair
+    alone, with the matrix of its plane or of its rigid motion.
 
     groups mapping of int to (PairMatches, (n,) array of int).
     """
@@ -108,21 +109,20 @@ def write_groups(
         cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
             verified = _find_verified(copy, pair_id, _indices(pair))
-            copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
             n_groups = int(cluster.max(initial=-1)) + 1
-            rows = cluster >= 0
-            if not all_objects:
-                rows = find_static(pair.xy0, pair.xy1, cluster, verified)
+            rows = cluster >= 0 if all_objects else find_static(pair.xy0, pair.xy1, cluster, verified)
             kept = _indices(pair)[(cluster >= 0) | rows].astype("<u4")
             copy.execute(
                 "INSERT OR REPLACE INTO matches (pair_id, rows, cols, data) VALUES (?, ?, 2, ?)",
                 (pair_id, len(kept), kept.tobytes()),
             )
-            if all_objects:
-                _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
-            else:
-                number0, number1 = divmod(pair_id, MAX_IMAGES)
-                _insert_static(copy, pair_id, pair, rows, (cameras[number0], cameras[number1]))
+            if all_objects or not rows.any() or not np.array_equal(rows, verified):
+                copy.execute(f"DELETE FROM {GEOMETRIES} WHERE pair_id = ?", (pair_id,))
+                if all_objects:
+                    _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
+                else:
+                    number0, number1 = divmod(pair_id, MAX_IMAGES)
+                    _insert_static(copy, pair_id, pair, rows, (cameras[number0], cameras[number1]))
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,6 +117,25 @@ def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
     """
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()
+
+
+def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
+    """Make the content of a list of pairs of paths, as hloc's retrieval writes it: a query, a picture.
+
+    images : the folder of hloc's pictures, from which their names count
+    """
+    lines = [" ".join(_name_in(path, images) for path in pair) + "\n" for pair in pairs]
+    return "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def _name_in(path: str, images: str) -> str:
+    name = Path(path)
+    if not name.is_relative_to(images):
+        raise InputError(f"{path}: is not in {images}, from which hloc's names count")
+    name = name.relative_to(images)
+    if len(name.as_posix().split()) != 1:
+        raise InputError(f"{path}: hloc's lists can't hold a name with blanks")
+    return name.as_posix()
 
 
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:

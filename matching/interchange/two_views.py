@@ -183,7 +183,25 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
         static = verified.copy() if verified.any() else _find_significant(xy0, xy1)
     if static.any() and verified[static].mean() >= WHOLE:
         static |= verified & free
+    elif scene and is_wider(xy0, xy1, scene, static, verified):
+        static = verified
     return static
+
+
+def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
+    """Tell whether verified matches are a wider scene than the static one, which may have too few matches for
+    its matrix: their own matrix explains its objects as well, and they cover more of both images.
+
+    scene list of (m,) rows; static, verified (n,) bool.
+    """
+    areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
+    if not static.any() or areas[1] <= areas[0]:
+        return False
+    fundamental = fit_fundamental(xy0[verified], xy1[verified])
+    if fundamental is None:
+        return False
+    explained = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
+    return all(explained[rows].mean() >= LEAST_SHARE for rows in scene)
 
 
 def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
@@ -197,16 +215,16 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
     """Measure how significant a fundamental matrix is: the decimal logarithm of its number of false alarms.
 
-    That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the points
-    are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at most d
-    from a line with a probability of 2 d diagonal / area, of the box around all points, in the image where
-    this is more. A point that stands in several matches counts once.
+    That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the
+    points are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at
+    most d from a line with a probability of 2 d diagonal / area, of the box around all points, in the image
+    where this is more. A point that stands in several matches counts once.
 
     xy0, xy1 (n, 2) float64.
     """
     new = np.zeros((2, len(xy0)), bool)
-    for k, xy in enumerate((xy0, xy1)):
-        new[k, np.unique(xy, axis=0, return_index=True)[1]] = True
+    for image, xy in enumerate((xy0, xy1)):
+        new[image, np.unique(xy, axis=0, return_index=True)[1]] = True
     xy0, xy1 = xy0[new.all(axis=0)], xy1[new.all(axis=0)]
     n = len(xy0)
     near = epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR

@@ -209,7 +209,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
         _write(arguments)
         if summary is not None and summary.internal_errors:
             return INTERNAL_ERROR
-        return _show_groups(arguments.db) if arguments.groups else _show(arguments.db)
+        return show_groups(arguments.db) if arguments.groups else _show(arguments.db)
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -395,7 +395,8 @@ def describe_summary(summary: Summary) -> str:
     )
 
 
-def _show_groups(db: Path) -> int:
+def show_groups(db: Path) -> int:
+    """Print the groups of a database, and give the exit status."""
     from matching.collection.reports.groups import read_groups
     from matching.collection.reports.html_groups import format_groups
 

@@ -1,4 +1,4 @@
-"""The command line of a kept index: `gdl-match index add | query`."""
+"""The command line of a kept index: `gdl-match index add | query | groups`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
     add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
     add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
@@ -52,18 +52,33 @@ def make_parser() -> LineParser:
     query.add_argument(
         "pictures", type=parse_path, nargs="+", metavar="IMAGE", help="pictures, or folders of them"
     )
-    query.add_argument(
-        "--shortlist",
-        type=parse_whole_number,
-        metavar="N",
-        default=10,
-        help="match a picture with the N that share most descriptors with it (default: 10)",
-    )
-    query.add_argument(
-        "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
-    )
     query.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    for each, jobs in ((add, "one a processor"), (query, "1")):
+    query.add_argument(
+        "--hloc-pairs",
+        type=parse_path,
+        metavar="FILE",
+        help="match nothing: write the shortlists as hloc's list of pairs, two names a line",
+    )
+    query.add_argument(
+        "--images", type=parse_path, metavar="DIR", help="the folder from which hloc's names count"
+    )
+    groups = commands.add_parser(
+        "groups",
+        help="find the pictures that show the same",
+        description="Which pictures of an index are copies of each other, or show the same things?",
+    )
+    for each, n in ((query, 10), (groups, 5)):
+        each.add_argument(
+            "--shortlist",
+            type=parse_whole_number,
+            metavar="N",
+            default=n,
+            help=f"match a picture with the N that share most descriptors with it (default: {n})",
+        )
+        each.add_argument(
+            "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
+        )
+    for each, jobs in ((add, "one a processor"), (query, "1"), (groups, "one a processor")):
         each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
@@ -79,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         with waiting(arguments, COMMAND):
-            return {"add": _add, "query": _query}[arguments.command](arguments)
+            return {"add": _add, "query": _query, "groups": _groups}[arguments.command](arguments)
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -112,8 +127,14 @@ def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.reports.query_results import collect_results
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
+    if (arguments.hloc_pairs is None) != (arguments.images is None):
+        raise InputError("--hloc-pairs and --images go together")
+    if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
+        raise InputError("--hloc-pairs matches nothing: it does not go with --db or --json")
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
+    if arguments.hloc_pairs is not None:
+        return _write_pairs(arguments, [(c.query, c.picture) for c in candidates])
     with verify_candidates(candidates, db=arguments.db, **how) as db:
         results = collect_results(db, queries, candidates)
     if arguments.db is not None:
@@ -123,6 +144,31 @@ def _query(arguments: argparse.Namespace) -> int:
     else:
         _show(results)
     return FOUND if any(result["pictures"] for result in results) else NONE_FOUND
+
+
+def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]) -> int:
+    from matching.interchange.hloc import retrieval_list
+    from matching.output.folders import write_whole
+
+    write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
+    found = make_printable(str(arguments.hloc_pairs))
+    make_teller(arguments)(f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} written to {found}")
+    return FOUND if pairs else NONE_FOUND
+
+
+def _groups(arguments: argparse.Namespace) -> int:
+    from matching.cli.commands.collection import show_groups
+    from matching.collection.kept_index._index import Candidate, find_candidates, verify_candidates
+    from matching.collection.kept_index._store import open_index
+
+    how = _how(arguments)
+    with open_index(arguments.index, how["config"]) as index:
+        pictures = [path for path in index.found() if exists(path)]
+    candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **how)
+    # each pair once, and in an order that does not depend on the index
+    pairs = sorted({(*sorted((c.query, c.picture)), c.votes) for c in candidates})
+    with verify_candidates([Candidate(*pair) for pair in pairs], db=arguments.db, **how) as db:
+        return show_groups(db)
 
 
 def _show(results: Sequence[dict[str, Any]]) -> None:

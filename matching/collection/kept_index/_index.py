@@ -144,8 +144,8 @@ def verify_candidates(
     **how: Any,
 ) -> Iterator[Path]:
     """Match each query with its candidates in a collection's database, by default a temporary one."""
-    rows: dict[str, int] = {}
-    pairs = [(rows.setdefault(c.query, len(rows)), rows.setdefault(c.picture, len(rows))) for c in candidates]
+    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
+    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))

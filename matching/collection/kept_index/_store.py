@@ -274,6 +274,10 @@ class KeptIndex:
         found = (self.rows("SELECT id, path FROM pictures WHERE id = ?", (n,)) for n in numbers)
         return dict(row for rows in found for row in rows)
 
+    def found(self) -> list[str]:
+        """The paths of the pictures that can be found."""
+        return [p for (p,) in self.rows("SELECT path FROM pictures WHERE status = 'indexed' ORDER BY path")]
+
     def number_of(self, path: str) -> int | None:
         """The number of a picture, None if it is not in the index."""
         rows = self.rows("SELECT id FROM pictures WHERE path = ?", (path,))

@@ -308,3 +308,48 @@ def test_killed_at_any_moment_the_same_command_goes_on(pictures, cache, tmp_path
     with open_index(index, MatchConfig()) as opened:
         opened.mend()
         assert len(list(index.glob("*.seg"))) == len(opened.shards())
+
+
+def test_groups_are_those_of_a_collection_of_all_pairs(pictures, cache, tmp_path, capsys):
+    from matching.cli.commands.collection import main as match_all
+
+    shutil.copy(pictures / "scene.png", pictures / "again.png")
+    where = ["--jobs", "1", "--cache", str(cache.folder), "--quiet"]
+    match_all(["--all", str(pictures), "--db", str(tmp_path / "all.db"), "--groups", *where])
+    expected = capsys.readouterr().out
+    main(["add", str(pictures), "--index", str(tmp_path / "i"), *where])
+    capsys.readouterr()
+    assert main(["groups", "--index", str(tmp_path / "i"), "--db", str(tmp_path / "g.db"), *where]) == 0
+    assert capsys.readouterr().out == expected
+    assert "copy" in expected
+    assert "scene.png" in expected
+    with closing(sqlite3.connect(tmp_path / "g.db")) as db:
+        pairs = db.execute("SELECT min(image0, image1), max(image0, image1) FROM pairs").fetchall()
+    assert len(set(pairs)) == len(pairs)
+
+
+def test_shortlists_as_hlocs_pairs(pictures, cache, tmp_path, capsys):
+    """Read as hloc's parse_retrieval reads them."""
+    where = ["--index", str(tmp_path / "i"), "--cache", str(cache.folder), "--quiet"]
+    main(["add", str(pictures), "--jobs", "1", *where])
+    (tmp_path / "queries").mkdir()
+    shutil.copy(pictures / "scene.png", tmp_path / "queries" / "a.png")
+    shutil.copy(pictures / "scene.png", tmp_path / "b b.png")
+    pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(tmp_path), *where]
+    assert main(["query", str(tmp_path / "queries"), "--shortlist", "2", *pairs]) == 0
+    found = [line.split() for line in (tmp_path / "pairs.txt").read_text("utf-8").rstrip("\n").split("\n")]
+    ranked = find_candidates(tmp_path / "i", [str(tmp_path / "queries" / "a.png")], 2, cache=cache)
+    assert found == [["queries/a.png", os.path.relpath(c.picture, tmp_path)] for c in ranked]
+    assert found[0][1] == "pictures/scene.png"
+    for query, images, reason in (
+        (tmp_path / "b b.png", tmp_path, "hloc's lists can't hold a name with blanks"),
+        (tmp_path / "queries", pictures, "is not in"),
+    ):
+        before = (tmp_path / "pairs.txt").read_bytes()
+        pairs = ["--hloc-pairs", str(tmp_path / "pairs.txt"), "--images", str(images), *where]
+        capsys.readouterr()
+        assert main(["query", str(query), *pairs]) == 2
+        assert reason in capsys.readouterr().err
+        assert (tmp_path / "pairs.txt").read_bytes() == before
+    assert main(["query", str(tmp_path / "queries"), "--hloc-pairs", str(tmp_path / "p"), *where]) == 2
+    assert "--hloc-pairs and --images go together" in capsys.readouterr().err

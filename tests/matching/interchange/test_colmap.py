@@ -217,6 +217,22 @@ def test_groups_of_a_copy_replace_its_groups(tmp_path):
         assert sorted(names) == ["two_view_geometries", "two_view_geometries_0"]
 
 
+def test_what_was_verified_stays_where_there_are_no_objects(tmp_path):
+    path = database(tmp_path / "a.db")
+    row = (14, MATCHES[:14].tobytes(), 6, np.arange(9.0).tobytes(), PAIR)  # less than a geometry needs here
+    with closing(sqlite3.connect(path)) as file:
+        file.execute(
+            "UPDATE two_view_geometries SET rows = ?, data = ?, config = ?, H = ? WHERE pair_id = ?", row
+        )
+        file.commit()
+    file = match_file(path)
+    file.groups({key: (pair, np.full(90, -1)) for key, pair in file.pairs()})["groups.db"](tmp_path / "b.db")
+    with closing(sqlite3.connect(tmp_path / "b.db")) as again:
+        assert again.execute("SELECT rows FROM matches").fetchall() == [(14,)]
+        query = "SELECT rows, data, config, H, pair_id FROM two_view_geometries"
+        assert again.execute(query).fetchall() == [row]
+
+
 def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
     path, rng = database(tmp_path / "a.db"), np.random.default_rng(0)
     with closing(sqlite3.connect(path)) as chance:
