@@ -98,6 +98,8 @@ class Matches:
         Whether it is of one picture matched with itself.
     rejected : tuple of Rejection
         Groups of matches that are no objects, the largest first: which stage dropped them, by which bound.
+    negative : bool
+        Whether one picture shows the objects in negative: dark where the other one is bright.
     """
 
     xy0: Floats
@@ -113,6 +115,7 @@ class Matches:
     matched_at: tuple[float, float] | None = None
     of_one: bool = False
     rejected: tuple[Rejection, ...] = ()
+    negative: bool = False
 
     @property
     def confidence(self) -> str | None:

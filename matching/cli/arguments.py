@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from matching.pictures.names import check_name
 from matching.settings import (
     BANDWIDTH,
     MAX_MATCHES,
+    MAX_NFA,
     MAX_PIXELS,
     METHODS,
     MIRRORED,
@@ -148,6 +150,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         metavar="KINDS",
         help=f"kinds of regions: {','.join(REGIONS)} (default), mser (with --paper) or sift",
     )
+    add_setting(group, "max_nfa", MAX_NFA)
     add_setting(group, "mirrored", MIRRORED)
     group.add_argument(
         "--paper", action="store_true", help="every stage as the paper's text has it, without additions"
@@ -199,6 +202,8 @@ def check_settings(arguments: argparse.Namespace) -> None:
     """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
+    if arguments.max_nfa != MAX_NFA.default and arguments.paper:
+        raise InputError("--max-nfa does not go with --paper: the paper does not test its objects")
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
@@ -215,6 +220,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(make_clustering(arguments, config.clustering), bandwidth=arguments.bandwidth),
+        objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
 
 

@@ -27,7 +27,7 @@ from matching.errors import InputError
 from matching.grouping import Groups, group
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
-from matching.grouping.significance import APART, TRIED, grow_objects
+from matching.grouping.significance import APART, DEPENDENT, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
 from matching.pipelines.given_planes import split_into_planes
@@ -42,7 +42,6 @@ FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
 ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-DEPENDENT = -2.0  # added to `max_log_nfa`: false matches of one texture are not independent, as chance has it
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
@@ -227,7 +226,7 @@ def label_matches(
         return nothing
     slope = config.graph.slope * config.graph.coarseness
     matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
-    measured = _measure_points(matches, local, config.objects.max_log_nfa + DEPENDENT)
+    measured = _measure_points(matches, local, config.objects.max_log_nfa - DEPENDENT)
     if measured is None:
         return nothing
     unit, spacing = measured
@@ -334,7 +333,6 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
             objects,
             min_matches=min(objects.min_matches, VOTERS),
             gap=objects.gap * reach,
-            max_log_nfa=objects.max_log_nfa + DEPENDENT,
             evidence=0.0,  # the test is made for the program's own list
         ),
     )

@@ -13,7 +13,7 @@ from matching._common.threads import default_threads, map_in_threads, single_bla
 from matching._common.types import Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_with_reserve
-from matching.features.extraction import Features, mirrored_features
+from matching.features.extraction import Features, mirrored_features, negative_features
 from matching.features.views import ViewedPicture
 from matching.grouping import Correspondences, Groups, group, group_by_paper
 from matching.grouping.clustering import cluster_graph
@@ -123,20 +123,29 @@ def match_pictures(
         lambda: describe_details(picture0, described0, config, n_threads),
         lambda: describe_details(picture1, described1, config, n_threads),
     )
-    return match_described(
-        described0,
-        described1,
-        config,
-        find_clusters=find_clusters,
-        clock=clock,
-        views=views,
-        details=details,
-        pictures=(picture0, picture1),
-    )
-    return match_described(
-        described0, described1, config,
-        find_clusters=find_clusters, clock=clock, views=views, details=details,
+    pictures, described = (picture0, picture1), (described0, described1)
+    result = match_described(
+        *described, config, find_clusters=find_clusters, clock=clock, views=views, details=details,
+        pictures=pictures,
     )  # fmt: skip
+    if result.objects or find_clusters is not None or config.grouping == "paper":
+        return result
+    return _match_negative(pictures, described, config, result)
+
+
+def _match_negative(
+    pictures: tuple[Picture, Picture], described: Pair, config: MatchConfig, result: MatchResult
+) -> MatchResult:
+    """What is found with one of the pictures in negative; the result without it, where that is nothing."""
+    k = int(described[1].digest > described[0].digest)  # the same one if the pictures are swapped
+    both, shown = list(described), list(pictures)
+    both[k] = replace(both[k], features=negative_features(both[k].features))
+    shown[k] = shown[k].negative
+    found = match_described(both[0], both[1], config, pictures=shown)
+    seconds = {stage: spent + found.timings.get(stage, 0.0) for stage, spent in result.timings.items()}
+    if not found.objects:
+        return replace(result, timings=seconds)
+    return replace(found, timings=seconds, negative=True)
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
