@@ -39,9 +39,7 @@ def add_completeness(
     """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
-        if (
-            found.frame1 is None or len(found.outline0) < 3
-        ):  # two points: only the paper's objects have so few
+        if found.frame1 is None or len(found.outline0) < 3:  # two points, as of the paper's objects
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)

@@ -20,7 +20,7 @@ from eval.common import uncaught  # noqa: F401
 import argparse
 import csv
 import sys
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import cv2
@@ -43,8 +43,9 @@ WITHIN, SHARE = 5.0, 0.8  # pixels from the truth, and share of a small print's 
 DETECTORS = {
     "SIFT": (cv2.SIFT_create(4000), cv2.NORM_L2),
     "ORB": (cv2.ORB_create(4000), cv2.NORM_HAMMING),
-    "AKAZE": (cv2.AKAZE_create(), cv2.NORM_HAMMING),
 }
+if hasattr(cv2, "AKAZE_create"):  # OpenCV 5 has it no more
+    DETECTORS["AKAZE"] = cv2.AKAZE_create(), cv2.NORM_HAMMING
 WAYS = "nearest", "mutual", "ratio 0.9"
 FIELDS = "kind", "pair", "half", "object", "log_nfa", "right"
 ANY = MatchConfig().with_settings(max_log_nfa=0.0)  # also what is not significant enough by default
@@ -254,7 +255,7 @@ def draw(rows, path):
         log_nfa, right = (np.array([row[key] for row in own]) for key in ("log_nfa", "right"))
         shares = [
             (np.median(log_nfa[at]), right[at].mean())
-            for low, high in zip(edges[:-1], edges[1:], strict=True)
+            for low, high in pairwise(edges)
             if (at := (log_nfa > low) & (log_nfa <= high)).sum() >= 5
         ]
         axes.plot(*np.array(shares).reshape(-1, 2).T, marker=marker, label=f"{name} ({len(own)} objects)")
