@@ -68,7 +68,9 @@ def measure(options):
         writer = csv.DictWriter(file, FIELDS)
         if not rows:
             writer.writeheader()
-        for number, (kind, pair, find) in enumerate(list_pairs(options.data)):
+        pairs = list(list_pairs(options.data))
+        for number in np.random.default_rng(2).permutation(len(pairs)):  # so that a part tells of all kinds
+            kind, pair, find = pairs[number]
             if (kind, pair) in done:
                 continue
             found = find() or [(None, None)]  # a pair without objects has a row too
@@ -108,9 +110,7 @@ def list_pairs(data):
         yield "shelves", f"{model.stem} {scene.stem}", find
     features = {}
     unrelated = [(a, b, None) for a, b in list_unrelated(data)]
-    order = np.random.default_rng(1).permutation(len(shelves) + len(unrelated))
-    for k, name, way in product(order, DETECTORS, WAYS):
-        model, scene, pair = [*shelves, *unrelated][k]
+    for (model, scene, pair), name, way in product([*shelves, *unrelated], DETECTORS, WAYS):
 
         def find(asked=(name, way, model, scene, pair)):
             return given_objects(*asked, features)
@@ -133,13 +133,14 @@ def small_prints(data):
     fronts, tiles = (sorted((data / f).glob("*.jpg")) for f in ("models", "tiles"))
     rng = np.random.default_rng(5)
     for k in range(N_SMALL):
-        front, tile = (read_picture(files[rng.integers(len(files))]) for files in (fronts, tiles))
+        front, tile = (files[rng.integers(len(files))] for files in (fronts, tiles))
         side, turn, place = rng.integers(*SMALL), np.radians(rng.uniform(-TURN, TURN)), rng.uniform(size=2)
         yield "small prints", str(k), lambda asked=(front, tile, side, turn, place): pasted_objects(*asked)
 
 
 def pasted_objects(front, tile, side, turn, place):
     """Objects of a front and a photograph onto which it is pasted."""
+    front, tile = read_picture(front), read_picture(tile)
     scale = side / max(front.shape)
     size = np.array(front.shape[1::-1])
     linear = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
