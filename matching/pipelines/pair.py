@@ -130,22 +130,22 @@ def match_pictures(
     )  # fmt: skip
     if result.objects or find_clusters is not None or config.grouping == "paper":
         return result
-    return _match_negative(pictures, described, config, result)
+    negative = match_negative(described, config, pictures)
+    seconds = {stage: spent + negative.timings.get(stage, 0.0) for stage, spent in result.timings.items()}
+    return replace(negative if negative.objects else result, timings=seconds)
 
 
-def _match_negative(
-    pictures: tuple[Picture, Picture], described: Pair, config: MatchConfig, result: MatchResult
+def match_negative(
+    described: Pair, config: MatchConfig = MatchConfig(), pictures: tuple[Picture, Picture] | None = None
 ) -> MatchResult:
-    """What is found with one of the pictures in negative; the result without it, where that is nothing."""
+    """Find the objects that two pictures show, one of them in negative: dark where the other is bright."""
     k = int(described[1].digest > described[0].digest)  # the same one if the pictures are swapped
-    both, shown = list(described), list(pictures)
+    both = list(described)
     both[k] = replace(both[k], features=negative_features(both[k].features))
-    shown[k] = shown[k].negative
-    found = match_described(both[0], both[1], config, pictures=shown)
-    seconds = {stage: spent + found.timings.get(stage, 0.0) for stage, spent in result.timings.items()}
-    if not found.objects:
-        return replace(result, timings=seconds)
-    return replace(found, timings=seconds, negative=True)
+    shown = None
+    if pictures is not None:
+        shown = [picture.negative if n == k else picture for n, picture in enumerate(pictures)]
+    return replace(match_described(both[0], both[1], config, pictures=shown), negative=True)
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
