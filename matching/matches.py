@@ -101,6 +101,8 @@ class Matches:
     dropped_by : (m,) str, optional
         The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
         in an object; None if it is not known.
+    negative : bool
+        Whether one picture shows the objects in negative: dark where the other one is bright.
     """
 
     xy0: Floats
@@ -117,6 +119,7 @@ class Matches:
     of_one: bool = False
     rejected: tuple[Rejection, ...] = ()
     dropped_by: Array | None = None
+    negative: bool = False
 
     @property
     def confidence(self) -> str | None:

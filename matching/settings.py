@@ -141,6 +141,13 @@ MAX_PIXELS = Setting(
     170_000_000, 1, 10**9, text="pixels at which a picture is matched, at most: a larger one is made smaller"
 )
 MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
+MAX_NFA = Setting(
+    0.01,
+    1e-15,
+    1e15,
+    text="an object counts if chance gives fewer such objects than this: 1 to miss nothing, 1e-8 for nothing"
+    " false",
+)
 MIRRORED = Setting(False, text="also find objects that are turned over left to right")
 VIEW_SYNTHESIS = Setting(
     False,

@@ -32,10 +32,11 @@ def replace_stage(stages: Stages, name: str, run: Callable[[Any, Any], Any]) -> 
     return tuple(Stage(name, run) if stage.name == name else stage for stage in stages)
 
 
-def leave_out(stages: Stages, name: str) -> Stages:
-    """The list without one stage."""
-    _check_name(stages, name)
-    return tuple(stage for stage in stages if stage.name != name)
+def leave_out(stages: Stages, *names: str) -> Stages:
+    """The list without some of its stages."""
+    for name in names:
+        _check_name(stages, name)
+    return tuple(stage for stage in stages if stage.name not in names)
 
 
 def insert_before(stages: Stages, name: str, new: Stage) -> Stages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from matching.pictures.names import check_name
 from matching.settings import (
     BANDWIDTH,
     MAX_MATCHES,
+    MAX_NFA,
     MAX_PIXELS,
     METHODS,
     MIRRORED,
@@ -156,6 +158,7 @@ def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -
         metavar="FILE",
         help="a Python file that registers a detector, which --regions behind it may name",
     )
+    add_setting(group, "max_nfa", MAX_NFA)
     add_setting(group, "mirrored", MIRRORED)
     group.add_argument(
         "--paper", action="store_true", help="run every stage exactly as the paper describes it"
@@ -207,6 +210,8 @@ def check_settings(arguments: argparse.Namespace) -> None:
     """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
+    if arguments.max_nfa != MAX_NFA.default and arguments.paper:
+        raise InputError("--max-nfa does not go with --paper: the paper does not test its objects")
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
@@ -223,6 +228,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
         features=replace(config.features, regions=arguments.regions or config.features.regions),
         candidates=replace(config.candidates, max_matches=arguments.max_matches),
         clustering=replace(make_clustering(arguments, config.clustering), bandwidth=arguments.bandwidth),
+        objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
 
 

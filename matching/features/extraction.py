@@ -345,6 +345,17 @@ def mirrored_features(features: Features) -> Features:
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
+def negative_features(features: Features) -> Features:
+    """The features of the picture in negative: dark where it was bright.
+
+    All gradients point the other way, and the dominant orientations with them. So frames and windows are
+    turned by half a turn: the spatial bins come in reverse, their directions stay.
+    """
+    bins = features.descriptors.reshape(-1, 4, 4, 8)
+    descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
+    return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)
+
+
 def _level(pyramid: Pyramid, windows: Floats) -> Ints:
     """(n,) int64: the pyramid level whose blur is nearest to 1/24 of the window's side."""
     wanted = 2 * np.sqrt(np.abs(np.linalg.det(windows))) / 24

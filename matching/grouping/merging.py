@@ -123,7 +123,7 @@ def merge_parts(
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
     logs = [_log_variances(correspondences, rows, smooth_map) for rows in marks]
-    extents = [float(np.hypot(*np.ptp(xy, axis=0))) for xy in (correspondences.xy0, correspondences.xy1)]
+    extents = [2 * math.sqrt(np.ptp(xy, axis=0).prod()) for xy in (correspondences.xy0, correspondences.xy1)]
     turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
     evidence: dict[tuple[int, int], float] = {}
 
@@ -136,7 +136,7 @@ def merge_parts(
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
             bends, noise = np.exp(logarithm).tolist()
-            extent = max(extents[int(scale[0] > 1)], 1.0)
+            extent = max(extents[scale[0] > 1], 1.0)
             evidence[i, j] = _find_evidence(part, other, bends, noise, config, extent)
 
     for i in range(len(parts)):
@@ -177,7 +177,7 @@ def _find_evidence(
     )
     tau = config.inflation
     one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
-    # two: uniform over shifts as far as the pictures reach and maps of entries of 1
+    # two: uniform over maps of entries of 1, and over shifts by the picture's sides to and fro
     return one + 2 * math.log(extent)
 
 

@@ -35,6 +35,7 @@ STRAIN = 0.2  # deviation of the entries of the map around a seed from a similar
 APART = 2.0  # pixels between matches that tell different things
 PARTNERS = 12  # of the matches around it, how many may make a seed with a match: these are tests
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
+DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent, as chance has it
 AROUND = 300  # matches around a seed that are read
 LIMIT = 100  # matches that agree after which growing ends
 
@@ -106,7 +107,8 @@ def measure_significance(
 ) -> Floats:
     """Measure how significant objects are: decimal logarithms of their numbers of false alarms.
 
-    objects list of (k,) int64 arrays, rising rows -> (n_objects,) float64.
+    objects list of (k,) int64 arrays, rising rows; by_maps as of `grow_objects`, else the matches are given
+    -> (n_objects,) float64.
     """
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
@@ -121,7 +123,7 @@ def measure_significance(
                 by_maps=by_maps, certain=CERTAIN, n_threads=n_threads,
             )  # fmt: skip
             np.minimum.at(log_nfa, owner, grown.log_nfa)
-    return log_nfa
+    return log_nfa if by_maps else log_nfa + DEPENDENT
 
 
 def _choose_seeds(correspondences: Correspondences, members: Ints, begin: int) -> Ints:

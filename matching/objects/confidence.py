@@ -1,6 +1,6 @@
 """How sure an object is, in one of three words, by its number of false alarms.
 
-docs/significance.md says how often each word is right.
+docs/benchmarks/unrelated.md says how often each word is right.
 """
 
 from __future__ import annotations

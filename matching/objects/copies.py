@@ -39,7 +39,7 @@ def add_completeness(
     """Add to objects how much of picture 0 they show."""
 
     def measured(found: MatchedObject) -> MatchedObject:
-        if found.frame1 is None:
+        if found.frame1 is None or len(found.outline0) < 3:  # two points, as of the paper's objects
             return found
         completeness = measure_completeness(picture0, picture1, found.frame1, found.outline0)
         return replace(found, completeness=completeness)
@@ -68,7 +68,9 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     shapes = [shapely.Polygon(frame) for frame in frames]
 
     def is_of_a_copy(found: MatchedObject) -> bool:
-        outline = shapely.Polygon(found.outline1).buffer(0)
+        outline = shapely.MultiPoint(found.outline1).convex_hull
+        if len(found.outline1) >= 3:
+            outline = shapely.Polygon(found.outline1).buffer(0)
         return any(outline.intersection(shape).area > WITHIN * outline.area for shape in shapes)
 
     parts = [found for found in objects if not found.is_whole and not is_of_a_copy(found)]

@@ -204,6 +204,7 @@ def summarise(
         ],
         "coordinates": COORDINATES,
         "matched_at": None if result.matched_at is None else [round(n, 3) for n in result.matched_at],
+        "negative": result.negative,
         "candidates": len(result.cluster),
         "objects": [
             {

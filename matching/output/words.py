@@ -244,6 +244,7 @@ def describe_result(result: Matches) -> str:
         found += " there more than once"
     else:
         found = f"{n} object{'s' if n > 1 else ''} in both"
+        found += ", in one of them in negative" if result.negative else ""
     return f"{found}, {kept} matches of {len(result.cluster)} candidates"
 
 

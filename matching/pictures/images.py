@@ -60,6 +60,11 @@ class Picture:
         return np.where(self.transparent[:, :, None], board[:, :, None], self.rgb)
 
     @property
+    def negative(self) -> Picture:
+        """The picture with its colours inverted."""
+        return replace(self, rgb=255 - self.rgb)
+
+    @property
     def grey(self) -> Array:
         """(h, w) uint8: luma, with more contrast if the picture is flat; the mean where it is masked."""
         grey = raise_contrast(opencv.luma(self.rgb), self.rgb, self.mask)

@@ -27,7 +27,7 @@ from matching.errors import InputError
 from matching.grouping import GIVEN, Groups, group
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
-from matching.grouping.significance import APART, TRIED, grow_objects
+from matching.grouping.significance import APART, DEPENDENT, TRIED, grow_objects
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.things import find_things_of_pair
 from matching.pipelines.given_input import Sizes, check_given
@@ -43,7 +43,6 @@ FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
 ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-DEPENDENT = -2.0  # added to `max_log_nfa`: false matches of one texture are not independent, as chance has it
 CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
@@ -231,7 +230,7 @@ def label_matches(
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     slope = config.graph.slope * config.graph.coarseness
     matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
-    measured = _measure_points(matches, local, config.objects.max_log_nfa + DEPENDENT)
+    measured = _measure_points(matches, local, config.objects.max_log_nfa - DEPENDENT)
     if measured is None:
         dropped_by = mark_dropped(dropped_by, "significance", near)
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
@@ -337,7 +336,6 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
             objects,
             min_matches=min(objects.min_matches, VOTERS),
             gap=objects.gap * reach,
-            max_log_nfa=objects.max_log_nfa + DEPENDENT,
         ),
     )
 

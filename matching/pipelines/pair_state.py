@@ -73,6 +73,8 @@ class PairState:
         What is found among the candidates.
     located : Located
         The same in pixels of the pictures, from `listing` on.
+    negative : bool
+        Whether what is found shows in one picture in negative.
     objects, things : tuple
         The objects, described, and which show the same.
     """
@@ -83,5 +85,6 @@ class PairState:
     n_listed: int = 0
     groups: Any = None
     located: Any = None
+    negative: bool = False
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()

@@ -21,7 +21,7 @@ from matching.serve.processes import Died, Failed, NotStarted, Worker
 # those of `matching.pipelines.pair.list_stages` with views, and the files; that module takes long to load
 STAGES = (
     *("read", "features", "candidates", "grouping", "textures"),
-    *("listing", "views", "details", "objects", "files"),
+    *("listing", "views", "details", "negative", "objects", "files"),
 )
 FILES = ("matches.html", "matches.json", "matches.npz", "matches.png")
 RETRY = 5  # seconds after which a refused client may ask again

@@ -4,7 +4,7 @@ Pairs a random picture of the first folder with a random one of the second (all 
 and prints how many pairs have an object, how sure it is (`matching.objects.confidence`), and the fewest
 false alarms (`matching.grouping.significance`, decimal logarithms) that an object of a pair has, whatever
 that is. With --view-synthesis, features of simulated views are matched as well, and objects must be
-significant there.
+significant there. What has nothing is matched in negative too, as `match` does it.
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -27,7 +27,7 @@ from matching.collection.plan import list_pictures
 from matching.objects.confidence import WORDS
 from matching.pictures.images import read_picture
 from matching.pipelines.description import describe_picture, prepare_views
-from matching.pipelines.pair import match_described
+from matching.pipelines.pair import choose_stages, match_described
 
 VIEWS = MatchConfig(view_synthesis=True)
 FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa=1000.0))
@@ -35,7 +35,7 @@ FREE = replace(MatchConfig(), objects=replace(MatchConfig().objects, max_log_nfa
 
 def find_best_object(described, views, config):
     """Significance, matches and confidence of the best object of two DescribedPictures; None without any."""
-    objects = match_described(*described, config, views=views).objects
+    objects = match_described(*described, config, views=views, stages=choose_stages(config)).objects
     best = min(objects, key=lambda found: found.log_nfa, default=None)
     return None if best is None else (best.log_nfa, best.n_matches, best.confidence)
 

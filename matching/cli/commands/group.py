@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching._version import __version__
-from matching.cli.arguments import LineParser, add_clustering, make_clustering, parse_path
+from matching.cli.arguments import LineParser, add_clustering, add_setting, make_clustering, parse_path
 from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
+from matching.settings import MAX_NFA
 
 if TYPE_CHECKING:
     from matching._common.types import Floats, Ints
@@ -98,7 +100,9 @@ def make_parser() -> LineParser:
     text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
     add("--explain", action="store_true", help=text)
     add("--quiet", action="store_true", help="no progress on standard error")
-    add_clustering(parser.add_argument_group("settings"))
+    settings = parser.add_argument_group("settings")
+    add_clustering(settings)
+    add_setting(settings, "max_nfa", MAX_NFA)
     parser.add_argument("--version", action="version", version=f"gdl-match {__version__}")
     return parser
 
@@ -165,7 +169,11 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     if arguments.masks is not None:
         check_masks_folder(arguments.masks)
     config = MatchConfig()
-    config = replace(config, clustering=make_clustering(arguments, config.clustering))
+    config = replace(
+        config,
+        clustering=make_clustering(arguments, config.clustering),
+        objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
+    )
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
     folder = arguments.out if arguments.out is not None else choose_folder(job.folder, job.inputs)
     check_folder(folder)

@@ -19,6 +19,7 @@ from matching.features.extraction import (
     extract_features,
     mirrored_features,
     mser_ellipses,
+    negative_features,
     orientations,
     rotation,
 )
@@ -289,3 +290,16 @@ def test_mirrored_descriptors_are_those_of_the_mirrored_picture(camera):
     assert np.median(distance[0]) < 0.02
     assert np.median(distance[1]) > 0.3
     assert np.array_equal(mirrored_features(mirrored).descriptors, own.descriptors)
+
+
+def test_negative_features_are_those_of_the_negative_picture():
+    grey = np.ascontiguousarray(grey_photograph("camera")[:200, 100:300])
+    own, negative = extract_features(grey), negative_features(extract_features(255 - grey))
+    order = [
+        np.lexsort((*f.frames.reshape(-1, 4).round(3).T, *f.xy.round(3).T, f.bright)) for f in (own, negative)
+    ]
+    one, other = own[order[0]], negative[order[1]]
+    assert np.array_equal(one.bright, other.bright)
+    np.testing.assert_allclose(one.xy, other.xy, atol=1e-3)
+    np.testing.assert_allclose(one.frames, other.frames, atol=1e-3)
+    assert np.linalg.norm(one.descriptors - other.descriptors, axis=1).max() < 0.02 * DESCRIPTOR_NORM

@@ -10,6 +10,7 @@ from matching import InputError, MatchConfig, MatchedObject, MatchResult, match
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
+from matching.output.words import describe_result
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
 from matching.pipelines.details import locate
@@ -381,3 +382,23 @@ def test_mirrored_objects_are_found_when_asked_for(pair, found):
     swapped = match(turned, first, MatchConfig(mirrored=True))
     assert np.array_equal(swapped.xy0, both.xy1)
     assert np.array_equal(swapped.cluster, both.cluster)
+
+
+def test_a_picture_in_negative_is_told(pair, found):
+    first, scene = pair
+    negative = match(first, 255 - scene)
+    assert negative.negative
+    assert not found.negative
+    assert [o.n_matches for o in negative.objects] == [o.n_matches for o in found.objects]
+    assert describe_result(negative).startswith("2 objects in both, in one of them in negative, ")
+    swapped = match(255 - scene, first)
+    assert np.array_equal(swapped.xy0, negative.xy1)
+    assert np.array_equal(swapped.cluster, negative.cluster)
+
+
+def test_without_objects_a_negative_changes_nothing():
+    one, other = skimage.data.coins(), skimage.data.page()
+    result = match(one, other)
+    assert not result.objects
+    assert not result.negative
+    assert not match(one, other, MatchConfig.paper()).negative

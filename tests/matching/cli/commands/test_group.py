@@ -293,6 +293,7 @@ def test_a_picture_of_another_size(gdl_match):
         (["m.csv", "--htlm"], "unrecognized arguments: --htlm (did you mean --html?)"),
         (["m.csv", "--json"], "unrecognized arguments: --json\n"),
         (["m.csv", "--n-neighbors", "0"], "must be a whole number from 1"),
+        (["m.csv", "--max-nfa", "0"], "argument --max-nfa: must be a number from 1e-15"),
         ([], "the following arguments are required: FILE"),
     ],
 )
@@ -347,14 +348,17 @@ def test_settings_reach_the_grouping(gdl_match, monkeypatch):
     seen = []
 
     def spy(*arguments, config, **options):
-        seen.append(config.clustering)
+        seen.append((config.clustering, config.objects))
         return group_matches(*arguments, config=config, **options)
 
     monkeypatch.setattr("matching.pipelines.given.group_matches", spy)
     gdl_match(
-        "group", "m.csv", "--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--no-figure"
-    )
-    assert (seen[0].n_neighbors, seen[0].n_clusters, seen[0].method) == (12, 7, "gdl-u")
+        "group", "m.csv", "--n-neighbors", "12", "--n-clusters", "7", "--method", "gdl-u", "--max-nfa",
+        "1e-8", "--no-figure",
+    )  # fmt: skip
+    how, objects = seen[0]
+    assert (how.n_neighbors, how.n_clusters, how.method) == (12, 7, "gdl-u")
+    assert objects.max_log_nfa == pytest.approx(-8)
 
 
 def test_the_command_line_of_the_scripts_knows_it_too(gdl_match, capsys):

@@ -705,13 +705,22 @@ def test_version(gdl_match):
     assert gdl_match("--version") == (0, f"gdl-match {__version__}\n", "")
 
 
+def test_fewest_false_alarms(gdl_match, tmp_path):
+    options = ("--out", "out", "--quiet", "--no-figure")
+    assert gdl_match("first.png", "second.png", *options, "--max-nfa", "1e-8")[0] == 0
+    parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
+    assert parameters["objects"]["max_log_nfa"] == -8
+    status, _, error = gdl_match("first.png", "second.png", "--paper", "--max-nfa", "1")
+    assert (status, "--max-nfa does not go with --paper" in error) == (2, True)
+
+
 def test_help_names_every_option(gdl_match):
     status, output, _ = gdl_match("--help")
     assert status == 0
     promised = (
         "--out --max-matches --max-pixels --n-clusters --n-neighbors --n-initial-neighbors --bandwidth"
         " --n-neighbor-clusters --method --regions --paper --demo --no-figure --quiet --version --help"
-        " --mask0 --mask1 --warp --export --crops --html --open --json"
+        " --max-nfa --mask0 --mask1 --warp --export --crops --html --open --json"
     )
     for option in promised.split():
         assert re.search(rf"(?<!\S){option}\b", output), option
