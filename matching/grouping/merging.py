@@ -133,12 +133,12 @@ def merge_parts(
         i, j = sorted((i, j))
         if turned[i] != turned[j] or min(len(marks[i]), len(marks[j])) < LEAST:
             return
-        logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
-            bends, noise = np.exp(logarithm).tolist()
-            evidence[i, j] = _find_evidence(part, other, bends, noise, config)
+            evidence[i, j] = min(
+                _find_evidence(part, other, *np.exp(logs[k]).tolist(), config) for k in (i, j)
+            )
 
     for i in range(len(parts)):
         for j in range(i):
@@ -175,10 +175,11 @@ def _find_evidence(
     square, volume = _restricted(*both, bends, noise) - (
         _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
     )
-    tau = config.inflation
-    one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
+    tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
+    densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
+    one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
     # two: uniform over shifts of that extent and maps of entries of 1
-    return one + 2 * math.log(config.extent)
+    return float(one + 2 * math.log(config.extent))
 
 
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
