@@ -133,10 +133,6 @@ def match_pictures(
         details=details,
         pictures=(picture0, picture1),
     )
-    return match_described(
-        described0, described1, config,
-        find_clusters=find_clusters, clock=clock, views=views, details=details,
-    )  # fmt: skip
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
