@@ -9,7 +9,8 @@ is that of the thin-plate spline. A few matches of each part, its landmarks, tel
 and that of its points by restricted maximum likelihood (REML), with Student's t as the robust loss. Then the
 motion of one part relative to the other, six numbers, is judged: by the field, it is normal with a known
 covariance, the wider, the wider the gap is and the stronger the bends are; by two things that move on their
-own, it may be anything. Parts are merged where the first explains it better. (Patterson and Thompson 1971 for
+own, it may be anything. Parts are merged where the first explains it better as either of them bends: what is
+rigid does not follow a neighbour that bends. (Patterson and Thompson 1971 for
 REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
 
 Notation: x, y (n, 2) are landmarks in either image, in pixels of the one where the object is smaller, y is of
@@ -46,8 +47,9 @@ class MergingConfig:
     n_landmarks : int
         Matches of a part that are looked at, the ones that lie farthest from each other.
     inflation : float
-        How many times more than within the parts an object may bend between them: real bends are no random
-        field, they are stronger at creases and over long distances.
+        How many times more than within the parts an object may bend between them, at most: real bends are no
+        random field, they are stronger at creases and over long distances. The density of a motion is the
+        mean over 1, 2, 4, ... times as much.
     """
 
     n_landmarks: int = setting(24, 8, 500)
@@ -115,8 +117,8 @@ def merge_parts(
 ) -> tuple[Ints, list[Ints]]:
     """Merge parts, the pair with the strongest evidence first, until no pair has any.
 
-    Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
-    enough to explain anything, glues no others.
+    Two parts must move as one by the bends of either: one that is no object, and would bend enough to explain
+    anything, glues no others. Merged parts bend as their parts do, on average over their matches.
 
     Returns labels (n_parts,) int64.
     """
@@ -131,13 +133,15 @@ def merge_parts(
         i, j = sorted((i, j))
         if turned[i] != turned[j] or min(len(marks[i]), len(marks[j])) < LEAST:
             return
-        logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
+        if not (_fixes_map(part[0]) and _fixes_map(other[0])):
+            return
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
-            bends, noise = np.exp(logarithm).tolist()
             extent = max(extents[scale[0] > 1], 1.0)
-            evidence[i, j] = _find_evidence(part, other, bends, noise, config, extent)
+            evidence[i, j] = min(
+                _find_evidence(part, other, *np.exp(logs[k]).tolist(), config, extent) for k in (i, j)
+            )
 
     for i in range(len(parts)):
         for j in range(i):
@@ -175,10 +179,11 @@ def _find_evidence(
     square, volume = _restricted(*both, bends, noise) - (
         _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
     )
-    tau = config.inflation
-    one = -float(square / tau**2 + volume) / 2 - 3 * math.log(2 * math.pi) - 6 * math.log(tau)
+    tau = 2.0 ** np.arange(int(math.log2(config.inflation)) + 1)
+    densities = -(square / tau**2 + volume) / 2 - 6 * np.log(tau)
+    one = np.logaddexp.reduce(densities) - math.log(len(tau)) - 3 * math.log(2 * math.pi)
     # two: uniform over maps of entries of 1, and over shifts by the picture's sides to and fro
-    return one + 2 * math.log(extent)
+    return float(one + 2 * math.log(extent))
 
 
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
@@ -275,6 +280,11 @@ def _spread_out(x: Floats, n: int) -> Ints:
 def _phi(x: Floats) -> Floats:
     square = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     return np.asarray(0.5 * square * np.log(np.where(square > 0, square, 1.0)))
+
+
+def _fixes_map(x: Floats) -> bool:
+    """Whether points are not all on one line, along which nothing tells how an object moves."""
+    return bool(np.linalg.matrix_rank(x - x.mean(axis=0)) == 2)
 
 
 def _gap(points: Floats, others: Floats) -> float:

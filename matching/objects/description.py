@@ -15,7 +15,7 @@ from matching.objects.completeness import Completeness
 from matching.objects.confidence import confidence
 from matching.objects.frames import Motion, describe_motion, fit_frame
 from matching.objects.things import Thing
-from matching.objects.transforms import fit_transform, median_error
+from matching.objects.transforms import fit_transform, transform_errors
 
 LONGEST = 0.45  # side of a triangle inside an outline, in sizes of the object
 COVERED = 0.95  # least share of the matches inside an outline
@@ -60,6 +60,10 @@ class MatchedObject:
         paper.
     completeness : Completeness or None
         How much of picture 0 it shows; None where that was not measured: it needs the pixels of both.
+    inlier_share : float or None
+        Share of its matches that the transform takes to where they are, within the tolerance of the fit: 6
+        pixels of the picture as it was matched. Of an object that bends, the transform fits a part. None
+        where it is not known.
     """
 
     id: int
@@ -77,6 +81,7 @@ class MatchedObject:
     points1: Array = field(default_factory=_no_points)
     log_nfa: float | None = None
     completeness: Completeness | None = None
+    inlier_share: float | None = None
 
     @property
     def confidence(self) -> str | None:
@@ -124,15 +129,15 @@ def describe_object(
     """
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
-    error = median_error(transform, xy0, xy1)
+    errors = transform_errors(transform, xy0, xy1)
     box, box1 = (
         np.array([xy.min(axis=0), xy.max(axis=0)]) if given is None else given
         for xy, given in ((xy0, box), (xy1, box1))
     )
     return MatchedObject(
-        number, len(xy0), float(score), outline0, outline1, transform, kind, error,
+        number, len(xy0), float(score), outline0, outline1, transform, kind, float(np.median(errors)),
         fit_frame(xy0, xy1, box, transform), describe_motion(transform, outline0, outline1, box, box1),
-        log_nfa=log_nfa, points0=xy0, points1=xy1,
+        log_nfa=log_nfa, points0=xy0, points1=xy1, inlier_share=float(np.mean(errors <= tolerance)),
     )  # fmt: skip
 
 

@@ -141,7 +141,15 @@ def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
 
     transform (3, 3) float64; xy0, xy1 (n, 2) array.
     """
-    return float(np.median(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)))
+    return float(np.median(transform_errors(transform, xy0, xy1)))
+
+
+def transform_errors(transform: Array, xy0: Array, xy1: Array) -> Floats:
+    """How far a transform takes points from where they are.
+
+    transform (3, 3) float64; xy0, xy1 (n, 2) array -> (n,) float64.
+    """
+    return np.asarray(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1))
 
 
 def is_sound(transform: Array, polygon: Array) -> bool:

@@ -216,6 +216,7 @@ def summarise(
                 "transform": o.transform.tolist(),
                 "transform_kind": o.transform_kind,
                 "transform_error": round(o.transform_error, digits + 2),
+                "inlier_share": None if o.inlier_share is None else round(o.inlier_share, 4),
                 "outline0": np.round(o.outline0, digits).tolist(),
                 "outline1": np.round(o.outline1, digits).tolist(),
                 "frame1": None if o.frame1 is None else np.round(o.frame1, digits).tolist(),

@@ -64,7 +64,10 @@ def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, l
 
     boxes (n, 4) float64.
     """
-    own = ("id", "thing", "n_matches", "score", "confidence", "transform_kind", "transform_error")
+    own = (
+        *("id", "thing", "n_matches", "score", "confidence"),
+        *("transform_kind", "transform_error", "inlier_share"),
+    )
     of_motion = ("turn", "scale", "mirrored", "share", "share1")
     columns = {name: [getattr(found, name) for found in objects] for name in own}
     columns |= {name: [getattr(found.motion, name, None) for found in objects] for name in of_motion}

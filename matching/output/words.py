@@ -24,6 +24,7 @@ REJECTED_HEADER = (
 )
 DROPPED_HEADER = ("dropped", "stage", "reason")
 UNKNOWN = "-"
+FITS = 0.9  # share of an object's matches; where its transform fits fewer, the table says how many
 NOTHING = "no common object"
 NOTHING_TWICE = "no repeated objects found"
 
@@ -40,9 +41,12 @@ def format_object(found: MatchedObject) -> tuple[str, ...]:
     """The table's cells for an object.
 
     Centre and size are those of its outline in picture 1; `share` is that of picture 0 which its outline
-    covers, `complete` how much of picture 0 is there, of what should be visible.
+    covers, `complete` how much of picture 0 is there, of what should be visible. Where the transform does
+    not fit nearly all matches, `error` says how many it fits.
     """
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
+    if found.inlier_share is not None and found.inlier_share < FITS:
+        error += f" ({format_percent(found.inlier_share)} fit)"
     return (str(found.id), str(found.n_matches), f"{found.score:.2f}", found.confidence or UNKNOWN,
             *format_place(found), error)  # fmt: skip
 

@@ -136,6 +136,18 @@ def test_object_says_what_it_was_made_of():
     assert (found.id, found.n_matches, found.score) == (4, 300, 31.0)
     mapped = apply_transform(found.transform, xy0)
     assert found.transform_error == pytest.approx(np.median(np.linalg.norm(mapped - xy1, axis=1)))
+    assert found.inlier_share == 1.0
+
+
+def test_the_share_that_the_transform_fits_is_told():
+    """Of a thing of which the smaller half is elsewhere, the median error alone tells nothing."""
+    xy0 = points()
+    xy1 = xy0 + SHIFT
+    xy1[:120] += [0, 40]
+    found = describe_object(0, xy0, xy1, score=0.8, tolerance=6.0)
+    assert found.transform_error < 0.1
+    assert found.inlier_share == pytest.approx(0.6)
+    assert describe_object(0, xy0, xy1, score=0.8, tolerance=1000.0).inlier_share == 1.0
 
 
 def share_inside(outline, xy, margin):

@@ -8,7 +8,7 @@ import pytest
 from matching import MatchResult
 from matching.grouping.rejections import REASONS, Rejection
 from matching.objects.description import describe_object
-from matching.output.words import count_dropped, explain_rejected, hint_at_rejected
+from matching.output.words import count_dropped, explain_rejected, format_object, hint_at_rejected
 
 SQUARE = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
 EMPTY = MatchResult(np.empty((0, 2)), np.empty((0, 2)), np.empty(0, int), np.empty(0), ())
@@ -52,3 +52,10 @@ def test_where_nothing_is_found_the_best_group_is_named(stage):
     found = describe_object(0, SQUARE, SQUARE, 0.5)
     assert hint_at_rejected(replace(result, objects=(found,))) == []
     assert hint_at_rejected(EMPTY) == []
+
+
+def test_the_table_says_where_a_transform_fits_only_some_matches():
+    found = describe_object(0, SQUARE, SQUARE, score=0.5)
+    assert format_object(replace(found, inlier_share=0.9))[-1] == "0.0 px"
+    assert format_object(replace(found, inlier_share=0.62))[-1] == "0.0 px (62% fit)"
+    assert format_object(replace(found, inlier_share=None))[-1] == "0.0 px"
