@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import match
     from matching.pipelines.repeats import find_repeats
     from matching.result import MatchResult
+    from matching.video.search import Appearance, Sighting, VideoResult, find_in_video
 
 __all__ = [
+    "Appearance",
     "InputError",
     "MatchConfig",
     "MatchResult",
     "MatchedObject",
     "PairMatches",
+    "Sighting",
     "Thing",
+    "VideoResult",
     "__version__",
+    "find_in_video",
     "find_repeats",
     "group_matches",
     "match",
@@ -39,11 +44,15 @@ __all__ = [
     "read_matches",
 ]
 _MODULES = {
+    "Appearance": "matching.video.search",
     "MatchConfig": "matching.config",
     "MatchResult": "matching.result",
     "MatchedObject": "matching.objects.description",
     "PairMatches": "matching.interchange.records",
+    "Sighting": "matching.video.search",
     "Thing": "matching.objects.things",
+    "VideoResult": "matching.video.search",
+    "find_in_video": "matching.video.search",
     "find_repeats": "matching.pipelines.repeats",
     "group_matches": "matching.pipelines.given",
     "match": "matching.pipelines.pair",
