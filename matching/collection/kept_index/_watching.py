@@ -60,8 +60,7 @@ def watch_folder(
     source = None if thing is None else _read_thing(thing, settings)
 
     def is_heard(_: Any, path: str) -> bool:
-        inside = os.path.relpath(path, root)
-        is_hidden = any(part.startswith(".") and part != "." for part in inside.split(os.sep))
+        is_hidden = any(part.startswith(".") for part in Path(path).relative_to(root).parts)
         is_own = path == own or path.startswith(own + os.sep)
         has_suffix = os.path.splitext(path)[1].lower() in find_picture_suffixes()  # noqa: PTH122
         return not is_hidden and not is_own and (has_suffix or not is_file(path))

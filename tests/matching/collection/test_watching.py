@@ -1,7 +1,6 @@
 """Watching a folder: what arrives is added, and told where it shows the thing; killed, and gone."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ CODE = "import sys; from matching.cli.commands.index import main; sys.argv[0] = 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Files outside of what is watched: the thing, a scene that shows it, one that does not, and no picture."""
+    """Files outside of what is watched: the thing, a scene that shows it, another one, a text."""
     folder = tmp_path_factory.mktemp("made")
     Image.fromarray(crops(200)["coffee"]).save(folder / "coffee.png")
     Image.fromarray(object_pair(200)[0]).save(folder / "scene.png")
@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 
 def names(update):
-    return [os.path.basename(path) for path in update.added.paths]
+    return [Path(path).name for path in update.added.paths]
 
 
 def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
@@ -72,7 +72,7 @@ def test_what_arrives_is_added_and_looked_at(made, folder, cache, tmp_path):
     (folder / "rocket.png").unlink()
     fourth = next(updates)
     assert (names(fourth), fourth.added.removed, fourth.added.counts.indexed) == ([], 1, 1)
-    os.rename(made / "rocket.png", folder / "text.png")  # a picture in place of what failed
+    (made / "rocket.png").rename(folder / "text.png")  # a picture in place of what failed
     shutil.copy(folder / "text.png", made / "rocket.png")
     assert names(next(updates)) == ["text.png"]
     updates.close()
@@ -151,7 +151,7 @@ def test_a_killed_watch_goes_on(made, folder, cache, tmp_path):
     with watching(folder, tmp_path / "index", cache, *how) as (process, more):
         wait_for(lambda: more["out"] or len(lines["out"]) == 2)
         told = [json.loads(line) for line in lines["out"] + more["out"]]
-        assert [os.path.basename(t["picture"]) for t in told] == ["rocket.png", "scene.png"]
+        assert [Path(t["picture"]).name for t in told] == ["rocket.png", "scene.png"]
         assert [len(t["objects"]) for t in told] == [0, 1]
         assert more["err"] == []
 
