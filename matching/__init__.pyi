@@ -14,3 +14,7 @@ from .pipelines.given import group_matches as group_matches
 from .pipelines.pair import match as match
 from .pipelines.repeats import find_repeats as find_repeats
 from .result import MatchResult as MatchResult
+from .video.search import Appearance as Appearance
+from .video.search import Sighting as Sighting
+from .video.search import VideoResult as VideoResult
+from .video.search import find_in_video as find_in_video

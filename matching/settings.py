@@ -154,6 +154,9 @@ VIEW_SYNTHESIS = Setting(
     text="where nothing sure is found, also match simulated views of both pictures, for surfaces seen from"
     " very different directions (about 13 times the time)",
 )
+EVERY = Setting(
+    1.0, 0.001, 86_400.0, symbol="SECONDS", text="of a video: between the frames that are looked at"
+)
 METHODS = ("agdl", "gdl-u", "gdl")
 N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="clusters at which merging stops, n_T")
 N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of a correspondence, K")

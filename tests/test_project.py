@@ -46,6 +46,7 @@ LAYERS = {  # a folder or module imports from those before it
         "output",
         "result",
         "pipelines",
+        "video",
         "interchange",
         "collection serve",
         "labels",
@@ -84,6 +85,7 @@ LAYERS = {  # a folder or module imports from those before it
         "commands",
         "main",
     ),
+    "matching/video": ("reading", "search", "sheet", "files"),
     "matching/labels": ("references", "places", "record tracks", "formats", "run", "review"),
     "matching/collection": (
         "addresses plan records room",

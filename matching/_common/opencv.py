@@ -6,7 +6,10 @@ OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import cv2
@@ -43,6 +46,18 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep OpenCV from telling of damage on standard error, in several lines."""
+    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
+    level = log.getLogLevel()
+    log.setLogLevel(0)
+    try:
+        yield
+    finally:
+        log.setLogLevel(level)
+
+
 def read_deep(file: Path | bytes) -> Array | None:
     """Read a picture file, or its content, at its own depth.
 
@@ -50,23 +65,52 @@ def read_deep(file: Path | bytes) -> Array | None:
 
     Returns (h, w, 3 or 4) array or None.
     """
-    log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
-    level = log.getLogLevel()
-    log.setLogLevel(0)  # it would tell of damage on standard error, in several lines
     try:
-        image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
-        if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows names must be ASCII
-            content = (
-                np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
-            )
-            image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
+        with _silence():
+            image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
+            if image is None:  # 5.0 fails on TIFFs turned by a quarter; on Windows names must be ASCII
+                content = (
+                    np.frombuffer(file, np.uint8) if isinstance(file, bytes) else np.fromfile(file, np.uint8)
+                )
+                image = cv2.imdecode(content, cv2.IMREAD_UNCHANGED)
     except cv2.error:
         return None
-    finally:
-        log.setLogLevel(level)
     if image is None or image.ndim != 3:
         return None
     return image[:, :, ::-1] if image.shape[2] == 3 else image[:, :, [2, 1, 0, 3]]
+
+
+class VideoReader:
+    """A video in a file, read frame by frame by FFmpeg.
+
+    It shows the frames upright. `is_open` says whether any can be read; `n_frames` and `rate` (frames a
+    second) are what the head of the file claims, 0 where it claims nothing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: else it tells of damage
+        with _silence():  # absolute, so that FFmpeg takes no name for a protocol
+            self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
+        self.is_open = bool(self._capture.isOpened())
+        told = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
+        self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in told)
+        rate = float(self._capture.get(cv2.CAP_PROP_FPS))
+        self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
+
+    def skip(self) -> float | None:
+        """Go to the next frame; its time in seconds, or None where there is none."""
+        if not self._capture.grab():
+            return None
+        return float(self._capture.get(cv2.CAP_PROP_POS_MSEC)) / 1000
+
+    def decode(self) -> Array | None:
+        """(h, w, 3) uint8 RGB: the frame that `skip` has come to."""
+        ok, image = self._capture.retrieve()
+        return image[:, :, ::-1] if ok and image is not None and image.ndim == 3 else None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._capture.release()
 
 
 def read_storage(path: Path) -> dict[str, Array] | None:

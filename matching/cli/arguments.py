@@ -18,6 +18,7 @@ from matching.output.export_formats import EXPORTS
 from matching.pictures.names import check_name
 from matching.settings import (
     BANDWIDTH,
+    EVERY,
     MAX_MATCHES,
     MAX_NFA,
     MAX_PIXELS,
@@ -48,7 +49,8 @@ covers, and how much of the first is there. Whole copies are counted apart from 
 Exit status: 0 objects found (in any picture), 1 no common object (the files are written all the same),
 2 bad input or usage, 3 an error of the program itself, 130 interrupted.
 Files in the output folder: matches.npz (every candidate correspondence), matches.json (objects, transforms,
-outlines, parameters), matches.png (both pictures, each object in its own colour).
+outlines, parameters), matches.png (both pictures, each object in its own colour). Of a video: matches.json
+and contact-sheet.jpg.
 """
 
 
@@ -103,7 +105,7 @@ def make_parser(rivals: Collection[str] = ()) -> LineParser:
         type=parse_path,
         metavar="IMAGE",
         help="two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures,"
-        " or folders of them, to find it in",
+        " or folders of them, or a video, to find it in",
     )
     result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
     _add_input_and_output(result.add_argument_group("input and output"))
@@ -132,6 +134,7 @@ def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
     )
     add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
     add("--open", action="store_true", help="write matches.html and open it in the browser")
+    add_setting(group, "every", replace(EVERY, default=None, kind=float), f"{EVERY.default:g}")
     add("--no-figure", action="store_true", help="don't draw matches.png")
     add("--json", action="store_true", help="print the result as JSON on standard output, and nothing else")
     text = "also print and draw which groups of matches were rejected, by which stage, and why"

@@ -11,6 +11,11 @@ from matching.errors import InputError
 # pathlib's raise where a name is too long or its folder can't be read: these say no
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 
+VIDEOS = {
+    *(".mp4", ".m4v", ".mov", ".3gp", ".avi", ".mkv", ".webm", ".flv", ".ogv", ".wmv", ".mpg", ".mpeg"),
+    *(".ts", ".mts", ".m2ts", ".m3u8", ".m3u", ".mpd"),
+}
+
 
 def check_name(path: str | os.PathLike[str]) -> None:
     """Check that a name can be that of a file: `pathlib.Path` makes a folder of an empty one.
@@ -36,6 +41,11 @@ def check_name(path: str | os.PathLike[str]) -> None:
         raise InputError("a name is empty")
     if re.match(r"[a-z][a-z0-9+.-]+://", text, re.IGNORECASE) and not exists(text):
         raise InputError(f"{text}: is an address, not a file: download it first")
+
+
+def is_video(path: str | os.PathLike[str]) -> bool:
+    """Test whether a file has the name of a video, or of a list of videos."""
+    return os.path.splitext(path)[1].lower() in VIDEOS and is_file(path)  # noqa: PTH122
 
 
 def make_absolute(path: str | os.PathLike[str]) -> str:

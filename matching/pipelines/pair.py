@@ -219,7 +219,7 @@ def look_closer(state: PairState, context: PairContext) -> PairState:
 
 
 def look_in_negative(state: PairState, context: PairContext) -> PairState:
-    """What both pictures show if one is taken in negative, dark where it is bright: where nothing is found."""
+    """What both pictures show if one is taken in negative, dark where it is bright, if nothing is found."""
     if len(state.located.scores):
         return state
     second = replace(context.second, features=negative_features(context.second.features))

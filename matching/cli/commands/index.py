@@ -1,4 +1,4 @@
-"""The command line of a kept index: `gdl-match index add | query | groups`."""
+"""The command line of a kept index: `gdl-match index add | query | groups | watch`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ import json
 import sys
 import warnings
 from collections.abc import Sequence
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
 from matching.cli.commands.collection import add_run_options, add_wait_option, open_cache, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
+from matching.output.words import UNKNOWN, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
+
+if TYPE_CHECKING:
+    from matching.collection.kept_index._index import Added
+    from matching.collection.kept_index._watching import Seen
+    from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
@@ -39,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
     add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
     add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
     add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
@@ -78,7 +85,20 @@ def make_parser() -> LineParser:
         each.add_argument(
             "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
         )
-    for each, jobs in ((add, "one a processor"), (query, "1"), (groups, "one a processor")):
+    watch = commands.add_parser(
+        "watch",
+        help="take in what arrives in a folder",
+        description="Take the pictures of a folder into an index, and then what arrives there, until Ctrl-C.",
+    )
+    watch.add_argument("folder", type=parse_path, metavar="FOLDER", help="of pictures")
+    watch.add_argument(
+        "--query", type=parse_path, metavar="THING", help="a picture of a thing: tell which of them show it"
+    )
+    watch.add_argument("--recursive", action="store_true", help="with its subfolders")
+    watch.add_argument(
+        "--json", action="store_true", help="a JSON document a line for each picture looked at"
+    )
+    for each, jobs in ((add, "one a processor"), (query, "1"), (groups, "one a processor"), (watch, "1")):
         each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
@@ -94,7 +114,9 @@ def _run(arguments: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         with waiting(arguments, COMMAND):
-            return {"add": _add, "query": _query, "groups": _groups}[arguments.command](arguments)
+            return {"add": _add, "query": _query, "groups": _groups, "watch": _watch}[arguments.command](
+                arguments
+            )
 
 
 def _add(arguments: argparse.Namespace) -> int:
@@ -104,18 +126,70 @@ def _add(arguments: argparse.Namespace) -> int:
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(arguments.index, paths, inside=inside, check=arguments.check, **_how(arguments))
-    for error in added.errors:
-        print(f"failed: {make_printable(error.strip().splitlines()[-1])}", file=sys.stderr)
+    _tell_errors(added.errors)
+    print(_describe_added(added))
+    if added.failed and not added.counts.indexed:
+        return BAD_INPUT
+    return FOUND if added.counts.indexed else NONE_FOUND
+
+
+def _tell_errors(errors: Sequence[str]) -> None:
+    for error in errors:
+        print(f"failed: {make_printable(error.strip().splitlines()[-1])}", file=sys.stderr, flush=True)
+
+
+def _describe_added(added: Added) -> str:
     counts = added.counts
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
     mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
-    print(
+    return (
         f"{_count(added.indexed)} added ({added.failed} failed), {added.removed} dropped{mended}; the index"
         f" has {_count(counts.indexed)} and {counts.bytes / 1e6:.1f} MB{size}"
     )
-    if added.failed and not counts.indexed:
-        return BAD_INPUT
-    return FOUND if counts.indexed else NONE_FOUND
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    from matching.collection.kept_index._watching import watch_folder
+
+    tell = make_teller(arguments)
+    how = {**_how(arguments), "jobs": arguments.jobs or 1}
+    where = arguments.index, arguments.folder
+    for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **how):
+        _tell_errors(update.added.errors)
+        tell(_describe_added(update.added))
+        for seen in update.seen:
+            if seen.pair.error is not None:
+                _tell_errors([seen.pair.error])
+            elif arguments.json:
+                objects = [_summarise(found) for found in seen.pair.objects]
+                print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
+            elif seen.pair.objects:
+                print(_describe_seen(seen), flush=True)
+    return FOUND  # not reached: a watch has no end
+
+
+def _describe_seen(seen: Seen) -> str:
+    best = max(seen.pair.objects, key=lambda found: found.score)
+    centre, size, *_ = format_place(best)
+    return (
+        f"{datetime.now().astimezone():%Y-%m-%dT%H:%M:%S}  {make_printable(seen.path)}: seen around {centre},"
+        f" {size}, {best.n_matches} matches, {best.confidence or UNKNOWN}"
+    )
+
+
+def _summarise(found: MatchedObject) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "n_matches": found.n_matches,
+        "score": found.score,
+        "log10_nfa": found.log_nfa,
+        "confidence": found.confidence,
+        "transform": found.transform.tolist(),
+        "transform_kind": found.transform_kind,
+        "transform_error": found.transform_error,
+        "outline1": found.outline1.tolist(),
+        "frame1": None if found.frame1 is None else found.frame1.tolist(),
+    }
 
 
 def _count(n: int) -> str:

@@ -28,7 +28,7 @@ from matching.output.words import (
     hint_at_rejected,
     may_look_harder,
 )
-from matching.pictures.names import is_folder, make_absolute
+from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     guard: Guard = partial(end_on_interrupt, "gdl-match") if owns_process else nullcontext
     with guard():  # argparse fails in a way of its own where it is interrupted
         arguments = make_parser(rivals).parse_intermixed_args(name_after_dashes(argv))
+    _check_videos(arguments)
+    if len(arguments.images) == 2 and is_video(arguments.images[1]):
+        from matching.cli.commands.video import match_video
+
+        check_settings(arguments)
+        return match_video(arguments, rivals, guard)
     _check_usage(arguments, rivals)
     if is_many(arguments.images):
         from matching.cli.commands.many import match_many
@@ -166,6 +172,15 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
     check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
+
+
+def _check_videos(arguments: argparse.Namespace) -> None:
+    """A video comes second, behind the picture of one thing."""
+    images = arguments.images
+    for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
+        raise InputError(f"{path}: a video comes second and last, behind a picture of what to find in it")
+    if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
+        raise InputError("--every needs a video")
 
 
 def _is_single(arguments: argparse.Namespace) -> bool:

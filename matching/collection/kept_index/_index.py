@@ -29,7 +29,7 @@ TOGETHER = 256  # pictures a segment: what a run that is killed may have to do a
 
 @dataclass(frozen=True)
 class Added:
-    """What a run did."""
+    """What a run did; `paths` are the pictures that it added."""
 
     indexed: int
     failed: int
@@ -37,6 +37,7 @@ class Added:
     mended: int
     errors: tuple[str, ...]
     counts: Counts
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,17 @@ def add_pictures(
         index.update(paths, gone)
         n = index.counts().pending
         tasks = ((number, path, settings) for number, path in index.pending())
-        n_indexed, errors = 0, []
+        indexed: list[int] = []
+        errors: list[str] = []
         done = progress(run(index_file, tasks), total=n, desc="pictures")
         for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
             index.merge_small_segments()
-            n_indexed += sum(record.error is None for record in records)
+            indexed += [record.id for record in records if record.error is None]
             errors += [record.error for record in records if record.error is not None]
-        return Added(n_indexed, len(errors), len(gone), mended, tuple(errors), index.counts())
+        counts, names = index.counts(), index.paths(indexed)
+        paths = tuple(sorted(names.values()))
+        return Added(len(indexed), len(errors), len(gone), mended, tuple(errors), counts, paths)
 
 
 def index_file(number: int, path: str, settings: Settings) -> Indexed:

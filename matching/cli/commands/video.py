@@ -1,0 +1,128 @@
+"""`gdl-match THING VIDEO`: where and when a thing is seen in a video."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matching.cli.arguments import make_config
+from matching.cli.compiling import report_compiling
+from matching.cli.console import make_teller, print_short_warnings
+from matching.cli.destination import name_pair_folder
+from matching.cli.exits import FOUND, NONE_FOUND, Guard
+from matching.errors import InputError
+from matching.output.folders import MANIFEST, check_folder, check_replaceable, choose_folder
+from matching.output.words import UNKNOWN, align_columns, count, format_place
+from matching.pictures.names import make_absolute
+from matching.settings import EVERY
+
+if TYPE_CHECKING:
+    from matching.video.search import Appearance, Progress, VideoResult
+
+HEADER = (
+    *("from", "to", "frames", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
+    "complete",
+)
+NOT_SEEN = "not seen"
+
+
+def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: Guard) -> int:
+    """Look for the first picture in the video that the second argument names, and write the results."""
+    thing, video = arguments.images
+    _check_usage(arguments, rivals)
+    tell = make_teller(arguments)
+    with guard():
+        from matching.video.files import FILES
+        from matching.video.search import find_in_video
+
+        folder = _choose_folder(arguments)
+        check_folder(folder)
+        for path in (thing, video, arguments.mask0):
+            if path is not None and path.name in FILES and folder.exists() and path.parent.samefile(folder):
+                raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
+        check_replaceable(folder, FILES)
+        every = arguments.every or EVERY.default
+        config = make_config(arguments)
+        with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:
+            result = find_in_video(thing, video, config, every=every, mask=arguments.mask0, progress=progress)
+    from matching.video.files import write_video_results
+
+    folder = _choose_folder(arguments)  # again: another run may have taken the first one
+    names = make_absolute(thing), make_absolute(video)
+    write_video_results(folder, result, names, sheet=not arguments.no_figure)
+    if arguments.json:
+        print((folder / MANIFEST).read_text(encoding="utf-8"))
+    else:
+        print(format_appearances(result))
+    if not result.n_features:
+        tell(f"{thing}: no features: it is too small, flat, transparent or masked")
+    if result.ends_early:
+        tell(f"{video}: damaged: only the first {count(result.n_frames, 'frame')} can be read")
+    tell(f"written to {folder}")
+    return FOUND if result.appearances else NONE_FOUND
+
+
+def format_appearances(result: VideoResult) -> str:
+    """Format the stretches of a video that show the thing as a table, and how much was looked at."""
+    from matching.video.sheet import format_time
+
+    looked = (
+        f"{result.n_looked_at} of {count(result.n_frames, 'frame')} looked at, one every {result.every:g} s"
+    )
+    if not result.appearances:
+        return f"{NOT_SEEN}\n{looked}"
+    rows = [HEADER, *(_format_appearance(found) for found in result.appearances)]
+    seen = f"seen in {len(result.sightings)}; each line tells of its best frame"
+    return "\n".join([*align_columns(rows, left=(5,)), f"{looked}, {seen}, of {format_time(result.seconds)}"])
+
+
+def _format_appearance(found: Appearance) -> tuple[str, ...]:
+    from matching.video.sheet import format_time
+
+    best = max(found.best.objects, key=lambda item: item.score)
+    times = format_time(found.begin), format_time(found.end)
+    told = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
+    return (*times, str(len(found.sightings)), *told, *format_place(best))
+
+
+@contextmanager
+def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
+    """A bar on standard error, as long as the video says that it is."""
+    from tqdm import tqdm
+
+    form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"
+    with tqdm(disable=True if arguments.quiet else None, file=sys.stderr, bar_format=form) as bar:
+
+        def tell(seconds: float, length: float, n_seen: int) -> None:
+            bar.total = max(length, seconds)
+            bar.set_postfix_str(f"seen in {count(n_seen, 'frame')}", refresh=False)
+            bar.update(seconds - bar.n)
+
+        bar.set_description(str(arguments.images[1].name), refresh=False)
+        yield tell
+
+
+def _choose_folder(arguments: argparse.Namespace) -> Path:
+    if arguments.out is not None:
+        return Path(arguments.out)
+    thing, video = arguments.images
+    return choose_folder(Path(name_pair_folder(thing, video)), (make_absolute(thing), make_absolute(video)))
+
+
+def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
+    wrong = {
+        "--mask1": arguments.mask1 is not None,
+        "--export": bool(arguments.export),
+        "--warp": arguments.warp,
+        "--crops": arguments.crops,
+        "--html": arguments.html,
+        "--open": arguments.open,
+        "--explain": arguments.explain,
+        f"--method {arguments.method}": arguments.method in rivals,
+    }
+    for option in (name for name, is_given in wrong.items() if is_given):
+        raise InputError(f"{option} takes pictures, got the video {arguments.images[1]}")

@@ -1,0 +1,116 @@
+"""Watching a folder: what arrives is added to a kept index, and looked at for a thing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matching.collection.cache import FeatureCache, compute_digest
+from matching.collection.kept_index._index import Added, add_pictures
+from matching.collection.plan import find_picture_suffixes, list_pictures
+from matching.collection.records import PairRecord
+from matching.collection.work import Settings, Source, explain_unreadable, get_described, match_files
+from matching.config import MatchConfig
+from matching.errors import InputError
+from matching.pictures.names import is_file, is_folder, make_absolute
+
+QUIET = 1600  # milliseconds in which several changes are taken together
+ALIVE = 500  # milliseconds after which a watch that has heard of nothing is known to have begun
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A picture that arrived, matched with the thing that is looked for."""
+
+    path: str
+    pair: PairRecord
+
+
+@dataclass(frozen=True)
+class Update:
+    """What has been added at one time, and how its pictures match the thing; none where there is no thing."""
+
+    added: Added
+    seen: tuple[Seen, ...] = ()
+
+
+def watch_folder(
+    index: Path,
+    folder: Path,
+    config: MatchConfig = MatchConfig(),
+    *,
+    cache: FeatureCache,
+    thing: Path | None = None,
+    recursive: bool = False,
+    **how: Any,
+) -> Iterator[Update]:
+    """Add the pictures of a folder to an index, and then what arrives there, without end.
+
+    The first Update is of what was there. A file that is still being written is looked at again once it is
+    whole: each change of it counts.
+    """
+    watchfiles = _import_watchfiles()
+    if not is_folder(folder):
+        raise InputError(f"{folder}: is no folder")
+    root, own = make_absolute(folder), make_absolute(index)
+    settings = Settings(config, cache)
+    source = None if thing is None else _read_thing(thing, settings)
+
+    def is_heard(_: Any, path: str) -> bool:
+        is_hidden = any(part.startswith(".") for part in Path(path).relative_to(root).parts)
+        is_own = path == own or path.startswith(own + os.sep)
+        has_suffix = os.path.splitext(path)[1].lower() in find_picture_suffixes()  # noqa: PTH122
+        return not is_hidden and not is_own and (has_suffix or not is_file(path))
+
+    changes = watchfiles.watch(
+        root, watch_filter=is_heard, debounce=QUIET, rust_timeout=ALIVE, yield_on_timeout=True,
+        recursive=recursive,
+    )  # fmt: skip
+    has_begun = False
+    for heard in changes:
+        if not is_folder(root):
+            raise InputError(f"{folder}: the folder is gone")
+        paths = sorted(path for _, path in heard)
+        if has_begun and not paths:
+            continue
+        is_whole = not has_begun or any(not is_file(path) for path in paths)  # a folder, or gone
+        has_begun = True
+        if is_whole:
+            paths = _list_pictures(folder, recursive)
+        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **how)
+        yield Update(added, tuple(_look_at(added.paths, source, settings)))
+
+
+def _look_at(paths: tuple[str, ...], source: Source | None, settings: Settings) -> Iterator[Seen]:
+    for number, path in enumerate(paths if source is not None else ()):
+        if source is not None and path != source.path:
+            yield Seen(path, match_files(number, source, Source(path, compute_digest(path)), settings))
+
+
+def _read_thing(thing: Path, settings: Settings) -> Source:
+    source = Source(make_absolute(thing), compute_digest(thing))
+    if source.content is None:
+        raise InputError(explain_unreadable(str(thing)))
+    if not len(get_described(source, settings).described.features):
+        raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
+    return source
+
+
+def _list_pictures(folder: Path, recursive: bool) -> list[str]:
+    try:
+        return list_pictures(folder, recursive)
+    except InputError:
+        if not is_folder(folder):
+            raise
+        return []  # none yet
+
+
+def _import_watchfiles() -> Any:
+    try:
+        import watchfiles
+    except ImportError:
+        raise InputError("index watch needs watchfiles: pip install 'gdl-match[watch]'") from None
+    return watchfiles

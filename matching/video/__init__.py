@@ -1,0 +1,1 @@
+"""Finding a thing in a video: where and when it is seen."""

@@ -1,0 +1,90 @@
+"""What is written of a thing in a video: matches.json and the contact sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from matching._version import __version__
+from matching.output.files import COORDINATES, encode_manifest, summarise
+from matching.output.folders import MANIFEST, Content, write_files
+from matching.output.provenance import machine, programs
+from matching.result import MatchResult
+from matching.video.search import Appearance, Sighting, VideoResult
+from matching.video.sheet import draw_contact_sheet, encode_jpeg
+
+SHEET = "contact-sheet.jpg"
+FILES = {MANIFEST, SHEET}
+
+
+class _Named(NamedTuple):
+    """A picture that was not read again."""
+
+    path: str | None
+    width: int
+    height: int
+
+
+def write_video_results(
+    folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
+) -> None:
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails.
+
+    names of the thing and of the video, as far as they are files.
+    """
+
+    def files() -> Iterator[tuple[str, Content]]:
+        if sheet and result.appearances:
+            yield SHEET, encode_jpeg(draw_contact_sheet(result))
+
+    def manifest(digests: dict[str, Any]) -> bytes:
+        told = summarise_video(result, names) | {"inputs": list(names)}
+        return encode_manifest(told, digests)
+
+    write_files(folder, files(), manifest)
+
+
+def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
+    """The content of matches.json but for the list of files."""
+    pictures = _Named(names[0], *result.thing), _Named(names[1], *result.size)
+    return {
+        "version": __version__,
+        "images": [picture._asdict() for picture in pictures],
+        "coordinates": COORDINATES,
+        "video": {
+            "frames": result.n_frames,
+            "seconds": round(result.seconds, 3),
+            "every": result.every,
+            "looked_at": result.n_looked_at,
+            "ends_early": result.ends_early,
+        },
+        "appearances": [_summarise_appearance(found) for found in result.appearances],
+        "objects": [
+            {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **told}
+            for sighting in result.sightings
+            for told in _summarise_objects(sighting, pictures)
+        ],
+        "programs": programs(),
+        "machine": machine(),
+        "parameters": asdict(result.config),
+    }
+
+
+def _summarise_appearance(found: Appearance) -> dict[str, Any]:
+    return {
+        "begin": round(found.begin, 3),
+        "end": round(found.end, 3),
+        "frames": [sighting.frame for sighting in found.sightings],
+        "best": found.best.frame,
+    }
+
+
+def _summarise_objects(sighting: Sighting, pictures: tuple[_Named, _Named]) -> list[dict[str, Any]]:
+    """The objects of a frame as matches.json of a pair has them."""
+    none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
+    told: list[dict[str, Any]] = summarise(pictures, MatchResult(*none, sighting.objects), None)["objects"]
+    return told

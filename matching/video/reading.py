@@ -1,0 +1,133 @@
+"""The frames of a video at which is looked: one every so many seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from matching._common.opencv import VideoReader
+from matching._common.types import Bytes
+from matching.errors import InputError
+from matching.pictures.decoding import MAX_PIXELS
+from matching.pictures.names import check_name
+
+HEAD = 400  # bytes that tell what a file is
+SLACK = 1e-6  # seconds by which times of frames may be off
+# MP4, QuickTime and 3GP (but no HEIC nor AVIF); AVI; Matroska and WebM; Flash; Ogg; ASF; MPEG streams.
+KINDS = re.compile(
+    rb"....(ftyp(?!mif1|msf1|heic|heix|hevc|heim|heis|avif|avis)|moov|mdat|wide|free|skip)|RIFF....AVI "
+    rb"|\x1aE\xdf\xa3|FLV\x01|OggS|0&\xb2u\x8ef\xcf\x11|\0\0\x01[\xba\xb3]|G.{187}G.{187}G",
+    re.DOTALL,
+)
+PLAYLIST = re.compile(rb"\s*(#EXTM3U|<\?xml|<MPD)")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame of a video.
+
+    Parameters
+    ----------
+    number : int
+        Its place in the video, the first is 0.
+    seconds : float
+        When it is shown.
+    rgb : (h, w, 3) uint8
+        Its pixels.
+    """
+
+    number: int
+    seconds: float
+    rgb: Bytes
+
+
+@dataclass(eq=False)
+class Video:
+    """A video that is open, and what is known of it.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    width, height : int
+        Of its frames as shown, pixels.
+    n_frames : int
+        Read so far.
+    seconds : float
+        Up to the last frame that was read.
+    claimed : int
+        Frames that the head of the file tells of, 0 where it doesn't.
+    """
+
+    path: Path
+    width: int
+    height: int
+    n_frames: int = 0
+    seconds: float = 0.0
+    claimed: int = 0
+    reader: VideoReader | None = field(default=None, repr=False)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether a tenth of the frames that its head tells of, or more, can't be read."""
+        return self.n_frames < 0.9 * self.claimed
+
+    def frames(self, every: float) -> Iterator[Frame]:
+        """Read on, and give the first frame of each `every` seconds."""
+        assert self.reader is not None
+        due, last = -np.inf, -np.inf
+        while (seconds := self.reader.skip()) is not None:
+            if seconds <= last:  # the file tells no times, or wrong ones
+                seconds = last + 1 / (self.reader.rate or 25.0)
+            number, last = self.n_frames, seconds
+            self.n_frames, self.seconds = number + 1, max(seconds, 0.0)
+            if seconds + SLACK < due:
+                continue
+            rgb = self.reader.decode()
+            if rgb is None:
+                continue
+            due = (np.floor((seconds + SLACK) / every) + 1) * every
+            yield Frame(number, self.seconds, rgb)
+
+
+@contextmanager
+def open_video(path: str | PathLike[str]) -> Iterator[Video]:
+    """Open a video; raises InputError where it can't be read, or never ends."""
+    check_name(path)
+    path = Path(path)
+    _check_kind(path)
+    reader = VideoReader(path)
+    try:
+        if not reader.is_open or not reader.width * reader.height:
+            raise InputError(f"{path}: damaged video, or one of a kind that can't be read")
+        if reader.width * reader.height > MAX_PIXELS:
+            raise InputError(
+                f"{path}: a frame may have at most {MAX_PIXELS // 10**6} megapixels,"
+                f" these have {reader.width * reader.height / 1e6:.1f}"
+            )
+        yield Video(path, reader.width, reader.height, claimed=reader.n_frames, reader=reader)
+    finally:
+        reader.close()
+
+
+def _check_kind(path: Path) -> None:
+    """Only what is known to be a video in one file is given to FFmpeg: other kinds may lead anywhere."""
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path}: is a pipe or device, which may never end, not a file")
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise InputError(f"{path}: can't be opened ({error.strerror or error})") from None
+    if not head:
+        raise InputError(f"{path}: is empty")
+    if PLAYLIST.match(head):
+        raise InputError(f"{path}: is the playlist of a stream, not a video: download that first")
+    if not KINDS.match(head):
+        raise InputError(f"{path}: damaged video, or one of a kind that can't be read")

@@ -1,0 +1,260 @@
+"""Looking for a thing in the frames of a video, and the stretches of it in which it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from matching._common.threads import default_threads
+from matching._common.types import Bytes
+from matching.config import MatchConfig, check_config
+from matching.errors import InputError
+from matching.objects.description import MatchedObject
+from matching.objects.things import Thing
+from matching.output.figures.drawing import reduce
+from matching.pictures.decoding import read_content
+from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pipelines.description import DescribedPicture, describe_details, describe_picture, prepare_views
+from matching.pipelines.pair import match_described
+from matching.result import MatchResult
+from matching.settings import EVERY
+from matching.video.reading import Frame, open_video
+
+GAP = 2  # times `every`: frames further apart are of two appearances, so that one may fail in between
+LONGEST = 480  # pixels of the picture that is kept of an appearance
+Progress = Callable[[float, float, int], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Sighting:
+    """A frame that shows the thing.
+
+    Parameters
+    ----------
+    frame : int
+        Its number in the video, the first is 0.
+    seconds : float
+        When it is shown.
+    objects : tuple of MatchedObject
+        What it shows of the thing; picture 1 is the frame.
+    things : tuple of Thing
+        Which of these are copies of one thing.
+    """
+
+    frame: int
+    seconds: float
+    objects: tuple[MatchedObject, ...]
+    things: tuple[Thing, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """That of its best object."""
+        return max(found.score for found in self.objects)
+
+
+@dataclass(frozen=True, eq=False)
+class Appearance:
+    """A stretch of a video in which the thing is seen; one frame in between may not show it.
+
+    Parameters
+    ----------
+    sightings : tuple of Sighting
+        In their order.
+    picture : (h, w, 3) uint8
+        The frame of `best`, made smaller.
+    """
+
+    sightings: tuple[Sighting, ...]
+    picture: Bytes
+
+    @property
+    def begin(self) -> float:
+        """Seconds."""
+        return self.sightings[0].seconds
+
+    @property
+    def end(self) -> float:
+        """Seconds."""
+        return self.sightings[-1].seconds
+
+    @property
+    def best(self) -> Sighting:
+        """The sighting of highest score, the first of equal ones."""
+        return max(self.sightings, key=lambda sighting: sighting.score)
+
+
+@dataclass(frozen=True, eq=False)
+class VideoResult:
+    """Where and when a thing is seen in a video.
+
+    Parameters
+    ----------
+    appearances : tuple of Appearance
+        In their order.
+    thing : (int, int)
+        Width and height of its picture.
+    size : (int, int)
+        Width and height of the frames.
+    n_features : int
+        Features of the picture of the thing: without any, it can't be found.
+    n_frames : int
+        Length of the video, as far as it can be read.
+    seconds : float
+        Length of the video, as far as it can be read.
+    n_looked_at : int
+        Frames that were looked at.
+    every : float
+        Seconds between them.
+    ends_early : bool
+        Whether less of the video can be read than its head tells of.
+    config : MatchConfig
+        The settings.
+    """
+
+    appearances: tuple[Appearance, ...]
+    thing: tuple[int, int]
+    size: tuple[int, int]
+    n_features: int
+    n_frames: int
+    seconds: float
+    n_looked_at: int
+    every: float
+    ends_early: bool
+    config: MatchConfig
+
+    @property
+    def sightings(self) -> tuple[Sighting, ...]:
+        """The frames that show the thing, in their order."""
+        return tuple(sighting for found in self.appearances for sighting in found.sightings)
+
+    def __repr__(self) -> str:
+        n, frames = len(self.appearances), len(self.sightings)
+        told = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"
+        return f"<VideoResult: {told} of {self.n_looked_at} frames>"
+
+
+def find_in_video(
+    thing: Any,
+    video: str | PathLike[str],
+    config: MatchConfig = MatchConfig(),
+    *,
+    every: float = EVERY.default,
+    mask: Any = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> VideoResult:
+    """Find where and when a thing is seen in a video.
+
+    Parameters
+    ----------
+    thing : path, bytes, binary file, Pillow image, or array (h, w), (h, w, 3) RGB or (h, w, 4) RGBA
+        A picture of it.
+    video : path
+        The file of the video.
+    config : MatchConfig
+        The settings.
+    every : float
+        Seconds: the first frame of each such stretch of the video is looked at.
+    mask : as `thing`, of its size, optional
+        White where the picture shows the thing; by default, everywhere.
+    progress : callable, optional
+        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: where it is, how
+        long the video says that it is (0 if it does not), and how many frames have shown the thing.
+    **settings : object
+        Settings that differ from `config`, see `MatchConfig.with_settings`.
+
+    Returns
+    -------
+    VideoResult
+        The same for any number of threads.
+
+    Raises
+    ------
+    InputError
+        A ValueError: a file can't be used, is a stream that may not end, or no frame of it can be decoded.
+    TypeError
+        `config` is no MatchConfig, or there is no setting of such a name.
+    """
+    check_config(config)
+    config = config.with_settings(**settings)
+    every = EVERY.check("every", every)
+    picture = add_mask(
+        make_picture(read_content(thing, "thing"), "thing"), read_content(mask, "mask"), "mask"
+    )
+    search = _Search(picture, config)
+    gathered, n_looked_at, n_seen = _Gathered(GAP * every), 0, 0
+    with open_video(video) as opened:
+        length = opened.claimed / opened.reader.rate if opened.reader and opened.reader.rate else 0.0
+        for frame in opened.frames(every):
+            result = search.match(frame)
+            n_looked_at += 1
+            if result.objects:
+                n_seen += 1
+                gathered.add(Sighting(frame.number, frame.seconds, result.objects, result.things), frame.rgb)
+            if progress is not None:
+                progress(frame.seconds, length, n_seen)
+    if not n_looked_at:
+        raise InputError(f"{Path(video)}: damaged video: no frame of it can be decoded")
+    return VideoResult(
+        gathered.finish(), (picture.width, picture.height), (opened.width, opened.height),
+        len(search.described.features), opened.n_frames, opened.seconds, n_looked_at, every,
+        opened.ends_early, config,
+    )  # fmt: skip
+
+
+class _Search:
+    """One thing, described once, that is matched with frame after frame."""
+
+    def __init__(self, picture: Picture, config: MatchConfig) -> None:
+        self.picture, self.config, self.n_threads = picture, config, default_threads()
+        self.described = describe_picture(picture, config, self.n_threads)
+        self.views = cache(lambda: prepare_views(picture, config))
+        self.details = cache(lambda: self._describe_details(picture, self.described))
+
+    def match(self, frame: Frame) -> MatchResult:
+        """Match the thing with a frame."""
+        shown = make_picture(frame.rgb)
+        described = describe_picture(shown, self.config, self.n_threads)
+        return match_described(
+            self.described,
+            described,
+            self.config,
+            views=(self.views, lambda: prepare_views(shown, self.config)),
+            details=(self.details, lambda: self._describe_details(shown, described)),
+            pictures=(self.picture, shown),
+        )
+
+    def _describe_details(self, picture: Picture, described: DescribedPicture) -> DescribedPicture:
+        return describe_details(picture, described, self.config, self.n_threads)
+
+
+class _Gathered:
+    """Sightings, gathered into appearances as they come; of each only one small picture is kept."""
+
+    def __init__(self, gap: float) -> None:
+        self._gap = gap * (1 + 1e-6)
+        self._groups: list[list[Sighting]] = []
+        self._pictures: list[Bytes] = []
+
+    def add(self, sighting: Sighting, rgb: Bytes) -> None:
+        """Add the next sighting."""
+        if not self._groups or sighting.seconds - self._groups[-1][-1].seconds > self._gap:
+            self._groups.append([])
+            self._pictures.append(_shrink(rgb))
+            self._best = sighting.score
+        elif sighting.score > self._best:
+            self._pictures[-1], self._best = _shrink(rgb), sighting.score
+        self._groups[-1].append(sighting)
+
+    def finish(self) -> tuple[Appearance, ...]:
+        """All appearances."""
+        groups = zip(self._groups, self._pictures, strict=True)
+        return tuple(Appearance(tuple(sightings), picture) for sightings, picture in groups)
+
+
+def _shrink(rgb: Bytes) -> Bytes:
+    return reduce(rgb, min(LONGEST / max(rgb.shape[:2]), 1.0))[0].copy()

@@ -1,0 +1,232 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import cv2
+import numpy as np
+import pytest
+import skimage.data
+from PIL import Image
+from planting import crops
+
+from matching import InputError, MatchConfig, find_in_video
+from matching.cli.main import main
+from matching.video import search
+from matching.video.files import write_video_results
+from matching.video.reading import open_video
+from matching.video.sheet import draw_contact_sheet, format_time
+
+RATE, N_FRAMES = 10, 60
+SHOWN = range(10, 25)  # frames that show the thing
+SIDE = 170  # pixels
+CODECS = {"mp4v": "mp4", "MJPG": "avi", "XVID": "avi", "VP80": "webm", "FFV1": "mkv"}
+
+
+def where(number):
+    """The left top corner of the thing in a frame."""
+    return np.array([60 + 4 * (number - SHOWN[0]), 50])
+
+
+@pytest.fixture(scope="module")
+def thing():
+    return crops(220)["coffee"]
+
+
+def write_clip(path, codec, thing, n_frames=N_FRAMES):
+    small = cv2.resize(thing, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    background = np.ascontiguousarray(skimage.data.astronaut()[:300, :400])
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*codec), RATE, (400, 300))
+    assert writer.isOpened()
+    for number in range(n_frames):
+        frame = np.roll(background, number, axis=1)
+        if number in SHOWN:
+            x, y = where(number)
+            frame[y : y + SIDE, x : x + SIDE] = small
+        writer.write(np.ascontiguousarray(frame[:, :, ::-1]))
+    writer.release()
+
+
+@pytest.fixture(scope="module")
+def clip(thing, tmp_path_factory):
+    path = tmp_path_factory.mktemp("clips") / "clip.mp4"
+    write_clip(path, "mp4v", thing)
+    return path
+
+
+@pytest.fixture(scope="module")
+def result(thing, clip):
+    return find_in_video(thing, clip, every=0.5)
+
+
+def test_a_thing_is_found_where_and_when_it_is_seen(result):
+    assert [(s.frame, s.seconds) for s in result.sightings] == [
+        (10, pytest.approx(1.0)), (15, pytest.approx(1.5)), (20, pytest.approx(2.0)),
+    ]  # fmt: skip
+    (appearance,) = result.appearances
+    assert (appearance.begin, appearance.end) == pytest.approx((1.0, 2.0))
+    assert appearance.best.score == max(s.score for s in result.sightings)
+    for sighting in result.sightings:
+        best = max(sighting.objects, key=lambda found: found.score)
+        expected = (best.points0 + 0.5) * SIDE / 220 - 0.5 + where(sighting.frame)
+        assert np.median(np.linalg.norm(best.points1 - expected, axis=1)) < 1
+    assert (result.n_frames, result.n_looked_at, result.size) == (N_FRAMES, 12, (400, 300))
+    assert not result.ends_early
+    assert repr(result) == "<VideoResult: seen 1 time, in 3 of 12 frames>"
+
+
+def test_appearances_far_apart_are_two_and_one_missed_frame_is_bridged(thing, clip, result, monkeypatch):
+    seen = SimpleNamespace(objects=result.sightings[0].objects, things=())
+    unseen = SimpleNamespace(objects=(), things=())
+    numbers = [10, 11, *range(13, 18), *range(21, 25)]
+    monkeypatch.setattr(search._Search, "match", lambda _, frame: seen if frame.number in numbers else unseen)
+    found = find_in_video(thing, clip, every=0.1)
+    assert [[s.frame for s in a.sightings] for a in found.appearances] == [numbers[:7], numbers[7:]]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_frames_of_real_codecs_have_their_times(codec, thing, tmp_path):
+    path = tmp_path / f"clip.{CODECS[codec]}"
+    write_clip(path, codec, thing, 30)
+    with open_video(path) as video:
+        frames = list(video.frames(0.5))
+    assert [frame.number for frame in frames] == [0, 5, 10, 15, 20, 25]
+    assert [frame.seconds for frame in frames] == pytest.approx([0, 0.5, 1, 1.5, 2, 2.5], abs=0.01)
+    assert frames[0].rgb.shape == (300, 400, 3)
+    shown = skimage.data.astronaut()[:300, :400]
+    assert np.abs(frames[0].rgb.astype(int) - shown).mean() < 12  # and not its colours in reverse
+    assert (video.n_frames, video.seconds) == (30, pytest.approx(2.9, abs=0.01))
+
+
+def test_the_command_writes_table_json_and_contact_sheet(thing, clip, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(thing).save("thing.png")
+    assert main(["thing.png", str(clip), "--every", "0.5"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split()[:6] == ["from", "to", "frames", "matches", "score", "how"]
+    assert table[1].split()[:3] == ["0:01.0", "0:02.0", "3"]
+    assert table[2].startswith("12 of 60 frames looked at, one every 0.5 s, seen in 3")
+    folder = tmp_path / "thing-clip-match"
+    told = json.loads((folder / "matches.json").read_text())
+    assert told["appearances"][0] | {"best": 0} == {
+        "begin": 1.0,
+        "end": 2.0,
+        "frames": [10, 15, 20],
+        "best": 0,
+    }
+    assert {o["frame"] for o in told["objects"]} == {10, 15, 20}
+    assert told["objects"][0]["matches"] > 12
+    assert told["video"] == {
+        "frames": 60, "seconds": 5.9, "every": 0.5, "looked_at": 12, "ends_early": False,
+    }  # fmt: skip
+    assert set(told["files"]) == {"contact-sheet.jpg"}
+    with Image.open(folder / "contact-sheet.jpg") as sheet:
+        assert sheet.width == 376
+    assert main(["thing.png", str(clip), "--every", "2.5", "--json", "--no-figure", "--quiet"]) == 1
+    again = json.loads(capsys.readouterr().out)
+    assert (again["objects"], again["files"]) == ([], {})  # frames 0, 25 and 50
+    assert not (folder / "contact-sheet.jpg").exists()  # of the run before
+
+
+def test_python_writes_the_same_files(result, clip, tmp_path):
+    write_video_results(tmp_path / "out", result, (None, str(clip)))
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["contact-sheet.jpg", "matches.json"]
+
+
+def test_the_sheet_outlines_the_thing(result):
+    sheet = draw_contact_sheet(result)
+    orange = (np.abs(sheet.astype(int) - [230, 159, 0]).sum(axis=2) < 60).sum()
+    assert orange > 300
+
+
+def test_a_damaged_clip_gives_what_can_be_read(thing, clip, tmp_path):
+    cut = tmp_path / "cut.avi"
+    write_clip(cut, "MJPG", thing)
+    content = cut.read_bytes()
+    cut.write_bytes(content[: int(len(content) * 0.55)])
+    found = find_in_video(thing, cut, every=0.5)
+    assert found.ends_early
+    assert 20 < found.n_frames < 50
+    assert [s.frame for s in found.sightings] == [10, 15, 20]
+    hurt = tmp_path / "hurt.mp4"
+    content = bytearray(clip.read_bytes())
+    rng = np.random.default_rng(0)
+    for at in rng.integers(1000, int(len(content) * 0.8), 300):
+        content[at] ^= 255
+    hurt.write_bytes(content)
+    Image.fromarray(thing).save(tmp_path / "thing.png")
+    code = "import sys; from matching.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "thing.png", "hurt.mp4", "--every", "2"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # FFmpeg's own is loaded anew
+    assert run.returncode in (0, 1)
+    assert "3 of 60 frames looked at" in run.stdout
+    assert run.stderr == "written to thing-hurt-match\n"  # decoders are kept silent
+
+
+def refused(call):
+    with pytest.raises(InputError) as caught:
+        call()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_what_is_no_video_is_refused_by_name(thing, clip, tmp_path):
+    def find(content):
+        path = tmp_path / "a.mp4"
+        path.write_bytes(content)
+        return refused(lambda: find_in_video(thing, path))
+
+    assert find(b"") == f"{tmp_path / 'a.mp4'}: is empty"
+    assert "damaged video" in find(b"no video at all")
+    assert "damaged video" in find(clip.read_bytes()[:3000])  # its index is at the end
+    assert "playlist of a stream" in find(b"#EXTM3U\n#EXTINF:10\nhttp://127.0.0.1:9/endless.ts\n")
+    assert "can't be opened" in refused(lambda: find_in_video(thing, tmp_path / "none.mp4"))
+    assert "is an address" in refused(lambda: find_in_video(thing, "rtsp://127.0.0.1/live"))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.mp4")
+        assert "pipe or device" in refused(lambda: find_in_video(thing, tmp_path / "pipe.mp4"))
+    assert "every must be at least" in refused(lambda: find_in_video(thing, clip, every=0))
+
+
+def test_frames_have_the_decoders_limit(thing, clip, monkeypatch):
+    monkeypatch.setattr("matching.video.reading.MAX_PIXELS", 100_000)
+    assert re.search(r"at most 0 megapixels, these have 0\.1", refused(lambda: find_in_video(thing, clip)))
+
+
+def test_usage(thing, clip, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(thing).save("thing.png")
+    for arguments, told in (
+        ((str(clip), "thing.png"), "a video comes second and last"),
+        (("thing.png", str(clip), "thing.png"), "a video comes second and last"),
+        (("thing.png", "thing.png", "--every", "1"), "--every needs a video"),
+        (("thing.png", str(clip), "--html"), "--html takes pictures, got the video"),
+        (("thing.png", str(clip), "--every", "0"), "must be a number from 0.001 to 86400"),
+        (("thing.png", "rtsp://127.0.0.1/live.mp4"), "is an address"),
+    ):
+        assert main(list(arguments)) == 2
+        assert told in capsys.readouterr().err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["thing.png"]
+
+
+def test_a_thing_without_features(clip, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Image.new("RGB", (50, 50)).save("flat.png")
+    assert main(["flat.png", str(clip), "--every", "5"]) == 1
+    assert "flat.png: no features" in capsys.readouterr().err
+
+
+def test_details_of_large_frames_are_found(thing, tmp_path):
+    """Frames larger than the working size are looked at at their own."""
+    path = tmp_path / "large.mp4"
+    write_clip(path, "mp4v", thing, SHOWN[0] + 1)
+    coarse = MatchConfig(working_pixels=8_000)
+    assert find_in_video(thing, path, coarse, every=1.0).sightings
+    assert not find_in_video(thing, path, coarse, every=1.0, max_pixels=8_000).sightings
+
+
+def test_times():
+    assert [format_time(s) for s in (0, 59.96, 3600)] == ["0:00.0", "1:00.0", "1:00:00.0"]
