@@ -13,7 +13,25 @@ from synth._types import Picture
 
 Box = tuple[int, int, int, int]
 
-WORDS = "never where quite thing after house small great other which round under sound paper light".split()
+WORDS = [
+    "never",
+    "where",
+    "quick",
+    "thing",
+    "after",
+    "house",
+    "small",
+    "great",
+    "other",
+    "which",
+    "round",
+    "under",
+    "sound",
+    "paper",
+    "light",
+    "black",
+    "jumps",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +81,19 @@ def draw_comic(
     inside = np.square(grid).sum(axis=0) <= 1
     chosen = set(rng.choice(6, n_copies, replace=False).tolist())
     boxes: list[Box] = []
+    said = rng.permutation(WORDS)[:12].reshape(6, 2)
     for k, tile in enumerate(rng.permutation(len(tiles))[:6]):
         x, y = gap + (k % 3) * (side + gap), gap + (k // 3) * (side + gap)
         page[y : y + side, x : x + side] = _fit(tiles[tile], side, side)
         if k in chosen:
-            left, top = (int(v) for v in rng.integers((4, side - size - 90), (side - size - 4, side - size - 4)))
+            left, top = (
+                int(v) for v in rng.integers((4, side - size - 90), (side - size - 4, side - size - 4))
+            )
             top = max(top, 80)
             part = page[y + top : y + top + size, x + left : x + left + size]
             part[inside] = small[inside]
             boxes.append((x + left, y + top, size, size))
-        _add_bubble(page, (x + side // 2, y + 40), " ".join(rng.choice(WORDS, 3, replace=False)))
+        _add_bubble(page, (x + side // 2, y + 40), " ".join(said[k]))
     return Page(page, (tuple(boxes),))
 
 
@@ -147,7 +168,9 @@ def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int
         With one thing.
     """
     page = np.tile(_fit(tile, side, side), (n_rows, n_columns, 1))
-    return Page(page, (tuple((c * side, r * side, side, side) for r in range(n_rows) for c in range(n_columns)),))
+    return Page(
+        page, (tuple((c * side, r * side, side, side) for r in range(n_rows) for c in range(n_columns)),)
+    )
 
 
 def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side: int = 64) -> Page:
@@ -181,7 +204,9 @@ def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side
         boxes.append((x, y, side, side))
         for line in range(2):
             at = x + side + 6, y + side // 3 * (line + 1)
-            cv2.putText(page, str(rng.choice(WORDS)), at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (40, 40, 40), 1, cv2.LINE_AA)
+            cv2.putText(
+                page, str(rng.choice(WORDS)), at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (40, 40, 40), 1, cv2.LINE_AA
+            )
     return Page(page, (tuple(boxes),))
 
 
