@@ -24,7 +24,8 @@ from matching.objects.transforms import apply_transform, fit_transform
 PER_FEATURE = 64  # others that each feature of a unit is matched with, at most: copies that can be counted
 MARGIN = 6.0  # pixels around matches in which features are of the unit too
 OVERLAP = 0.15  # of its area that a unit may share with a copy of it
-LEAST = 30  # features of a unit, of which most places show as many as an object needs
+FEW = 0.25  # of the matches of its best place: what has as many is a place, whatever else looks like it
+LIMIT = 1000.0  # false alarms that keep everything
 SAME = 0.5  # of its area that a place may share with a better one
 
 Group = Callable[[Correspondences, int, MatchConfig, int], Groups]
@@ -72,10 +73,6 @@ def find_unit(
             if len(rows) < config.objects.min_matches:
                 return None
             found = _match(features, rows, clearance, shape, config, group)
-            n_within = config.candidates.max_matches // len(found.shapes)
-            if len(rows) > n_within >= LEAST:  # some places had no room
-                rows = rows[np.linspace(0, len(rows) - 1, n_within).astype(int)]
-                found = max(found, _match(features, rows, clearance, shape, config, group), key=_count_places)
             shifts = [own for own in found.shapes[1:] if _overlap(shape, own) > OVERLAP]
             if not shifts:
                 return found
@@ -83,10 +80,6 @@ def find_unit(
         shape = _cut(shape, shifted)
         shifted = shapely.Polygon()
     return None
-
-
-def _count_places(unit: Unit) -> int:
-    return len(unit.shapes)
 
 
 def _match(
@@ -101,18 +94,27 @@ def _match(
     how = replace(config.candidates, per_feature=PER_FEATURE)
     candidates = match_rows(features, rows, clearance, how, default_threads(), config.mirrored)
     correspondences = Correspondences(candidates.xy0, candidates.xy1, candidates.maps)
-    groups = group(correspondences, len(candidates), config, default_threads())
+    # Where all of a page is alike, chance explains each of the places: matches of the others are its measure.
+    every = replace(config, objects=replace(config.objects, max_log_nfa=LIMIT))
+    groups = group(correspondences, len(candidates), every, default_threads())
     sizes = np.bincount(groups.labels[groups.labels >= 0], minlength=len(groups.scores))
     shapes, kept = [shape], np.zeros(len(sizes), bool)
     for k in np.argsort(-sizes, kind="stable"):
         own = groups.labels == k
         there = _move(shape, candidates.xy0[own], candidates.xy1[own])
+        by_chance = sizes[k] < FEW * sizes.max()
+        if by_chance and (_overlap(there, shape) > OVERLAP or not _is_significant(groups, k, config)):
+            continue
         if all(_overlap(there, other) <= SAME for other in shapes[1:]):
             kept[k] = True
             shapes.append(there)
     groups = groups.choose(kept)
     chosen = groups.labels >= 0
     return Unit(np.array(shapes), candidates[chosen], replace(groups, labels=groups.labels[chosen]))
+
+
+def _is_significant(groups: Groups, k: int, config: MatchConfig) -> bool:
+    return groups.log_nfa is None or bool(groups.log_nfa[k] <= config.objects.max_log_nfa)
 
 
 def _move(shape: shapely.Polygon, xy0: Floats, xy1: Floats) -> shapely.Geometry:

@@ -133,7 +133,8 @@ def write_caption(image):
 
 def draw_screenshot(image, rng):
     """The image at 70 to 100 % in a window with a bar of buttons and lines of text."""
-    shown = image.resize([round(n * rng.uniform(0.7, 1.0)) for n in image.size], Image.Resampling.LANCZOS)
+    scale = rng.uniform(0.7, 1.0)
+    shown = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)
     made = Image.new("RGB", (shown.width + 240, shown.height + 160), "white")
     draw = ImageDraw.Draw(made)
     draw.rectangle((0, 0, made.width, 48), fill=(52, 58, 64))
@@ -148,7 +149,8 @@ def draw_screenshot(image, rng):
 def paste_whole(image, other, rng):
     """The other photograph with the whole image in it, at 40 to 60 %."""
     scene = other.resize(image.size)
-    small = image.resize([round(n * rng.uniform(0.4, 0.6)) for n in image.size], Image.Resampling.LANCZOS)
+    scale = rng.uniform(0.4, 0.6)
+    small = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)
     room = (scene.width - small.width, scene.height - small.height)
     scene.paste(small, tuple(int(rng.integers(0, n)) for n in room))
     return scene
