@@ -104,7 +104,7 @@ def draw_shelf(
     n_places: int = 8,
     height: int = 200,
 ) -> Page:
-    """Draw boards of a shelf with products side by side, one to four copies of each, no product on two boards.
+    """Draw a shelf with one to four copies of each product side by side, and no product on two boards.
 
     Parameters
     ----------
@@ -148,6 +148,63 @@ def draw_shelf(
             found.setdefault(k, []).append((x, top, w, h))
             x += w + int(rng.integers(2, 9))
     return Page(page, tuple(tuple(own) for own in found.values() if len(own) > 1))
+
+
+def draw_stock(
+    fronts: Sequence[Picture], rng: np.random.Generator, most: int = 40, height: int = 170
+) -> tuple[Picture, tuple[int, ...]]:
+    """Draw a shelf with one to `most` copies of each of three products, in any order, and siblings of them.
+
+    A sibling is another front that has the upper third of one of the three. Copies differ in light and size
+    and are turned a little; a price tag hides the lower part of every eighth.
+
+    Parameters
+    ----------
+    fronts : sequence of (h, w, 3) uint8
+        Six or more; the first three stand there, and the next three as siblings of these.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    most : int
+        Copies of a product, at most.
+    height : int
+        Of a product, pixels, on average.
+
+    Returns
+    -------
+    picture : (h, w, 3) uint8
+        RGB.
+    copies : tuple of int
+        Of each front that is none of the siblings, those that stand there: of the first three, and of the
+        seventh and later ones.
+    """
+    counts = rng.integers(1, most + 1, 3).tolist()
+    width = round(height * 0.72)
+    shown = [_fit(front, 4 * width, 4 * height) for front in fronts]
+    for k in range(3):
+        shown[3 + k] = np.vstack([shown[k][: 4 * height // 3], shown[3 + k][4 * height // 3 :]])
+    stock = rng.permutation(np.repeat(np.arange(6), [*counts, 2, 2, 2])).tolist()
+    n_columns = 12
+    n_rows = -(-len(stock) // n_columns)
+    cell = width + 14, height + 40
+    page = np.full((n_rows * cell[1] + 30, n_columns * cell[0] + 30, 3), 80, np.uint8)
+    page += rng.integers(0, 14, page.shape, np.uint8)
+    for n, k in enumerate(stock):
+        x, y = 15 + n % n_columns * cell[0], 15 + n // n_columns * cell[1]
+        size, angle = rng.uniform(0.94, 1.0) / 4, rng.normal(0, 1.0)
+        matrix = cv2.getRotationMatrix2D((2 * width - 0.5, 2 * height - 0.5), angle, size)
+        matrix[:, 2] += (width / 2 - 2 * width, height / 2 - 2 * height)
+        small = cv2.GaussianBlur(shown[k], (0, 0), 1.4)  # of four times the size
+        put = [
+            cv2.warpAffine(own, matrix, (width, height), flags=cv2.INTER_LINEAR)
+            for own in (small, np.ones_like(small))
+        ]
+        light = rng.uniform(0.8, 1.1)
+        part = page[y : y + height, x : x + width]
+        part[put[1] > 0] = np.clip(put[0] * light, 0, 255).astype(np.uint8)[put[1] > 0]
+        if rng.random() < 1 / 8:
+            part[-height // 5 :, width // 8 : width * 5 // 8] = (240, 235, 90)
+        page[y + height + 6 : y + height + 20, x - 7 : x + width + 7] = 190
+    return page, (*counts, *[0] * (len(fronts) - 6))
 
 
 def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int = 96) -> Page:
