@@ -13,7 +13,25 @@ from synth._types import Picture
 
 Box = tuple[int, int, int, int]
 
-WORDS = "never where quite thing after house small great other which round under sound paper light".split()
+WORDS = [
+    "never",
+    "where",
+    "quick",
+    "thing",
+    "after",
+    "house",
+    "small",
+    "great",
+    "other",
+    "which",
+    "round",
+    "under",
+    "sound",
+    "paper",
+    "light",
+    "black",
+    "jumps",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +81,19 @@ def draw_comic(
     inside = np.square(grid).sum(axis=0) <= 1
     chosen = set(rng.choice(6, n_copies, replace=False).tolist())
     boxes: list[Box] = []
+    said = rng.permutation(WORDS)[:12].reshape(6, 2)
     for k, tile in enumerate(rng.permutation(len(tiles))[:6]):
         x, y = gap + (k % 3) * (side + gap), gap + (k // 3) * (side + gap)
         page[y : y + side, x : x + side] = _fit(tiles[tile], side, side)
         if k in chosen:
-            left, top = (int(v) for v in rng.integers((4, side - size - 90), (side - size - 4, side - size - 4)))
+            left, top = (
+                int(v) for v in rng.integers((4, side - size - 90), (side - size - 4, side - size - 4))
+            )
             top = max(top, 80)
             part = page[y + top : y + top + size, x + left : x + left + size]
             part[inside] = small[inside]
             boxes.append((x + left, y + top, size, size))
-        _add_bubble(page, (x + side // 2, y + 40), " ".join(rng.choice(WORDS, 3, replace=False)))
+        _add_bubble(page, (x + side // 2, y + 40), " ".join(said[k]))
     return Page(page, (tuple(boxes),))
 
 
@@ -83,7 +104,7 @@ def draw_shelf(
     n_places: int = 8,
     height: int = 200,
 ) -> Page:
-    """Draw boards of a shelf with products side by side, one to four copies of each, no product on two boards.
+    """Draw a shelf with one to four copies of each product side by side, and no product on two boards.
 
     Parameters
     ----------
@@ -129,6 +150,63 @@ def draw_shelf(
     return Page(page, tuple(tuple(own) for own in found.values() if len(own) > 1))
 
 
+def draw_stock(
+    fronts: Sequence[Picture], rng: np.random.Generator, most: int = 40, height: int = 170
+) -> tuple[Picture, tuple[int, ...]]:
+    """Draw a shelf with one to `most` copies of each of three products, in any order, and siblings of them.
+
+    A sibling is another front that has the upper third of one of the three. Copies differ in light and size
+    and are turned a little; a price tag hides the lower part of every eighth.
+
+    Parameters
+    ----------
+    fronts : sequence of (h, w, 3) uint8
+        Six or more; the first three stand there, and the next three as siblings of these.
+    rng : numpy.random.Generator
+        Source of random numbers.
+    most : int
+        Copies of a product, at most.
+    height : int
+        Of a product, pixels, on average.
+
+    Returns
+    -------
+    picture : (h, w, 3) uint8
+        RGB.
+    copies : tuple of int
+        Of each front that is none of the siblings, those that stand there: of the first three, and of the
+        seventh and later ones.
+    """
+    counts = rng.integers(1, most + 1, 3).tolist()
+    width = round(height * 0.72)
+    shown = [_fit(front, 4 * width, 4 * height) for front in fronts]
+    for k in range(3):
+        shown[3 + k] = np.vstack([shown[k][: 4 * height // 3], shown[3 + k][4 * height // 3 :]])
+    stock = rng.permutation(np.repeat(np.arange(6), [*counts, 2, 2, 2])).tolist()
+    n_columns = 12
+    n_rows = -(-len(stock) // n_columns)
+    cell = width + 14, height + 40
+    page = np.full((n_rows * cell[1] + 30, n_columns * cell[0] + 30, 3), 80, np.uint8)
+    page += rng.integers(0, 14, page.shape, np.uint8)
+    for n, k in enumerate(stock):
+        x, y = 15 + n % n_columns * cell[0], 15 + n // n_columns * cell[1]
+        size, angle = rng.uniform(0.94, 1.0) / 4, rng.normal(0, 1.0)
+        matrix = cv2.getRotationMatrix2D((2 * width - 0.5, 2 * height - 0.5), angle, size)
+        matrix[:, 2] += (width / 2 - 2 * width, height / 2 - 2 * height)
+        small = cv2.GaussianBlur(shown[k], (0, 0), 1.4)  # of four times the size
+        put = [
+            cv2.warpAffine(own, matrix, (width, height), flags=cv2.INTER_LINEAR)
+            for own in (small, np.ones_like(small))
+        ]
+        light = rng.uniform(0.8, 1.1)
+        part = page[y : y + height, x : x + width]
+        part[put[1] > 0] = np.clip(put[0] * light, 0, 255).astype(np.uint8)[put[1] > 0]
+        if rng.random() < 1 / 8:
+            part[-height // 5 :, width // 8 : width * 5 // 8] = (240, 235, 90)
+        page[y + height + 6 : y + height + 20, x - 7 : x + width + 7] = 190
+    return page, (*counts, *[0] * (len(fronts) - 6))
+
+
 def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int = 96) -> Page:
     """Draw a wall of equal tiles.
 
@@ -147,7 +225,9 @@ def draw_wallpaper(tile: Picture, n_rows: int = 6, n_columns: int = 6, side: int
         With one thing.
     """
     page = np.tile(_fit(tile, side, side), (n_rows, n_columns, 1))
-    return Page(page, (tuple((c * side, r * side, side, side) for r in range(n_rows) for c in range(n_columns)),))
+    return Page(
+        page, (tuple((c * side, r * side, side, side) for r in range(n_rows) for c in range(n_columns)),)
+    )
 
 
 def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side: int = 64) -> Page:
@@ -181,7 +261,9 @@ def draw_icons(icon: Picture, rng: np.random.Generator, n_copies: int = 40, side
         boxes.append((x, y, side, side))
         for line in range(2):
             at = x + side + 6, y + side // 3 * (line + 1)
-            cv2.putText(page, str(rng.choice(WORDS)), at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (40, 40, 40), 1, cv2.LINE_AA)
+            cv2.putText(
+                page, str(rng.choice(WORDS)), at, cv2.FONT_HERSHEY_SIMPLEX, 0.45, (40, 40, 40), 1, cv2.LINE_AA
+            )
     return Page(page, (tuple(boxes),))
 
 

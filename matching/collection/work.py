@@ -29,8 +29,11 @@ from matching.pipelines.description import (
     is_larger,
     prepare_views,
 )
+from matching.pipelines.mirrored import may_be_mirrored
 from matching.pipelines.pair import match_described
+from matching.result import MatchResult
 
+COPY = 0.3  # of one of the pictures that an object covers where one is a copy or a part of the other
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
 DETAILS_IN_MEMORY = 2  # pictures whose details are kept, a process; of 40 MB for 6 megapixels
@@ -116,11 +119,31 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
                 [partial(_get_details, source, settings) for source in sources] if one_is_small else None
             )
             result = match_described(first, second, settings.config, views=views, details=details)
+            if _may_be_mirrored(result, first, second, settings.config):
+                turned = settings.config.with_settings(mirrored=True)
+                result = max(
+                    result,
+                    match_described(first, second, turned),
+                    key=lambda found: (found.cluster >= 0).sum(),
+                )
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
         return PairRecord(number, contents, error=INTERNAL + traceback.format_exc())
     return make_pair_record(number, contents, result)
+
+
+def _may_be_mirrored(
+    result: MatchResult, first: DescribedPicture, second: DescribedPicture, config: MatchConfig
+) -> bool:
+    """Whether a second look for mirrored objects may find a copy that the first one has not."""
+    is_copy = any(
+        found.motion is not None and max(found.motion.share or 0.0, found.motion.share1 or 0.0) > COPY
+        for found in result.objects
+    )
+    if is_copy or config.mirrored or config.grouping == "paper":
+        return False
+    return may_be_mirrored(first.features, second.features, config)
 
 
 def get_described(source: Source, settings: Settings) -> CachedPicture:

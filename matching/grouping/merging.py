@@ -139,8 +139,10 @@ def merge_parts(
             return
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
             extent = max(extents[scale[0] > 1], 1.0)
+            variances = [np.exp(logs[k]) for k in (i, j)]
             evidence[i, j] = min(
-                _find_evidence(part, other, *np.exp(logs[k]).tolist(), config, extent) for k in (i, j)
+                _find_evidence(part, other, float(bends), float(noise), config, extent)
+                for bends, noise in variances
             )
 
     for i in range(len(parts)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import shapely
 
-from matching._common.types import Array, Bools, Floats
+from matching._common.types import Bools, Floats
 from matching.objects.agreement import ALIKE, FINE, blur, correlate, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners

@@ -1,11 +1,13 @@
-"""Are copies, thumbnails, crops and turned copies told as what they are? Beside perceptual hashes.
+"""Are copies of photographs found, and told as what they are? Beside perceptual hashes.
 
-Of each photograph: a copy (JPEG of quality 30), a thumbnail (35 %), a crop (40 to 70 % of each side), a
-turned copy (by 90 degrees or 8 to 40), and another photograph into which a crop of it is pasted, scaled and
-turned ("same thing"). The hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup,
-which needs PyTorch).
+Of each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across it,
+thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of its area,
+a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
+which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same thing"). The
+hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup, which needs PyTorch), and
+imagehash's.
 
-python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/models --photographs 40
+python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/sfm --photographs 25
 """
 
 from eval.common import uncaught  # noqa: F401
@@ -20,14 +22,28 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFilter, ImageOps
 
 from eval.common.options import exit_status
 from matching.collection import FeatureCache, match_collection, plan_list
 from matching.collection.database.store import open_store
 from matching.collection.reports.groups import find_links
 
-KINDS = {"copy": "copy", "thumbnail": "thumbnail", "crop": "crop", "turned": "turned", "part": "same thing"}
+KINDS = {
+    "copy": "copy of",
+    "blurred": "copy of",
+    "grey": "copy of",
+    "captioned": "copy of",
+    "thumbnail": "thumbnail of",
+    "tiny": "thumbnail of",
+    "crop": "crop of",
+    "tenth": "crop of",
+    "turned": "turned copy of",
+    "mirrored": "mirrored copy of",
+    "screenshot": "shows more than",
+    "pasted": "shows more than",
+    "part": "same thing as",
+}
 SIDE = 640  # pixels, the longer side of a photograph
 HASHES = "PHash", "DHash", "AHash", "WHash"
 NEAR = 10  # bits of 64, as by default in imagededup
@@ -67,11 +83,21 @@ def make_pairs(folder, paths, k):
     photograph = folder / f"{k:03}.png"
     image.save(photograph)
     quality = {"copy": 30}
+    tiny = image.copy()
+    tiny.thumbnail((128, 128), Image.Resampling.LANCZOS)
     for kind, made in (
         ("copy", image),
+        ("blurred", image.filter(ImageFilter.GaussianBlur(rng.uniform(1.5, 3)))),
+        ("grey", image.convert("L").convert("RGB")),
+        ("captioned", write_caption(image)),
         ("thumbnail", image.resize([round(0.35 * n) for n in image.size], Image.Resampling.LANCZOS)),
+        ("tiny", tiny),
         ("crop", crop_at_random(image, rng.uniform(0.4, 0.7), rng)),
+        ("tenth", crop_at_random(image, 0.1**0.5, rng)),
         ("turned", turn(image, 90.0 if rng.random() < 0.5 else rng.uniform(8, 40))),
+        ("mirrored", ImageOps.mirror(image)),
+        ("screenshot", draw_screenshot(image, rng)),
+        ("pasted", paste_whole(image, other, rng)),
         ("part", paste(image, other, rng)),
     ):
         path = folder / f"{k:03} {kind}.jpg"
@@ -96,6 +122,40 @@ def turn(image, angle):
     return image.rotate(angle, Image.Resampling.BICUBIC, expand=True)
 
 
+def write_caption(image):
+    made = image.copy()
+    draw = ImageDraw.Draw(made)
+    top = round(0.8 * image.height)
+    draw.rectangle((0, top, image.width, top + image.height // 8), fill="black")
+    draw.text((10, top + 4), "A caption across the photograph", fill="white", font_size=image.height // 14)
+    return made
+
+
+def draw_screenshot(image, rng):
+    """The image at 70 to 100 % in a window with a bar of buttons and lines of text."""
+    scale = rng.uniform(0.7, 1.0)
+    shown = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)
+    made = Image.new("RGB", (shown.width + 240, shown.height + 160), "white")
+    draw = ImageDraw.Draw(made)
+    draw.rectangle((0, 0, made.width, 48), fill=(52, 58, 64))
+    for k in range(5):
+        draw.ellipse((16 + 40 * k, 14, 36 + 40 * k, 34), fill=(200, 90 + 30 * k, 90))
+    for k in range(12):
+        draw.text((shown.width + 60, 90 + 32 * k), f"Comment {k}: what a picture", fill="black", font_size=14)
+    made.paste(shown, (40, 80))
+    return made
+
+
+def paste_whole(image, other, rng):
+    """The other photograph with the whole image in it, at 40 to 60 %."""
+    scene = other.resize(image.size)
+    scale = rng.uniform(0.4, 0.6)
+    small = image.resize([round(scale * n) for n in image.size], Image.Resampling.LANCZOS)
+    room = (scene.width - small.width, scene.height - small.height)
+    scene.paste(small, tuple(int(rng.integers(0, n)) for n in room))
+    return scene
+
+
 def paste(image, other, rng):
     """The other photograph, a quarter of it covered by a crop of the image."""
     scene = other.resize(image.size)
@@ -112,9 +172,7 @@ def report_relations(db, pairs):
     with open_store(db) as store:
         path_of = dict(store.rows("SELECT id, path FROM images"))
         for link in find_links(store):
-            kind = kinds[path_of[link.image0]]
-            as_derived = link.relation.derived in (None, 0)
-            told[kind, link.relation.kind if as_derived else "the other way"] += 1
+            told[kinds[path_of[link.image0]], link.relation.role] += 1
     print("| made | pairs | told as that | as something else |\n|---|---|---|---|")
     for kind, wanted in KINDS.items():
         others = ", ".join(f"{name} {n}" for (k, name), n in told.items() if k == kind and name != wanted)

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.originals import Shot, choose_original
-from matching.collection.reports.relations import Relation, find_relation_of_matches
+from matching.collection.reports.relations import Relation, find_relation_of_matches, measure_hull
 from matching.errors import InputError
 
 COLUMNS = (
@@ -34,6 +34,8 @@ COLUMNS = (
     "matches",
 )
 
+COVERED = 0.1  # least share of both pictures that what joins a group surrounds: a logo, a watermark has less
+
 
 @dataclass(frozen=True)
 class Link:
@@ -49,6 +51,8 @@ class Link:
         Of the best object.
     n_matches : int
         Of all objects.
+    covered : float
+        Share of a picture that lies within the hull of the matches, of the one where it is smaller.
     """
 
     image0: int
@@ -56,6 +60,12 @@ class Link:
     relation: Relation
     score: float
     n_matches: int
+    covered: float = 1.0
+
+    @property
+    def is_strong(self) -> bool:
+        """Whether it joins a group: one is made of the other, or they share more than a logo."""
+        return self.relation.kind != "same thing" or self.covered >= COVERED
 
     def reverse(self) -> Link:
         """Exchange the two pictures."""
@@ -87,12 +97,12 @@ class Member:
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
-    """Find the groups of a collection: the connected components of the pairs with objects in common.
+    """Find the groups of a collection: the connected components of the pairs with strong links.
 
     A group begins with the picture that the others were most likely made from (`choose_original`); each of
     the others is compared with the picture before it to which it stands closest.
     """
-    links = list(find_links(store))
+    links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}
     found = [tuple(_find_members(own, shots)) for own in _find_components(links)]
@@ -166,7 +176,8 @@ def find_links(store: Store) -> Iterator[Link]:
         told = find_relation_of_matches(
             xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1, n_features, n_candidates
         )
-        yield Link(image0, image1, told, score, n)
+        areas = (measure_hull(xy[:, :2]) / math.prod(size0), measure_hull(xy[:, 2:]) / math.prod(size1))
+        yield Link(image0, image1, told, score, n, min(areas))
 
 
 def _find_components(links: Sequence[Link]) -> list[list[Link]]:

@@ -6,12 +6,20 @@ import time
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from planting import crops
 
 from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
-from matching.collection.reports.groups import COLUMNS, Link, _find_members, read_groups
+from matching.collection.database.store import open_store
+from matching.collection.reports.groups import (
+    COLUMNS,
+    Link,
+    _find_members,
+    find_groups,
+    find_links,
+    read_groups,
+)
 from matching.collection.reports.originals import Shot
 from matching.collection.reports.relations import Relation
 
@@ -46,6 +54,22 @@ def test_groups_tell_what_each_picture_is(db):
     assert coffee["coffee copy.jpg"] == ("copy of", "coffee.png")
     assert set(cat) == {"cat.png", "cat turned.png"}
     assert sorted(role for role, _ in cat.values()) == ["", "turned copy of"]
+
+
+def test_a_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, tmp_path):
+    made = {name: Image.fromarray(picture) for name, picture in crops(300).items()}
+    logo = made["coffee"].crop((80, 80, 200, 200)).resize((80, 80))
+    for name in ("astronaut", "rocket"):
+        made[name].paste(logo, (200, 20))
+        made[name].save(tmp_path / f"{name}.png")
+    made["chelsea"].save(tmp_path / "cat.png")
+    ImageOps.mirror(made["chelsea"]).save(tmp_path / "cat mirrored.png")
+    match_collection(plan_folder(tmp_path), tmp_path / "c.db", cache=cache, jobs=1)
+    with open_store(tmp_path / "c.db") as store:
+        assert len(list(find_links(store))) == 2
+        (cat,) = find_groups(store)
+    assert [named(member.picture)[:3] for member in cat] == ["cat", "cat"]
+    assert cat[1].role == "mirrored copy of"
 
 
 def _link(image0, image1, n_matches, kind="copy"):

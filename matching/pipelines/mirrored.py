@@ -1,0 +1,39 @@
+"""Whether a picture may be a mirrored copy of another one: a test so cheap that every pair can be tested."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from matching._common.arrays import determinants
+from matching._common.threads import default_threads
+from matching.config import MatchConfig
+from matching.correspondences.candidates import match_features
+from matching.correspondences.correspondences import Correspondences
+from matching.features.extraction import Features, mirrored_features
+from matching.grouping.evidence import find_supported
+from matching.grouping.graph import CONFIRMED
+
+LARGEST = 400  # features of each picture that are looked at: copies have these in common, also blurred ones
+
+
+def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
+    """Test whether the largest features of two pictures have evidence of a mirrored object in common."""
+    large0, large1 = (_choose_largest(features) for features in (features0, features1))
+    how = replace(config.candidates, max_matches=min(LARGEST, config.candidates.max_matches))
+    found = match_features(large0, mirrored_features(large1), how, default_threads())
+    least = config.objects.evidence * config.clustering.min_degree
+    supported = find_supported(
+        Correspondences(found.xy0, found.xy1, found.maps),
+        config.clustering.n_neighbors,
+        least,
+        config.graph,
+        default_threads(),
+    )
+    return len(supported) >= CONFIRMED
+
+
+def _choose_largest(features: Features) -> Features:
+    size = np.abs(determinants(features.frames))
+    return features[np.sort(np.argsort(-size, kind="stable")[:LARGEST])]

@@ -1,0 +1,87 @@
+"""Are things that stand several times in one picture counted right? Made pages, with the box of each copy.
+
+Panels of a comic with a face in three or five, boards of a shelf with one to four copies of each product, a
+wall of 36 tiles, a page with one icon 40 times. A page is right where each thing has exactly its places, and
+nothing else is counted; textures are not counted.
+
+python scripts/measure/evaluate_repeats.py --models $GDL_DATA/models --tiles $GDL_DATA/tiles
+"""
+
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
+import argparse
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+from eval.common.options import exit_status
+from matching import find_repeats
+from synth.pages import draw_comic, draw_icons, draw_shelf, draw_wallpaper
+from synth.photographs import read_folders, read_shipped
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--models", type=Path, help="folder of objects; by default, photographs of packages")
+    parser.add_argument("--tiles", type=Path, help="folder of other photographs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    return exit_status(lambda: evaluate(parser.parse_args(argv)))
+
+
+def evaluate(args: argparse.Namespace) -> None:
+    if (args.models is None) != (args.tiles is None):
+        raise ValueError("--models and --tiles go together")
+    photographs = read_shipped() if args.models is None else read_folders(args.models, args.tiles)
+    totals: dict = defaultdict(lambda: np.zeros(5, int))
+    for seed in args.seeds:
+        for name, page in draw_pages(photographs, seed):
+            counts, extra = count_places(find_repeats(page.picture).things, page.things)
+            right = sum(n == counted == own for n, counted, own in counts)
+            print(f"{name} {seed}: {counts}, {extra} others", flush=True)
+            totals[name] += [1, right == len(counts) and not extra, len(counts), right, extra]
+    print("| page | exact | things counted right | others |\n|---|---|---|---|")
+    for name, (pages, exact, things, right, extra) in totals.items():
+        print(f"| {name} | {exact} of {pages} | {right} of {things} | {extra} |")
+
+
+def draw_pages(photographs, seed):
+    """The pages of a seed, with their names."""
+    rng = np.random.default_rng(seed)
+    models = [photographs.models[k] for k in rng.permutation(len(photographs.models))]
+    tiles = [photographs.tiles[k] for k in rng.permutation(len(photographs.tiles))]
+    yield "three faces", draw_comic(tiles[1:], tiles[0], rng)
+    yield "five faces", draw_comic(tiles[1:], tiles[0], rng, 5)
+    yield "shelf", draw_shelf(models, rng, n_rows=min(3, len(models) // 8))
+    yield "36 tiles", draw_wallpaper(tiles[0])
+    yield "40 icons", draw_icons(models[0], rng)
+
+
+def count_places(things, truth):
+    """Of each true thing: its copies, the places counted, and its copies among these. And other things."""
+    counts, used = [], set()
+    for boxes in truth:
+        best, thing = (0, 0), None
+        for found in things:
+            at = {k for place in found.places for k, box in enumerate(boxes) if is_within(place, box)}
+            best, thing = max(
+                (best, thing), ((len(at), len(found.places), 0), found), key=lambda item: item[0]
+            )
+        counts.append((len(boxes), best[1], best[0]))
+        used.add(id(thing))
+    return counts, sum(not found.periodic and id(found) not in used for found in things)
+
+
+def is_within(place, box) -> bool:
+    """Whether an outline (k, 2) lies in a box, but for a tenth of it."""
+    x, y, *size = box
+    low, high = (place.min(axis=0) - (x, y)) / size, (place.max(axis=0) - (x, y)) / size
+    return bool((low >= -0.1).all() and (high <= 1.1).all())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
