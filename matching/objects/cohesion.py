@@ -21,7 +21,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.agreement import ALIKE, FINE, blur, correlate, find_flat, shrink, to_grey
 
 LONGEST = 192  # pixels that the place is looked at with
-GAP = 0.5  # of the smaller part's size, the largest gap within one thing
+GAP = 1.0  # of the larger part's size, the largest gap within one thing
 ACCURATE = 0.5  # pixels by which a match of a rigid print is off
 OFF = 3.0  # standard errors by which the motions of parts of one print differ, at most
 
@@ -85,18 +85,20 @@ def _compare(rgb: Array, xy0: Floats, xy1: Floats, reach: float) -> _Comparison:
 
 @dataclass(frozen=True, eq=False)
 class _Motion:
-    """An affine motion (3, 2) about `middle`, its rms error in pixels, and the inverse of its normal matrix."""
+    """An affine motion (3, 2) about `middle`, its rms error, its inverse normal matrix, of n matches."""
 
     matrix: Floats
     middle: Floats
     error: float
     inverse: Floats
+    n: int
 
     def predict(self, xy: Floats) -> tuple[Floats, float]:
         """Where it takes a point, and the variance of that; what bends may be off by its own error."""
         row = np.append(xy - self.middle, 1.0)
-        bent = max(self.error**2 - ACCURATE**2, 0.0)
-        return row @ self.matrix, float(row @ self.inverse @ row) * max(self.error, ACCURATE) ** 2 + bent
+        leverage = float(row @ self.inverse @ row)
+        bent = max(self.error**2 - ACCURATE**2, 0.0) * (1 + self.n * leverage)
+        return row @ self.matrix, leverage * max(self.error, ACCURATE) ** 2 + bent
 
 
 def _fit_motion(xy0: Floats, xy1: Floats) -> _Motion:
@@ -110,7 +112,7 @@ def _fit_motion(xy0: Floats, xy1: Floats) -> _Motion:
         off = np.linalg.norm(design @ matrix - xy1, axis=1)
         kept = off <= np.quantile(off, 0.8)
     error = float(np.sqrt(np.square(off[kept]).mean()))
-    return _Motion(matrix, middle, error, np.linalg.inv(normal))
+    return _Motion(matrix, middle, error, np.linalg.inv(normal), int(kept.sum()))
 
 
 def _move_as_one(a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, compared: _Comparison) -> bool:
@@ -118,7 +120,7 @@ def _move_as_one(a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, com
     gaps, nearest = cKDTree(a).query(b)
     k = int(gaps.argmin())
     ends = a[nearest[k]], b[k]
-    if gaps[k] > GAP * min(_measure_size(a), _measure_size(b)):
+    if gaps[k] > GAP * max(_measure_size(a), _measure_size(b)):
         return False
     between = ends[0] + np.linspace(0, 1, 9)[:, None] * (ends[1] - ends[0])
     if compared.look_up(compared.differs, between).any():
