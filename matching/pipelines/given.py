@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matching._common.arrays import invert_matrices
-from matching._common.stages import Stages
 from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
@@ -36,6 +35,7 @@ from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_ba
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
 from matching.settings import MAX_MATCHES
+from matching.stages import Stages
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
 SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
