@@ -38,7 +38,7 @@ class Summary:
     internal_errors : int
         Pictures and pairs that failed because of an error in the program.
     machines : tuple of str
-        Kinds of processors and builds of OpenCV that results come from; other ones find other features.
+        Processors and builds of OpenCV that results come from; different ones find different features.
     """
 
     images: int

@@ -215,10 +215,10 @@ def _split_things(correspondences: Correspondences, members: Ints, config: Objec
     label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
-    return [thing for part in parts for thing in _untangle(correspondences, part, config)]
+    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
 
 
-def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
     """The parts of an object no place of which lies between the points of its other place, as of things that
     stand corner to corner and move alike. What overlaps is left as it is, and what parts would lose half of.
     """
@@ -230,7 +230,7 @@ def _untangle(correspondences: Correspondences, members: Ints, config: ObjectsCo
     parts = _halve(correspondences, members, config)
     if not parts:
         return [members]
-    return [thing for part in parts for thing in _untangle(correspondences, part, config)]
+    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:

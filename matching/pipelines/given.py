@@ -110,7 +110,7 @@ def group_matches(
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape, or holds what is no finite number; `mirrored` is none of
+        A ValueError: an array has the wrong shape, or a number in it is not finite; `mirrored` is none of
         the three.
     """
     check_config(config)
@@ -167,8 +167,8 @@ def _describe(
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with no more than LISTED matches each, the same ones for any order of the rows: more tell
-    nothing new of where an object is.
+    """The groups with at most LISTED matches each, the same ones for any order of the rows: more would not
+    locate an object better.
     """
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
