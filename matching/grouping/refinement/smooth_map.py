@@ -195,9 +195,7 @@ class _Joining:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
             others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[
-            self._share(others) >= self.config.agreeing
-        ]  # few do: checked first because it is cheaper
+        others = others[self._share(others) >= self.config.agreeing]  # few do: checked first, as it is cheap
         for way in self.maps:
             residual, deviation = way.predict(others)
             others = others[residual < self.config.tolerance * deviation]
