@@ -103,7 +103,15 @@ def find_repeats_in_picture(
 
 @dataclass(frozen=True, eq=False)
 class RepeatsContext:
-    """What the stages of one picture read."""
+    """What the stages of one picture read.
+
+    Parameters
+    ----------
+    described : DescribedPicture
+        The picture.
+    config : MatchConfig
+        The settings.
+    """
 
     described: DescribedPicture
     config: MatchConfig
