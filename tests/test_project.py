@@ -35,7 +35,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching": (
         "_version errors",
-        "_common settings",
+        "_common settings stages",
         "pictures",
         "features",
         "correspondences",
@@ -52,7 +52,7 @@ LAYERS = {  # a folder or module imports from those before it
         "labels",
         "cli",
     ),
-    "matching/_common": ("types stages parent_watchdog", "arrays opencv", "threads"),
+    "matching/_common": ("types parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
         "clock description listing given_input given_planes given_units",
         "details",

@@ -131,7 +131,7 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
         initializer=_begin_worker,
         initargs=(os.getpid(),),
     )
-    with _deaf_processes():
+    with _ignoring_interrupts():
         results: Iterator[Any] = pool(delayed(function)(*task) for task in list(tasks))
         return results
 
@@ -143,7 +143,7 @@ def _begin_worker(parent: int) -> None:
 
 
 @contextmanager
-def _deaf_processes() -> Iterator[None]:
+def _ignoring_interrupts() -> Iterator[None]:
     """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them, and
     they print no tracebacks.
     """
@@ -162,7 +162,7 @@ def _run_alone(function: Function, task: Task) -> Any:
 
     with ProcessPoolExecutor(1, initializer=_begin_worker, initargs=(os.getpid(),)) as pool:
         try:
-            with _deaf_processes():
+            with _ignoring_interrupts():
                 future = pool.submit(function, *task)
             return future.result()
         except TerminatedWorkerError:

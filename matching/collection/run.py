@@ -39,7 +39,7 @@ class Summary:
     internal_errors : int
         Pictures and pairs that failed because of an error in the program.
     machines : tuple of str
-        Kinds of processors and builds of OpenCV that results come from; other ones find other features.
+        Processors and builds of OpenCV that results come from; different ones find different features.
     other_programs : str
         Where the database was begun with other versions of libraries: which, and how results compare.
     """

@@ -41,7 +41,7 @@ def renew_nearest(
     renewed: Array,
 ) -> None:
     """Bring rows `at` (q,) of near and square (m, k) up to date: the members (n,) nearest to each of the
-    points (m, 2), itself left out, and how far they are, squared; renewed (q,): which rows have changed.
+    points (m, 2), without itself, and how far they are, squared; renewed (q,): which rows have changed.
 
     Known rows that name no member that is gone, gone (m,) bool, change by those alone that come (c,). Rows of
     fewer than k members are not known.

@@ -171,7 +171,7 @@ def share_out(parts: Sequence[Candidates], max_matches: int, reserve: float) -> 
 def _share_out_found(
     find: Callable[[int, int], Candidates], kinds: Sequence[int], config: CandidateConfig
 ) -> tuple[Candidates, Candidates]:
-    """The shares of what `find(kind, most)` finds, of each kind no more than can have a place."""
+    """Share out what `find(kind, most)` finds, at most as many of each kind as fit into the list."""
     parts: list[Candidates] = []
     for kind in kinds:
         parts.append(find(kind, _count_wanted(parts, len(kinds), config)))

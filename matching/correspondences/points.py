@@ -61,7 +61,7 @@ class NearestMembers:
     Attributes
     ----------
     index : (m, k) int64
-        Numbers of the members nearest to each point, the nearest first, itself left out; -1 where there are
+        Numbers of the members nearest to each point, the nearest first, without itself; -1 where there are
         fewer. Of points that were asked for last.
     square : (m, k) float64
         How far they are, squared; infinite where there are fewer.

@@ -98,7 +98,23 @@ class Detector:
         return math.ceil(self.coarsest * self.window * ROOT_2)
 
     def run(self, grey: Array) -> Detection:
-        """Detect, and check what comes back."""
+        """Detect the features of a picture, and check what comes back.
+
+        Parameters
+        ----------
+        grey : (h, w) uint8
+            The picture.
+
+        Returns
+        -------
+        Detection
+            The features.
+
+        Raises
+        ------
+        InputError
+            What `detect` returns has the wrong type or shape, or holds numbers that can't be used.
+        """
         found = self.detect(grey)
         if not isinstance(found, Detection):
             raise InputError(f"detector {self.name!r} must return a Detection, got {type(found).__name__}")

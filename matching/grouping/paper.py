@@ -17,12 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 import gdl_core
-from matching._common.stages import Stage, Stages
 from matching._common.types import Ints
 from matching.correspondences.distances import acc_neighbors
 from matching.grouping.clustering import ClusteringConfig, cluster_graph
 from matching.grouping.rounds import Context, Part, Round
 from matching.grouping.stages import cluster_with
+from matching.stages import Stage, Stages
 
 
 def choose_listed(state: Round, context: Context) -> Round | None:

@@ -155,7 +155,13 @@ class Dropped:
 
 
 class Trace:
-    """What becomes of m correspondences, as the stages write it down."""
+    """What becomes of m correspondences, as the stages write it down.
+
+    Parameters
+    ----------
+    m : int
+        How many correspondences there are.
+    """
 
     def __init__(self, m: int) -> None:
         self.stages = np.full(m, STAGES.index("candidates"), np.int8)

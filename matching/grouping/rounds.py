@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.stages import Stages
 from matching._common.types import Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.objects import Groups
 from matching.grouping.rejections import Trace
 from matching.grouping.settings import GroupingSettings
+from matching.stages import Stages
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from itertools import count, islice
 import numpy as np
 
 from gdl_core import AffinityGraph
-from matching._common.stages import Stage, Stages, end_with, leave_out, replace_stage
 from matching._common.types import Ints
 from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
@@ -45,6 +44,7 @@ from matching.grouping.rejections import Trace
 from matching.grouping.rounds import Context, Part, Round, count_members, number_by_score, run_stages
 from matching.grouping.settings import GroupingSettings
 from matching.grouping.significance import measure_significance
+from matching.stages import Stage, Stages, end_with, leave_out, replace_stage
 
 Cluster = Callable[..., Ints]  # as `clustering.cluster_graph`
 

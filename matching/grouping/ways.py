@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from matching._common.stages import Stages
 from matching.grouping.paper import PAPER
 from matching.grouping.stages import DEFAULT, REPEATS
+from matching.stages import Stages
 
 
 @dataclass(frozen=True)

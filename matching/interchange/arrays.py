@@ -101,7 +101,7 @@ def matches_from(matches: Any, keypoints0: Any = None, keypoints1: Any = None) -
 
 
 def _to_rows(matches: Any) -> Array:
-    """The array of what is no mapping and no list of OpenCV's, with one or two dimensions."""
+    """The array of anything but mappings and OpenCV's lists, with one or two dimensions."""
     try:
         array = to_array(matches, "matches")
     except InputError:

@@ -40,7 +40,7 @@ SIMPLE_RADIAL = 2  # COLMAP's camera model, parameters f, cx, cy, k
 FOCAL_LENGTH = 1.2  # of the longer side, what COLMAP assumes where it knows nothing
 DEGENERATE, UNCALIBRATED, PLANAR, MULTIPLE = 1, 3, 4, 8  # configurations of a two-view geometry
 MAX_ERROR = 4.0  # px, COLMAP's for an inlier
-MOST = 0.8  # share of an object's matches that a geometry must explain to be told
+MOST = 0.8  # share of an object's matches that a geometry must explain to be written
 
 # The tables of COLMAP 3.9, which later versions bring up to date when they open the file.
 SCHEMA = f"""

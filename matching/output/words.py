@@ -303,15 +303,12 @@ def explain_nothing(result: Matches, names: Sequence[object] = ("picture 0", "pi
 
 def hint_at_rejected(result: Matches) -> list[str]:
     """A line on the largest rejected group, or on the candidates, where there is no object at all."""
-    if result.objects:
-        return []
-    if not result.rejected:
-        return _hint_at_dropped(result)
+    if result.objects or not result.rejected:
+        return [] if result.objects else _hint_at_dropped(result)
     best = result.rejected[0]
     x, y = best.centres[0]
-    measured = ""
-    if best.measure is not None and best.bound is not None:
-        measured = f" ({best.measure:.3g}, bound {best.bound:.3g})"
+    is_measured = best.measure is not None and best.bound is not None
+    measured = f" ({best.measure:.3g}, bound {best.bound:.3g})" if is_measured else ""
     told = f"{count(best.n_matches, 'match', 'matches')} around {x:.0f}, {y:.0f} were rejected: {best.text}"
     return [f"{told}{measured}; {best.hint}; --explain lists all groups"]
 
@@ -330,13 +327,8 @@ def _hint_at_dropped(result: Matches) -> list[str]:
 
 def explain_rejected(result: Matches) -> list[str]:
     """Lines that say which groups of matches were no objects, where they lie, and why."""
-    return [*_list_rejected(result), *_list_dropped(result)]
-
-
-def _list_rejected(result: Matches) -> list[str]:
-    if not result.rejected:
-        return ["no group of matches was rejected"]
-    return align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
+    groups = align_columns([REJECTED_HEADER, *list_rejected(result)], left=(4, 7))
+    return [*(groups if result.rejected else ["no group of matches was rejected"]), *_list_dropped(result)]
 
 
 def list_rejected(result: Matches) -> list[tuple[str, ...]]:

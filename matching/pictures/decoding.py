@@ -287,7 +287,7 @@ def _array_mode(image: Image.Image) -> str:
 def _orientation(image: Image.Image) -> int:
     try:
         orientation = image.getexif().get(ORIENTATION, 1)
-    except Exception:  # what is no EXIF block raises nearly anything; viewers show the picture all the same
+    except Exception:  # a broken EXIF block may raise anything; viewers show the picture all the same
         return 1
     return orientation if isinstance(orientation, int) and orientation in TURNS else 1
 

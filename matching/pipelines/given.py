@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matching._common.arrays import invert_matrices
-from matching._common.stages import Stages
 from matching._common.threads import default_threads
 from matching._common.types import Array, Floats, Ints
 from matching.config import MatchConfig, check_config
@@ -36,6 +35,7 @@ from matching.pipelines.given_units import Unit, find_unit, hide_shares, take_ba
 from matching.pipelines.pair import describe_objects
 from matching.result import MatchResult
 from matching.settings import MAX_MATCHES
+from matching.stages import Stages
 
 VOTERS = 8  # neighbours that choose the map around a match; the least matches of an object
 SEEDS = 128  # matches from which objects are grown to tell how accurate the points are
@@ -109,7 +109,7 @@ def group_matches(
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape, or holds what is no finite number; `mirrored` is none of
+        A ValueError: an array has the wrong shape, or a number in it is not finite; `mirrored` is none of
         the three.
     """
     check_config(config)
@@ -166,8 +166,8 @@ def _describe(
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with no more than LISTED matches each, the same ones for any order of the rows: more tell
-    nothing new of where an object is.
+    """The groups with at most LISTED matches each, the same ones for any order of the rows: more would not
+    locate an object better.
     """
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from matching._common.stages import Stage, Stages, end_with, insert_before, leave_out, replace_stage
 from matching._common.threads import default_threads, map_in_threads, single_blas_thread
 from matching._common.types import Floats
 from matching.config import MatchConfig, check_config
@@ -35,6 +34,7 @@ from matching.pipelines.details import Located, Seen, add_details, find_details,
 from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
+from matching.stages import Stage, Stages, end_with, insert_before, leave_out, replace_stage
 
 FindClusters = Callable[[Candidates, MatchConfig], Groups]
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from matching._common import opencv
-from matching._common.stages import Stage, Stages
 from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
@@ -35,6 +34,7 @@ from matching.pipelines.details import locate
 from matching.pipelines.pair import describe_objects
 from matching.pipelines.units import Unit, find_unit
 from matching.result import MatchResult, add_inputs
+from matching.stages import Stage, Stages
 
 ROW_SCORE = (
     0.45  # of a row of copies, at least: things that are alike but no copies agree with fewer neighbours

@@ -108,7 +108,7 @@ async def _answer(
 ) -> Any:
     assert process.stdin is not None and process.stdout is not None
     begun = False
-    with suppress(ConnectionError, ValueError):  # it ends meanwhile, or says what is no message
+    with suppress(ConnectionError, ValueError):  # it ends meanwhile, or sends something that is not a message
         process.stdin.write(line)
         await process.stdin.drain()
         while said := await process.stdout.readline():

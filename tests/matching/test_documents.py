@@ -6,6 +6,8 @@ from functools import reduce
 from pathlib import Path
 
 import pytest
+from PIL import Image
+from planting import object_pair
 
 from matching import MatchConfig
 from matching.cli.subcommands import SUBCOMMANDS
@@ -24,6 +26,19 @@ def test_tutorial_example_finds_the_motorcycle(capsys):
     assert first.n_matches == pytest.approx(int(told[1]), rel=0.02)  # processors differ in last bits
     assert first.score == pytest.approx(float(told[2]), abs=0.02)
     assert capsys.readouterr().out.startswith(f"0 {first.n_matches} sure")
+
+
+def test_an_element_of_the_list_of_stages_can_be_changed(tmp_path, monkeypatch):
+    """The example of the pipeline's page."""
+    monkeypatch.chdir(tmp_path)
+    for name, picture in zip(("left", "right"), object_pair(), strict=True):
+        Image.fromarray(picture).save(f"{name}.jpg", quality=95)
+    page = (DOCS / "matching.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```", page, re.S | re.M)
+    names = {}
+    exec(compile(example, "matching.md", "exec"), names)
+    assert len(names["result"].objects) == 1  # two with the clustering as it is
+    assert "smooth map" in names["result"].dropped_by
 
 
 def test_settings_named_for_missed_objects_have_these_defaults():

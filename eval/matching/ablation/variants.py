@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from eval.matching.ablation.clusterings import CLUSTERINGS
 from matching import MatchConfig
-from matching._common.stages import Stages, leave_out
 from matching.grouping import DEFAULT as STAGES
 from matching.grouping import replace_clustering
+from matching.stages import Stages, leave_out
 
 DEFAULT = MatchConfig()
 

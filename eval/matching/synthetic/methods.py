@@ -13,12 +13,12 @@ from eval.matching.baselines.ransac import ORDINARY
 from eval.matching.baselines.registry import METHODS, PARAMS, PARAMS_WITH_STAGES
 from eval.matching.synthetic.stages import SUFFIX, rival_clustering
 from matching import MatchConfig
-from matching._common.stages import Stages
 from matching.correspondences.candidates import Candidates
 from matching.grouping import Correspondences, Groups, replace_clustering
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
 from matching.pipelines.pair import find_objects
+from matching.stages import Stages
 
 SIFT_RANSAC = "sift-ransac"  # has matches of its own
 

@@ -1,6 +1,6 @@
 """What one smooth map explains: matches of an object that it does not explain leave it, others join.
 
-A correspondence is predicted from the n_neighbors matches of the object nearest to it, itself left out, in
+A correspondence is predicted from the n_neighbors matches of the object nearest to it, without itself, in
 both directions: by the thin-plate spline that smooths them by as much as points are inaccurate. The same
 spline is the best linear prediction (kriging) of a random field, which tells how far off it may be: by more
 where matches are few and far, and the more, the stronger the object bends. (Wahba, Spline Models for
@@ -123,7 +123,7 @@ class _Map:
         return _Map(self.x, self.y, self.config, self.bend, self.n_threads)
 
     def set_members(self, members: Ints, rows: Ints) -> Bools:
-        """Find the members that predict these rows, itself left out; (q,) bool: where they are other ones."""
+        """Find the members that predict these rows, without the row itself; (q,) bool: where they changed."""
         renewed = self.near.renew(members, rows, self.n_threads)
         self.is_predicted[rows[renewed]] = False
         return renewed
@@ -161,7 +161,7 @@ def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
             own_residual, own_deviation = way.predict(members)
             residual, deviation = np.maximum(residual, own_residual), np.maximum(deviation, own_deviation)
         error = residual / deviation
-        wrong = ~(error < tolerance)  # what is no number is wrong, too
+        wrong = ~(error < tolerance)  # NaN is wrong, too
         if not wrong.any():
             break
         members = members[error < max(tolerance, _median_above(error[wrong]))]
@@ -195,7 +195,7 @@ class _Joining:
             renewed = way.set_members(members, others)
             self.is_tested[others[renewed]] = False
             others = others[way.near.square[others, 0] < self.config.reach**2]
-        others = others[self._share(others) >= self.config.agreeing]  # few do: asked before what is dearer
+        others = others[self._share(others) >= self.config.agreeing]  # few do: checked first, as it is cheap
         for way in self.maps:
             residual, deviation = way.predict(others)
             others = others[residual < self.config.tolerance * deviation]

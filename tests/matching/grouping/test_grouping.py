@@ -5,13 +5,13 @@ import pytest
 from planting import bent, candidates, geometry, moving, similarity, strangers, together
 
 from matching import MatchConfig
-from matching._common.stages import Stage, end_with
 from matching.errors import InputError
 from matching.grouping import Correspondences, group, replace_clustering, rounds, stages
 from matching.grouping.clustering import cluster_graph
 from matching.grouping.objects import ObjectsConfig, is_object
 from matching.grouping.rejections import Trace
 from matching.pipelines.pair import find_objects
+from matching.stages import Stage, end_with
 
 DEFAULT = MatchConfig()
 
