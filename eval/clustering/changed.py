@@ -1,7 +1,7 @@
 """The suite's sets, changed: agreement on copies that are jittered, thinned, turned or stretched.
 
-Settings that were chosen by a look at the sets themselves are checked on these. Seeds are made of the names of
-set and change, so that every method sees the same copies.
+Settings that were chosen by a look at the sets themselves are checked on these. Seeds are made of the names
+of set and change, so that every method sees the same copies.
 """
 
 import zlib
@@ -34,7 +34,7 @@ def change(kind: str, x: NDArray, labels: NDArray, name: str) -> tuple[NDArray, 
     """(X, labels) of a changed copy.
 
     jitter: each point by the median distance of nearest neighbours; subsample: 70 % of the points; rotate: by
-    half of that distance, turned at random, 90 % of the points; scale: one feature times 1.5, 80 % of the points.
+    half of that distance, turned at random, 90 % of them; scale: one feature times 1.5, 80 % of them.
     """
     rng = np.random.default_rng([zlib.crc32(name.encode()), zlib.crc32(kind.encode())])
     n, d = x.shape
