@@ -15,7 +15,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph, radius_neighbors_graph
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -134,16 +134,30 @@ def test_neighbours_by_default_of_a_given_graph():
     assert len(fit(with_self, n_clusters=2, metric="precomputed").graph_.indices) == 120 * 8
 
 
-@pytest.mark.parametrize("n", [60, 200, 1000])
-def test_two_moons_without_any_setting(n):
-    x, y = make_moons(n, noise=0.05, random_state=0)
-    assert same_partition(fit(x).labels_, y)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("n", "noise"), [(60, 0.0), (100, 0.05), (100, 0.07), (200, 0.1), (1000, 0.1), (2000, 0.12), (5000, 0.1)]
+)
+def test_two_moons_without_any_setting(n, noise, seed):
+    x, y = make_moons(n, noise=noise, random_state=seed)
+    model = fit(x)
+    assert model.n_clusters_ == 2
+    assert adjusted_rand_score(y, model.labels_) > (0.99 if noise < 0.1 else 0.9)
 
 
 @pytest.mark.parametrize("n", [30, 150, 600])
 def test_three_blobs_without_any_setting(n):
     x, y = make_blobs(n, centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
     assert same_partition(fit(x).labels_, y)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_features", [3, 10, 50, 200])
+def test_three_blobs_of_any_dimension_without_any_setting(n_features, seed):
+    x, y = make_blobs(150, centers=3, n_features=n_features, random_state=seed)
+    model = fit(x)
+    assert model.n_clusters_ == 3
+    assert adjusted_rand_score(y, model.labels_) > 0.97
 
 
 def test_ten_digits_without_any_setting():
