@@ -10,7 +10,7 @@ from .graph import AffinityGraph, KnnGraph, affinity_graph, enough_initial_clust
 from .merging import agdl, gdl, gdl_u
 from .neighbors import knn_graph
 from .outliers import connectivity_scores, split_at_largest_gap
-from .plots import plot_dendrogram, plot_scores
+from .plots import plot_condensed, plot_dendrogram, plot_scores
 from .prominence import select_prominent_clusters
 from .selection import Selection, give_to_neighbours, select_clusters
 from .separation import count_separate_clusters
@@ -37,6 +37,7 @@ __all__ = [
     "give_to_neighbours",
     "initial_clusters",
     "knn_graph",
+    "plot_condensed",
     "plot_dendrogram",
     "plot_scores",
     "select_clusters",

@@ -28,8 +28,11 @@ PROMINENT = "prominent"
 MOST_NEIGHBORS, FEWEST_NEIGHBORS = 30, 5  # where n_neighbors is None
 
 
-class GraphDegreeLinkage(  # type: ignore[misc]  # these have no types
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+class GraphDegreeLinkage(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]  # these have no types
+    TransformerMixin,  # type: ignore[misc]
+    ClusterMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     """Agglomerative clustering by graph degree linkage (Zhang, Wang, Zhao, Tang, ECCV 2012).
 

@@ -27,11 +27,10 @@ class KnnGraph:
     Parameters
     ----------
     indices : (n, K) int32
-        ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index).
+        ``indices[i]`` are the neighbours of sample i, never i itself, sorted by (distance, index). A sample
+        with fewer than K has -1 after its last one.
     distances : (n, K) float64
-        Their distances, in the unit of the metric.
-
-    A sample with fewer than K neighbours has the index -1 at the distance infinity after its last one.
+        Their distances, in the unit of the metric; infinity after the last neighbour.
 
     Raises
     ------

@@ -1,10 +1,16 @@
-"""Figures of a fit, by matplotlib: the dendrogram, and the scores of the clusters with their largest gap."""
+"""Figures of a fit, by matplotlib: the dendrogram, its large branches, and the scores of the clusters."""
 
 from typing import Any
 
 import numpy as np
 
+from ._common.types import Ints
 from .outliers import connectivity_scores, split_at_largest_gap
+from .separation import smallest_judged
+from .tree import MergeTree
+
+HEIGHT = "1 + log10(first affinity / smallest so far)"
+PURE = 0.9  # of a branch in one cluster: it is drawn in the cluster's colour
 
 
 def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
@@ -29,10 +35,72 @@ def plot_dendrogram(model: Any, ax: Any = None, *, n_leaves: int = 30) -> Any:
     ax = _axes(ax)
     linkage = model.linkage()
     if len(linkage):
-        dendrogram(linkage, n_leaves, "lastp", ax=ax, color_threshold=0, above_threshold_color="C0")
+        look = {"color_threshold": 0, "above_threshold_color": "C0", "leaf_rotation": 90}
+        dendrogram(linkage, n_leaves, "lastp", ax=ax, **look)
     ax.set_xlabel("samples in each branch")
-    ax.set_ylabel("1 + log10(first affinity / smallest so far)")
+    ax.set_ylabel(HEIGHT)
     return ax
+
+
+def plot_condensed(model: Any, ax: Any = None, *, min_size: int | None = None) -> Any:
+    """Draw the large branches of the hierarchy, as wide as they have samples.
+
+    A branch reaches from the merge that joins it to another large one down to the merge of its own two large
+    parts. Where smaller ones leave it, it narrows.
+
+    Parameters
+    ----------
+    model : GraphDegreeLinkage
+        After ``fit``.
+    ax : matplotlib Axes, optional
+        A new one by default.
+    min_size : int, optional
+        Samples of a large branch; by default K, or a tenth of all samples if that is less.
+
+    Returns
+    -------
+    matplotlib Axes
+        Branches with nine tenths of their samples in one cluster have its colour, others are grey. The
+        height is that of `plot_dendrogram`.
+    """
+    ax = _axes(ax)
+    tree, sizes = model.tree_, model.tree_.node_sizes()
+    least = smallest_judged(model.graph_) if min_size is None else min_size
+    height = np.concatenate([np.zeros(tree.n_initial), tree.heights()])
+    first = _places(tree, sizes)
+    labels = model.labels_[np.argsort(first[tree.initial_labels], kind="stable")]
+    left = [(int(root), height.max(initial=0) + 1) for root in tree.roots() if sizes[root] >= least]
+    while left:
+        node, top = left.pop()
+        edge, own = [(top, sizes[node])], labels[first[node] : first[node] + sizes[node]]
+        start = first[node]
+        while node >= tree.n_initial:
+            small, large = sorted(tree.children[node - tree.n_initial].tolist(), key=sizes.__getitem__)
+            if sizes[small] >= least:
+                left += [(small, height[node]), (large, height[node])]
+                break
+            edge += [(height[node], sizes[node]), (height[node], sizes[large])]
+            node = large
+        edge.append((height[node], edge[-1][1]))
+        at, width = np.array(edge).T
+        counts = np.bincount(own[own >= 0], minlength=1)
+        color = f"C{counts.argmax() % 10}" if counts.max() >= PURE * len(own) else "0.8"
+        ax.fill_betweenx(at, start, start + width, color=color, linewidth=0)
+    ax.set_xlabel("samples")
+    ax.set_ylabel(HEIGHT)
+    return ax
+
+
+def _places(tree: MergeTree, sizes: Ints) -> Ints:
+    """(n_initial + m,) the first place of each node's samples in a row; the larger of two comes first."""
+    first = np.zeros(len(sizes), np.int64)
+    roots = tree.roots()
+    first[roots] = np.cumsum(sizes[roots]) - sizes[roots]
+    for t in range(len(tree.children) - 1, -1, -1):  # a parent comes after its children
+        small, large = sorted(tree.children[t].tolist(), key=sizes.__getitem__)
+        first[large] = first[tree.n_initial + t]
+        first[small] = first[large] + sizes[large]
+    return first
 
 
 def plot_scores(model: Any, ax: Any = None) -> Any:

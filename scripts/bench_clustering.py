@@ -11,6 +11,7 @@ neighbours  approximate neighbours beside faiss and pynndescent, where installed
 quality     NMI over K and min_cluster_size
 bandwidth   NMI over the bandwidth
 suite       ARI on a public suite of labelled sets beside other methods, and the number of clusters found
+changed     ARI on changed copies of these sets, jittered, thinned, turned and stretched
 
 CPU seconds are of all threads; other programs on the machine inflate them less than seconds.
 """
@@ -25,7 +26,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
-from eval.clustering import approximate, growth, rivals, settings, suite
+from eval.clustering import approximate, changed, growth, rivals, settings, suite
 from eval.clustering.measuring import images, median_time, nmi, run_apart
 from eval.common.options import check_least, exit_status
 from eval.common.tables import format_markdown, read_csv, write_csv
@@ -36,6 +37,7 @@ NEEDED = {
     "quality": tuple(settings.SETS),
     "bandwidth": tuple(settings.SETS),
     "suite": ("suite/other_iris",),
+    "changed": ("suite/other_iris",),
 }  # sets by part
 SIZES = [10_000, 100_000, 1_000_000]
 TEN_MILLION = 10_000_000
@@ -181,6 +183,11 @@ def measure_suite(options: argparse.Namespace) -> None:
     print_table("Numbers of clusters", suite.COUNT_HEAD, suite.count_rows(Path(options.data)))
 
 
+def measure_changed(options: argparse.Namespace) -> None:
+    rows = changed.changed_rows(Path(options.data))
+    print_table("Mean ARI on changed copies", changed.HEAD, rows)
+
+
 PARTS = {
     "merging": measure_merging,
     "growth": measure_growth,
@@ -190,6 +197,7 @@ PARTS = {
     "quality": measure_quality,
     "bandwidth": measure_bandwidth,
     "suite": measure_suite,
+    "changed": measure_changed,
 }
 
 

@@ -29,8 +29,8 @@ LAYERS = {  # a folder or module imports from those before it
         "jit types",
         "graph",
         "_search _merge _cut tree outliers",
-        "neighbors reference selection separation smoothing prediction plots",
-        "completion merging prominence",
+        "neighbors reference selection separation smoothing prediction",
+        "completion merging prominence plots",
         "estimator",
     ),
     "matching": (

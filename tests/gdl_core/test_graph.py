@@ -359,3 +359,31 @@ def test_without_pynndescent(monkeypatch):
     with pytest.warns(UserWarning, match="exact neighbour search among 60 samples by l1 distances"):
         found = knn_graph(x, 5, metric="l1")
     np.testing.assert_array_equal(found.indices, knn_graph(x, 5, metric="l1", search="exact").indices)
+
+
+def test_rows_that_are_short():
+    inf = np.inf
+    knn = KnnGraph([[1, 2], [0, -1], [-1, -1]], [[1.0, 2.0], [1.0, inf], [inf, inf]])
+    indptr, indices, distances = knn.edges()
+    np.testing.assert_array_equal(indptr, [0, 2, 3, 3])
+    np.testing.assert_array_equal(indices, [1, 2, 0])
+    np.testing.assert_array_equal(distances, [1, 2, 1])
+    graph = affinity_graph(knn, min_nearest_weight=0.5)
+    assert graph.sigma2 == 2.0  # the mean of 1, 4, 1
+    np.testing.assert_allclose(graph.weights, np.exp([-0.5, -2, -0.5]))
+    np.testing.assert_array_equal(initial_clusters(knn, 2), [0, 0, 0])
+    np.testing.assert_array_equal(initial_clusters(knn, 2, mutual=True), [0, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("indices", "distances", "message"),
+    [
+        ([[1], [-1]], [[1.0], [5.0]], "where an index is -1 the distance must be infinite"),
+        ([[1], [0]], [[1.0], [np.inf]], "finite"),
+        ([[-1, 1], [0, -1]], [[np.inf, 1.0], [1.0, np.inf]], "sorted"),
+        ([[1], [-2]], [[1.0], [np.inf]], "indices must be in"),
+    ],
+)
+def test_short_rows_that_are_wrong(indices, distances, message):
+    with pytest.raises(ValueError, match=message):
+        KnnGraph(indices, distances)

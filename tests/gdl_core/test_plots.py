@@ -1,11 +1,13 @@
 """The figures hold what they say."""
 
+import itertools
+
 import matplotlib as mpl
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from gdl_core import GraphDegreeLinkage, connectivity_scores, plot_dendrogram, plot_scores
+from gdl_core import GraphDegreeLinkage, connectivity_scores, plot_condensed, plot_dendrogram, plot_scores
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +27,24 @@ def test_dendrogram():
     assert sum(int(t[1:-1]) if t.startswith("(") else 1 for t in texts) == 200
     assert plot_dendrogram(model, ax) is ax
     assert plot_dendrogram(GraphDegreeLinkage(1).fit([[0.0]])) is not None
+
+
+def test_condensed():
+    x, _ = make_blobs([100, 60, 40], centers=[[0, 0], [9, 0], [4, 8]], random_state=0)
+    model = GraphDegreeLinkage().fit(x)
+    ax = plot_condensed(model, min_size=25)
+    boxes = [area.get_paths()[0].get_extents() for area in ax.collections]
+    colors = [tuple(area.get_facecolor()[0]) for area in ax.collections]
+    assert max(box.x1 for box in boxes) == 200
+    assert boxes[0].width == 200  # the root, grey
+    grey = tuple(mpl.colors.to_rgba("0.8"))
+    ends = {round(box.width) for box, color in zip(boxes, colors, strict=True) if color != grey}
+    assert {100, 60, 40} <= ends
+    assert len(set(colors) - {grey}) == 3
+    for a, b in itertools.pairwise(boxes):  # none over another
+        assert a.x1 <= b.x0 or b.x1 <= a.x0 or a.y1 <= b.y0 or b.y1 <= a.y0
+    assert plot_condensed(model, ax) is ax
+    assert len(plot_condensed(GraphDegreeLinkage(1).fit([[0.0]])).collections) == 1
 
 
 def test_scores():

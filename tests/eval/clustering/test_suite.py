@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from eval.clustering import suite
+from eval.clustering import changed, suite
 
 
 @pytest.fixture
@@ -39,4 +39,29 @@ def test_a_method_that_is_not_installed_is_left_out(data, monkeypatch):
         raise ImportError
 
     monkeypatch.setattr(suite, "METHODS", {"missing": missing})
+    monkeypatch.setattr(changed, "CHECKED", {"missing": missing})
+    assert changed.changed_rows(data) == []
     assert suite.score_methods(data) == ({}, {})
+
+
+@pytest.mark.parametrize("kind", changed.CHANGES)
+def test_changed_copies(kind):
+    x, labels = np.random.default_rng(0).normal(size=(100, 3)), np.arange(100)[None]
+    found, kept = changed.change(kind, x, labels, "a set")
+    again, _ = changed.change(kind, x, labels, "a set")
+    np.testing.assert_array_equal(found, again)
+    assert len(found) == kept.shape[1] == {"jitter": 100, "subsample": 70, "rotate": 90, "scale": 80}[kind]
+    of = x[kept[0]]
+    length, expected = np.linalg.norm(found, axis=1), np.linalg.norm(of, axis=1)
+    if kind == "subsample":
+        np.testing.assert_array_equal(found, of)
+    elif kind == "scale":
+        np.testing.assert_allclose(sorted((found / of).mean(axis=0)), [1, 1, 1.5])
+    else:
+        assert 0 < np.median(abs(length - expected)) < 0.5
+        assert np.allclose(found, of, atol=1.5) == (kind == "jitter")
+
+
+def test_agreement_on_changed_copies(data, monkeypatch):
+    monkeypatch.setattr(changed, "CHECKED", {"GraphDegreeLinkage": suite.METHODS["GraphDegreeLinkage"]})
+    assert changed.changed_rows(data) == [["GraphDegreeLinkage", *["1.000"] * 5]]

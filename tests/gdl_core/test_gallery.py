@@ -1,0 +1,47 @@
+"""The examples of docs/gallery.md, run as they stand there."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.S | re.M)
+CODE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.S | re.M)
+PICTURE = re.compile(r"!\[.+?\]\(gallery/(.*?)\)")
+
+
+@pytest.fixture(autouse=True)
+def _no_windows():
+    from matplotlib import pyplot as plt
+
+    mpl.use("Agg")
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_example(name, text, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    ((code, expected),) = CODE.findall(text)
+    exec(compile(code, name, "exec"), {})
+    assert capsys.readouterr().out == expected
+    drawn = {path.name for path in tmp_path.iterdir()}
+    assert drawn == set(PICTURE.findall(text))
+    assert all((ROOT / "docs" / "gallery" / picture).exists() for picture in drawn)
+
+
+def test_script_draws_the_pictures_of_the_page(tmp_path, monkeypatch, capsys):
+    path = ROOT / "scripts" / "draw" / "draw_gallery.py"
+    spec = importlib.util.spec_from_file_location("draw_gallery", path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert [name for name, _ in script.EXAMPLE.findall(PAGE)] == [name for name, _ in EXAMPLES]
+    monkeypatch.setattr(
+        script, "EXAMPLE", re.compile(r"^## (Counts of words)\n.*?^```python\n(.*?)^```", re.S | re.M)
+    )
+    assert script.main(["--out", str(tmp_path / "a" / "b")]) == 0
+    assert "[50 50 50]" in capsys.readouterr().out
