@@ -228,6 +228,8 @@ class Jobs:
     def _existing_root(self) -> Path:
         """The folder that all others are in, made again where somebody has deleted it."""
         if self._root is None or not self._root.path.is_dir():
+            if self._root is not None:
+                self._root.remove()
             self._root = ServerFolder()
         return self._root.path
 
