@@ -3,7 +3,7 @@ line from the first moment on.
 """
 
 import os
-from _signal import SIGINT, signal
+from _signal import SIGINT, signal  # type: ignore[import-not-found]
 
 INTERRUPTED = 130
 

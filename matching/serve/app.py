@@ -131,7 +131,7 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
         _check_origin(request)
         async with jobs.slot() as job:
             job.views = request.query_params.get("views") == "1"
-            job.names = await receive(request, job.folder, limits)
+            job.names = await receive(request, job.folder, limits, job.upload)
             for k, name in enumerate(job.names):
                 await jobs.check(job.folder / f"upload{k}", name)
         return jobs.status(job)

@@ -15,8 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matching.serve.folders import ServerFolder, remove_abandoned
 from matching.serve.limits import Limits, Refusal
 from matching.serve.processes import Died, Failed, NotStarted, Worker
+from matching.serve.uploads import Upload
 
 # those of `matching.pipelines.pair.list_stages` with views, and the files; that module takes long to load
 STAGES = (
@@ -45,6 +47,8 @@ class Job:
         "uploading", "waiting", "running", "done" or "failed".
     names : list of str
         Of the two pictures.
+    upload : Upload
+        How its upload goes on.
     stage : int
         How many of STAGES have ended.
     views : bool
@@ -69,6 +73,7 @@ class Job:
     folder: Path
     state: str = "uploading"
     names: list[str] = field(default_factory=list)
+    upload: Upload = field(default_factory=Upload)
     stage: int = 0
     views: bool = False
     told: str | None = None
@@ -92,7 +97,7 @@ class Jobs:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._jobs: dict[str, Job] = {}
-        self._root: Path | None = None
+        self._root: ServerFolder | None = None
         self._left: set[Path] = set()  # folders that could not be deleted yet
         self._wake = asyncio.Event()
         self._duties: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}  # endless tasks, by name
@@ -104,7 +109,8 @@ class Jobs:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Jobs]:
-        """Carry out matches; afterwards no process and no file is left."""
+        """Carry out matches; afterwards no process and no file is left, nor of a server that was killed."""
+        remove_abandoned()
         workers = [Worker("match", self.limits.match_memory) for _ in range(self.limits.jobs)]
         self._duties = {f"match ({k})": partial(self._match_for_ever, w) for k, w in enumerate(workers)}
         self._duties["delete old results"] = self._sweep
@@ -118,7 +124,7 @@ class Jobs:
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             await asyncio.gather(*(worker.end() for worker in (*workers, self._checker)))
             if self._root is not None:
-                shutil.rmtree(self._root, ignore_errors=True)
+                self._root.remove()
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[Job]:
@@ -128,10 +134,10 @@ class Jobs:
         there was any error.
         """
         self._keep_working()
-        waiting = self._count("uploading", "waiting")
-        if waiting >= self.limits.queue:
+        waiting = self._count("waiting")
+        if waiting >= self.limits.queue or not self._has_room_for_upload():
             reason = f"the server is busy: {waiting} matches wait already; try again in a few seconds"
-            raise Refusal(503, reason, {"Retry-After": str(RETRY)})
+            raise Refusal(503, reason, _later())
         number = secrets.token_urlsafe(16)
         try:
             job = self._jobs[number] = Job(number, self._existing_root() / number)
@@ -159,6 +165,19 @@ class Jobs:
             raise Refusal(415, f"{name}: is damaged, or its header takes too much memory to read") from None
         if refused is not None:
             raise Refusal(*refused)
+
+    def _has_room_for_upload(self) -> bool:
+        """Whether another upload may begin; one that drips makes room for it."""
+        uploads = [job for job in self._jobs.values() if job.state == "uploading"]
+        if len(uploads) < self.limits.queue:
+            return True
+        slow = [job for job in uploads if job.upload.is_slow]
+        if not slow:
+            return False
+        slowest = min(slow, key=lambda job: job.upload.rate)
+        slowest.upload.give_way()
+        slowest.state = "failed"
+        return True
 
     def find(self, number: str) -> Job:
         """Find a Job by its id."""
@@ -212,9 +231,11 @@ class Jobs:
 
     def _existing_root(self) -> Path:
         """The folder that all others are in, made again where somebody has deleted it."""
-        if self._root is None or not self._root.is_dir():
-            self._root = Path(tempfile.mkdtemp(prefix="gdl-match-"))
-        return self._root
+        if self._root is None or not self._root.path.is_dir():
+            if self._root is not None:
+                self._root.remove()
+            self._root = ServerFolder()
+        return self._root.path
 
     def _remove(self, folder: Path) -> None:
         """Delete a folder, now or, where that fails, at one of the next sweeps."""

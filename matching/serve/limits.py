@@ -25,7 +25,8 @@ class Limits:
     jobs : int
         Matches that run at a time, each in a process of its own.
     queue : int
-        Matches that may wait, including uploads in progress.
+        Matches that may wait, and uploads in progress beside them: of those, one that drips makes room for
+        another.
     upload_seconds, stall_seconds : float
         For an upload, and for a pause in an upload or a download.
     check_seconds : float

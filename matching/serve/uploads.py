@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
@@ -25,19 +26,58 @@ LONGEST_NAME = 80
 LONGEST_BOUNDARY = 70  # characters, by RFC 2046
 DRAINED = 100_000_000  # bytes of a refused upload that are read all the same, so that the client hears why
 DRAIN_SECONDS = 10.0
+SLOW = 20_000  # bytes a second: an upload below gives way to another one
+GRACE = 2.0  # seconds in which it does not
 
 
-async def receive(request: Request, folder: Path, limits: Limits) -> list[str]:
+class Upload:
+    """How an upload goes on; one that is slower than any network makes room for another."""
+
+    def __init__(self) -> None:
+        self.received = 0  # bytes
+        self._began = time.monotonic()
+        self._timeout: asyncio.Timeout | None = None
+        self.gives_way = False
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second."""
+        return self.received / max(time.monotonic() - self._began, 1e-3)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it makes room for another."""
+        return time.monotonic() - self._began > GRACE and self.rate < SLOW and self._timeout is not None
+
+    def give_way(self) -> None:
+        """End it: its request is refused."""
+        self.gives_way = True
+        if self._timeout is not None:
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    @asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncIterator[None]:
+        """Bound the time that it takes."""
+        try:
+            async with asyncio.timeout(seconds) as self._timeout:
+                yield
+        except TimeoutError:
+            if self.gives_way:
+                raise Refusal(408, "the upload was too slow while others waited") from None
+            raise Refusal(408, f"the upload took more than {seconds:g} s") from None
+        finally:
+            self._timeout = None
+
+
+async def receive(request: Request, folder: Path, limits: Limits, upload: Upload) -> list[str]:
     """Write the two uploads of a request to folder/upload0 and upload1.
 
     It may also raise HTTPException, OSError or MemoryError.
     """
     _check_kind(request)
     try:
-        async with asyncio.timeout(limits.upload_seconds):
-            return await _store(Request(request.scope, _limit(request, limits)), folder)
-    except TimeoutError:
-        raise Refusal(408, f"the upload took more than {limits.upload_seconds:g} s") from None
+        async with upload.limit(limits.upload_seconds):
+            return await _store(Request(request.scope, _limit(request, limits, upload)), folder)
     except ClientDisconnect:  # nobody hears it
         raise Refusal(400, "the upload broke off") from None
 
@@ -109,16 +149,14 @@ def _copy(source: BinaryIO, path: Path) -> None:
         shutil.copyfileobj(source, target)
 
 
-def _limit(request: Request, limits: Limits) -> Callable[[], Awaitable[Message]]:
+def _limit(request: Request, limits: Limits, upload: Upload) -> Callable[[], Awaitable[Message]]:
     """The request's receive(), which refuses to go on beyond the bytes allowed, or after a long pause."""
     too_many = Refusal(413, f"both pictures together may have at most {limits.upload / 1e6:g} MB")
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > limits.upload:
         raise too_many
-    taken = 0
 
     async def receive() -> Message:
-        nonlocal taken
         try:
             async with asyncio.timeout(limits.stall_seconds):
                 message = await request.receive()
@@ -126,8 +164,8 @@ def _limit(request: Request, limits: Limits) -> Callable[[], Awaitable[Message]]
             reason = f"the upload stood still for more than {limits.stall_seconds:g} s"
             raise Refusal(408, reason) from None
         request.state.complete = not message.get("more_body", False)
-        taken += len(message.get("body", b""))
-        if taken > limits.upload:
+        upload.received += len(message.get("body", b""))
+        if upload.received > limits.upload:
             raise too_many
         return message
 

@@ -214,12 +214,9 @@ def test_numba_may_be_told_not_to_compile(run_kernel):
 @pytest.mark.parametrize("packed", [False, True], ids=["compiled files", "zip file"])
 def test_kernels_without_source_files(run_kernel, tmp_path, packed):
     library = tmp_path / "library"
-    for name in ("__init__.py", "_common"):  # what a kernel loads
-        copy = shutil.copytree if name == "_common" else shutil.copy
-        (library / "gdl_core").mkdir(parents=True, exist_ok=True)
-        copy(ROOT / "gdl_core" / name, library / "gdl_core" / name)
-    for cache in library.rglob("__pycache__"):
-        shutil.rmtree(cache)
+    own = Path("gdl_core") / "_common"  # all that the kernel loads
+    shutil.copytree(ROOT / own, library / own, ignore=shutil.ignore_patterns("__pycache__"))
+    (library / "gdl_core" / "__init__.py").touch()
     (library / "parts.py").write_text(PARTS.format(factor=2.0, shift=0.0))
     (library / "kernel.py").write_text(KERNEL)
     if packed:

@@ -15,7 +15,7 @@ httpx = pytest.importorskip("httpx", reason="the tests of the page need httpx")
 uvicorn = pytest.importorskip("uvicorn")
 
 from matching.cli.commands.serve import main  # noqa: E402
-from matching.serve import connections, logs  # noqa: E402
+from matching.serve import connections, logs, uploads  # noqa: E402
 from matching.serve.app import create_app  # noqa: E402
 from matching.serve.connections import limited_protocol  # noqa: E402
 from matching.serve.limits import Limits  # noqa: E402
@@ -108,6 +108,37 @@ def test_an_upload_in_drops_is_refused(quick_workers):
             except TimeoutError:
                 connection.sendall(b".")
         assert b"the upload took more than 0.3 s" in answer
+
+
+def test_uploads_that_drip_make_room_for_others(quick_workers, monkeypatch):
+    files = {f"image{k}": ("a.png", b"12") for k in range(2)}
+
+    def post(server):
+        return httpx.post(f"{server.base}/matches", files=files, timeout=PATIENCE)
+
+    with running(queue=2, upload_seconds=PATIENCE, stall_seconds=PATIENCE) as server, ExitStack() as stack:
+        dripping = [server.open(stack, server.post_head()) for _ in range(2)]
+        while httpx.get(f"{server.base}/health").json()["waiting"] < 2:
+            time.sleep(0.01)
+        monkeypatch.setattr(uploads, "GRACE", PATIENCE)  # as if they had just begun
+        assert post(server).status_code == 503
+        monkeypatch.setattr(uploads, "GRACE", 0.0)
+        for _ in range(2):
+            assert post(server).status_code == 202
+            server.open(stack, server.post_head())  # who drips comes again
+        for connection in dripping[:2]:
+            assert b"the upload was too slow while others waited" in rest_of(connection)
+
+
+def test_fast_uploads_make_no_room(quick_workers, monkeypatch):
+    monkeypatch.setattr(uploads, "GRACE", 0.0)
+    monkeypatch.setattr(uploads, "SLOW", 0)
+    with running(queue=1, upload_seconds=PATIENCE, stall_seconds=PATIENCE) as server, ExitStack() as stack:
+        server.open(stack, server.post_head())
+        while httpx.get(f"{server.base}/health").json()["waiting"] < 1:
+            time.sleep(0.01)
+        files = {f"image{k}": ("a.png", b"12") for k in range(2)}
+        assert httpx.post(f"{server.base}/matches", files=files, timeout=PATIENCE).status_code == 503
 
 
 def test_a_download_that_nobody_takes_is_cut(quick_workers, monkeypatch):

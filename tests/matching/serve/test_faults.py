@@ -22,6 +22,7 @@ formparsers = pytest.importorskip("starlette.formparsers")
 from matching.serve import jobs as jobs_module  # noqa: E402
 from matching.serve import processes  # noqa: E402
 from matching.serve.app import create_app  # noqa: E402
+from matching.serve.folders import LOCK, PREFIX  # noqa: E402
 from matching.serve.jobs import Jobs  # noqa: E402
 from matching.serve.limits import Limits  # noqa: E402
 
@@ -129,7 +130,8 @@ async def assert_sound(client):
 
 
 def own_folders():
-    return [path for root in Path(tempfile.gettempdir()).glob("gdl-match-*") for path in root.iterdir()]
+    roots = Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
+    return [path for root in roots for path in root.iterdir() if path.name != LOCK]
 
 
 @pytest.fixture
