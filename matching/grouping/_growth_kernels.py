@@ -64,6 +64,9 @@ def grow_from(
         for t in range(len(agreeing)):
             ends[0, t], ends[1, t] = x1[agreeing[t], 0], x1[agreeing[t], 1]
             gap[t] = _apart(x0, agreeing[t], seeds[k, 0])
+        if len(gap) > around:  # sorting all of them would be most of the time
+            near = np.flatnonzero(gap <= np.partition(gap, around - 1)[around - 1])
+            agreeing, gap = agreeing[near], gap[near]
         rows = agreeing[np.argsort(gap, kind="mergesort")[:around]]
         for m in range(len(noises)):
             for h in range(len(bends)):

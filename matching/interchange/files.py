@@ -12,6 +12,7 @@ from matching.errors import InputError
 from matching.interchange import colmap, hloc
 from matching.interchange.records import PairMatches
 from matching.interchange.tables import read_npz, read_storage, read_text
+from matching.interchange.torch_files import read_torch
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
 
@@ -25,6 +26,8 @@ KINDS = {
     ".yml": "storage",
     ".yaml": "storage",
     ".json": "storage",
+    ".pt": "torch",
+    ".pth": "torch",
     ".h5": "hloc",
     ".hdf5": "hloc",
     ".db": "colmap",
@@ -43,7 +46,7 @@ class MatchFile:
     path : Path
         The file.
     kind : str
-        "npz", "text", "storage", "hloc" or "colmap".
+        "npz", "text", "storage", "torch", "hloc" or "colmap".
     features : Path, optional
         hloc's file of features.
     """
@@ -64,8 +67,8 @@ class MatchFile:
         elif self.kind == "colmap":
             yield from colmap.read_colmap(self.path)
         else:
-            read = {"npz": read_npz, "text": read_text, "storage": read_storage}[self.kind]
-            yield None, read(self.path)
+            read = {"npz": read_npz, "text": read_text, "storage": read_storage, "torch": read_torch}
+            yield None, read[self.kind](self.path)
 
     def pair_of(self, images: Sequence[Path]) -> tuple[Any, PairMatches, bool]:
         """Read the matches of the pair of two images; of a file with one pair, this one."""
@@ -133,8 +136,9 @@ def read_matches(path: str | Path, *, features: str | Path | None = None) -> lis
     Parameters
     ----------
     path : str or Path
-        An .npz with arrays named as `matches_from` knows them, or OpenCV's .yml, .xml or .json with such
-        matrices; .csv or .txt with x0 y0 x1 y1 [score] a line; hloc's matches (.h5); COLMAP's database (.db).
+        An .npz with arrays named as `matches_from` knows them, OpenCV's .yml, .xml or .json with such
+        matrices, or the .pt of `torch.save` with such tensors; .csv or .txt with x0 y0 x1 y1 [score] a line;
+        hloc's matches (.h5); COLMAP's database (.db).
     features : str or Path, optional
         hloc's features (.h5), which matches other than those of dense matchers need.
 

@@ -162,7 +162,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
     a part of one, with those around which it explains most; matches of no object where it explains them.
 
-    At wide baselines near and far do not move smoothly together, and there may be no objects. Then nothing
+    At wide baselines near and far do not move smoothly together, and there may be no such set. Then nothing
     speaks against what was verified before; if nothing was, the matches that one matrix explains are the
     static scene if they are significant.
 
@@ -179,7 +179,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
         for rows in scene:
             static[rows] = _agree(explained, rows, places)
         static |= explained & free
-    elif not objects:
+    else:
         static = verified.copy() if verified.any() else _find_significant(xy0, xy1)
     if static.any() and verified[static].mean() >= WHOLE:
         static |= verified & free

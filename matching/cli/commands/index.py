@@ -240,8 +240,8 @@ def _groups(arguments: argparse.Namespace) -> int:
         pictures = [path for path in index.found() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **how)
     # each pair once, and in an order that does not depend on the index
-    pairs = sorted({(*sorted((c.query, c.picture)), c.votes) for c in candidates})
-    with verify_candidates([Candidate(*pair) for pair in pairs], db=arguments.db, **how) as db:
+    pairs = sorted({(min(c.query, c.picture), max(c.query, c.picture)) for c in candidates})
+    with verify_candidates([Candidate(*pair, 0) for pair in pairs], db=arguments.db, **how) as db:
         return show_groups(db)
 
 

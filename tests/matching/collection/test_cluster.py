@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from database import content
 from patience import PATIENCE
@@ -25,13 +26,13 @@ pytest.importorskip("distributed", reason="the cluster's tests need dask.distrib
 
 
 class Cluster:
-    """A scheduler and its workers."""
+    """A scheduler and its workers, by default two."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, n=2):
         self.file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", folder, "--port", "0", "--no-show")
         options = "--nthreads", "1", "--no-nanny", "--local-directory", folder
-        self.workers = [self._start("worker", folder, *options) for _ in range(2)]
+        self.workers = [self._start("worker", folder, *options) for _ in range(n)]
 
     def _start(self, kind, folder, *options):
         return subprocess.Popen(
@@ -45,7 +46,7 @@ class Cluster:
         )
 
     def address(self):
-        """The scheduler's address, once both workers are there."""
+        """The scheduler's address, once all workers are there."""
         from distributed import Client
 
         end = time.monotonic() + PATIENCE
@@ -54,7 +55,7 @@ class Cluster:
             time.sleep(0.1)
         address = json.loads(self.file.read_text())["address"]
         with Client(address, timeout=PATIENCE, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=PATIENCE)
+            client.wait_for_workers(len(self.workers), timeout=PATIENCE)
         return address
 
     def close(self):
@@ -127,6 +128,40 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
     add_pictures(tmp_path / "new", list(plan.paths), cache=here, jobs=1)
     assert found == find_candidates(tmp_path / "new", queries, 3, cache=here)
+
+
+def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp_path, monkeypatch):
+    """One in each of two runs that add pictures, one while the index is asked, each at a random moment."""
+    monkeypatch.setattr(backends, "CONNECT", PATIENCE)
+    monkeypatch.setattr(_shards, "TOGETHER", 1)
+    for name in ("cache", "other"):
+        (tmp_path / name).mkdir()
+    there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))
+    paths, rng, killed = list(plan_folder(folder).paths), np.random.default_rng(0), []
+    cluster = Cluster(tmp_path, 4)
+    living = list(cluster.workers)
+
+    def progress(records, total, desc):
+        last = rng.integers(max(total - 1, 1))
+        for k, record in enumerate(records):
+            yield record
+            if k == last:
+                living.pop(rng.integers(len(living))).kill()
+                killed.append(desc)
+
+    try:
+        how = {"scheduler": cluster.address(), "cache": there, "progress": progress}
+        add_pictures(tmp_path / "i", paths[::2], **how)
+        add_pictures(tmp_path / "i", paths[1::2], **how)
+        queries = [str(folder / name) for name in ("a first.png", "c.jpg")]
+        found = find_candidates(tmp_path / "i", queries, 3, **how)
+        assert killed == ["pictures", "pictures", "shortlist"]
+        assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
+        assert len(found) >= 3
+        again = find_candidates(tmp_path / "i", queries, 3, scheduler=how["scheduler"], cache=there)
+        assert again == found  # by the one that is left
+    finally:
+        cluster.close()
 
 
 def test_no_scheduler_is_an_input_error(folder, tmp_path, monkeypatch):

@@ -25,8 +25,8 @@ def examples(section, language="python"):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)
 
 
-def run_commands(section):
-    for command in examples(section, "bash"):
+def run_commands(section, n=None):
+    for command in examples(section, "bash")[:n]:
         words = shlex.split(command)
         assert words[0] == "gdl-match"
         assert main([*words[1:], "--quiet", "--no-figure"]) == 0
@@ -163,6 +163,16 @@ def test_loftr(monkeypatch):
     assert len(values["result"].objects) == 2
 
 
+def test_localization(folder):
+    [commands] = examples("hloc", "bash")[1:]
+    for name, pictures in zip(("map", "query"), make_demo_pair(), strict=False):
+        Path("images", name).mkdir(parents=True)
+        Image.fromarray(np.asarray(pictures)).save(f"images/{name}/1.png")
+    for command in commands.strip().splitlines():
+        assert main([*shlex.split(command)[1:], "--cache", "cache", "--quiet"]) == 0
+    assert Path("pairs-loc.txt").read_text("utf-8") == "query/1.png map/1.png\n"
+
+
 def test_hloc(folder):
     h5py = pytest.importorskip("h5py")
     Path("outputs").mkdir()
@@ -174,7 +184,7 @@ def test_hloc(folder):
         group = matches.create_group("left-1.png/right-1.png")
         group["matches0"] = np.arange(160, dtype=np.int16)
         group["matching_scores0"] = np.ones(160, np.float16)
-    run_commands("hloc")
+    run_commands("hloc", 1)
     values = {}
     [code] = examples("hloc")
     exec(code, values)

@@ -158,10 +158,14 @@ def test_parts_of_the_room_are_one_scene_and_matches_of_no_object_join_it():
     assert not static[body > 0].any()
 
 
-def test_without_objects_the_scene_is_what_was_verified():
+@pytest.mark.parametrize("n", [0, 7, 30])
+def test_without_a_set_of_objects_the_scene_is_what_was_verified(n):
+    """Of few matches, or of such as no matrix explains."""
     xy0, xy1, body = room_and_boxes()
     verified = np.arange(len(body)) % 3 == 0
-    assert np.array_equal(find_static(xy0, xy1, np.full(len(body), -1), verified), verified)
+    cluster = np.full(len(body), -1)
+    cluster[np.flatnonzero(body < 0)[:n]] = 0
+    assert np.array_equal(find_static(xy0, xy1, cluster, verified), verified)
 
 
 def test_verified_matches_are_a_wider_scene_than_a_small_object_that_their_matrix_explains():
