@@ -168,7 +168,7 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
         return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation))
 
     once, twice = evidence(1.0), evidence(2.0)
-    square, volume = _restricted(x, np.vstack([parts[0][1], parts[1][1]]), 0.5, 30.0) - sum(
+    square, _ = _restricted(x, np.vstack([parts[0][1], parts[1][1]]), 0.5, 30.0) - sum(
         _restricted(*part, 0.5, 30.0) for part in parts
     )
     more = once + square / 2 * (1 - 1 / 4) - 6 * np.log(2)
