@@ -140,7 +140,7 @@ def draw(rows: Iterable[dict], path: Path) -> None:
         panel.set_xscale("log", base=2)
         panel.xaxis.set_major_formatter("{x:g}")
         panel.grid(alpha=0.3)
-        if len(kinds) > 1:
+        if len(kinds) > 1 and panel.lines:
             panel.legend()
     panels[0].set_ylabel("share of pairs")
     path.parent.mkdir(parents=True, exist_ok=True)
