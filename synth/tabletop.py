@@ -207,10 +207,8 @@ def _draw(
         if warp is not None:
             own = _apply(warp, own, thing.picture.shape)
         inside = _is_inside(own, thing)
-        seen = cv2.remap(
-            thing.picture, *np.moveaxis(own.astype(np.float32), -1, 0), cv2.INTER_CUBIC,
-            borderMode=cv2.BORDER_REPLICATE,
-        )  # fmt: skip
+        u, v = own[..., 0].astype(np.float32), own[..., 1].astype(np.float32)
+        seen = cv2.remap(thing.picture, u, v, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
         dark = cv2.GaussianBlur(np.roll(inside.astype(np.float64), (4, 5), (0, 1)), (0, 0), 4.0)
         image -= SHADOW * dark[..., None]
         image[inside], owner[inside], place[inside] = seen[inside], number, own[inside]
