@@ -4,7 +4,7 @@
 * `synth.warp`: thin-plate-spline warps that are single-valued by construction.
 * `synth.poses`: rotation, scale, light and cover of an object (the hard composites).
 * `synth.composite`: pairs of tiled images with common objects, and the truth of every correspondence.
-* `synth.tabletop`: things on a table that move, turn and bend, each on its own, with the truth of every pixel.
+* `synth.tabletop`: things on a table, each with a motion and a bend of its own, and the truth of every pixel.
 * `synth.toys`: point sets of clusters that differ in density, size and shape.
 
 Coordinates are pixels, x to the right, y down, (0, 0) the centre of the top-left pixel.

@@ -158,7 +158,7 @@ def tabletop(
     for k, thing in enumerate(things):
         if thing.shape not in ("rectangle", "ellipse"):
             raise ValueError(f'shape of thing {k} must be "rectangle" or "ellipse", got {thing.shape!r}')
-        if not (0 <= thing.bend < np.inf and 0 < thing.pose0.scale and 0 < thing.pose1.scale):
+        if not (0 <= thing.bend < np.inf and min(thing.pose0.scale, thing.pose1.scale) > 0):
             raise ValueError(f"bend of thing {k} must be at least 0 and its scales above 0, got {thing}")
     if ground is not None and (ground.shape[0] < shape[0] or ground.shape[1] < shape[1]):
         raise ValueError(f"ground must be at least {shape} pixels, got {ground.shape[:2]}")
@@ -207,10 +207,8 @@ def _draw(
         if warp is not None:
             own = _apply(warp, own, thing.picture.shape)
         inside = _is_inside(own, thing)
-        seen = cv2.remap(
-            thing.picture, *np.moveaxis(own.astype(np.float32), -1, 0), cv2.INTER_CUBIC,
-            borderMode=cv2.BORDER_REPLICATE,
-        )  # fmt: skip
+        u, v = own[..., 0].astype(np.float32), own[..., 1].astype(np.float32)
+        seen = cv2.remap(thing.picture, u, v, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
         dark = cv2.GaussianBlur(np.roll(inside.astype(np.float64), (4, 5), (0, 1)), (0, 0), 4.0)
         image -= SHADOW * dark[..., None]
         image[inside], owner[inside], place[inside] = seen[inside], number, own[inside]

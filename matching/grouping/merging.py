@@ -9,8 +9,7 @@ is that of the thin-plate spline. A few matches of each part, its landmarks, tel
 and that of its points by restricted maximum likelihood (REML), with Student's t as the robust loss. Then the
 motion of one part relative to the other, six numbers, is judged: by the field, it is normal with a known
 covariance, the wider, the wider the gap is and the stronger the bends are; by two things that move on their
-own, it may be anything. Parts are merged where the first explains it better as either of them bends: what is
-rigid does not follow a neighbour that bends. (Patterson and Thompson 1971 for
+own, it may be anything. Parts are merged where the first explains it better. (Patterson and Thompson 1971 for
 REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
 
 Notation: x, y (n, 2) are landmarks in either image, in pixels of the one where the object is smaller, y is of
@@ -117,8 +116,8 @@ def merge_parts(
 ) -> tuple[Ints, list[Ints]]:
     """Merge parts, the pair with the strongest evidence first, until no pair has any.
 
-    Two parts must move as one by the bends of either: one that is no object, and would bend enough to explain
-    anything, glues no others. Merged parts bend as their parts do, on average over their matches.
+    Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
+    enough to explain anything, glues no others.
 
     Returns labels (n_parts,) int64.
     """
@@ -133,17 +132,15 @@ def merge_parts(
         i, j = sorted((i, j))
         if turned[i] != turned[j] or min(len(marks[i]), len(marks[j])) < LEAST:
             return
+        logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
         if not (_fixes_map(part[0]) and _fixes_map(other[0])):
             return
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
+            bends, noise = np.exp(logarithm).tolist()
             extent = max(extents[scale[0] > 1], 1.0)
-            variances = [np.exp(logs[k]) for k in (i, j)]
-            evidence[i, j] = min(
-                _find_evidence(part, other, float(bends), float(noise), config, extent)
-                for bends, noise in variances
-            )
+            evidence[i, j] = _find_evidence(part, other, bends, noise, config, extent)
 
     for i in range(len(parts)):
         for j in range(i):

@@ -57,8 +57,8 @@ def test_true_correspondences_are_told_from_false_ones():
         for m in (pose.matrix((120, 160)) for pose in (things[0].pose0, things[0].pose1))
     )
     assert found.find_true(xy0, xy1).tolist() == [0, 0, 0]
-    assert found.find_true(xy0, xy1 + [2.0, 0.0]).tolist() == [0, 0, 0]
-    assert found.find_true(xy0, xy1 + [4.0, 0.0]).tolist() == [-1, -1, -1]
+    assert found.find_true(xy0, xy1 + np.array([2.0, 0.0])).tolist() == [0, 0, 0]
+    assert found.find_true(xy0, xy1 + np.array([4.0, 0.0])).tolist() == [-1, -1, -1]
     assert found.find_true(xy0, xy1[::-1])[[0, 2]].tolist() == [-1, -1]
     assert found.find_true(np.full((1, 2), 5.0), np.full((1, 2), 5.0)).tolist() == [-1]  # the table
     assert found.find_true(np.full((1, 2), -50.0), np.full((1, 2), 1e4)).tolist() == [-1]
