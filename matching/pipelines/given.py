@@ -176,7 +176,7 @@ def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
             own = own[np.lexsort(np.hstack([xy0[own], xy1[own]]).T)]
             labels[own] = -1
             labels[np.random.default_rng(0).permutation(own)[:LISTED]] = k
-    return Groups(labels, groups.scores)
+    return replace(groups, labels=labels)
 
 
 def _lie_within(xy: Floats, size: Array) -> bool:

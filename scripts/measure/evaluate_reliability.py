@@ -62,13 +62,13 @@ def main(argv=None):
 
 
 def measure(options):
+    pairs = list(list_pairs(options.data))
     rows = read_rows(options.out)
     done = {(row["kind"], row["pair"]) for row in rows}
     with options.out.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         if not rows:
             writer.writeheader()
-        pairs = list(list_pairs(options.data))
         for number in np.random.default_rng(2).permutation(len(pairs)):  # so that a part tells of all kinds
             kind, pair, find = pairs[number]
             if (kind, pair) in done:
@@ -131,6 +131,8 @@ def list_unrelated(data):
 def small_prints(data):
     """Pairs of a front and a photograph with it."""
     fronts, tiles = (sorted((data / f).glob("*.jpg")) for f in ("models", "tiles"))
+    if not fronts or not tiles:
+        raise ValueError(f"{data} must hold models/*.jpg and tiles/*.jpg")
     rng = np.random.default_rng(5)
     for k in range(N_SMALL):
         front, tile = (files[rng.integers(len(files))] for files in (fronts, tiles))

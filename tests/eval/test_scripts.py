@@ -51,6 +51,11 @@ def refusal(capsys, name, *options):
         ("measure/evaluate_unrelated", ["a", "b", "--pairs", "0"], "--pairs must be at least 1, got 0"),
         ("measure/evaluate_keypoints", ["none"], "none: the folder can't be read"),
         ("measure/evaluate_details", ["--data", "a", "--prints", "0"], "--prints must be at least 1, got 0"),
+        (
+            "measure/evaluate_reliability",
+            ["none", "--out", "rows.csv"],
+            "none must hold models/*.jpg and tiles",
+        ),
         ("measure/evaluate_magnification", ["a", "--times", "0.5"], "--times must be at least 1, got 0.5"),
         ("draw/plot_pair", ["--n-outliers", "-5"], "--n-outliers must be at least 0, got -5"),
         ("maintain/tune_rivals", ["--draws", "0"], "--draws must be at least 1, got 0"),
@@ -121,3 +126,30 @@ def test_key_points_of_a_folder_beside_opencvs(tmp_path, capsys):
         assert 40 < float(again.strip("%")) < 100
         assert 0 < float(error) < 0.5
         assert float(seconds) > 0
+
+
+def test_objects_of_a_print_in_a_photograph_are_right(tmp_path):
+    for name, picture in (("front", skimage.data.coffee()), ("tile", skimage.data.astronaut())):
+        skimage.io.imsave(tmp_path / f"{name}.png", picture)
+    script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
+    found = script["pasted_objects"](
+        tmp_path / "front.png", tmp_path / "tile.png", 180, 0.4, np.array([0.3, 0.6])
+    )
+    assert [right for _, right in found] == [True]
+    assert found[0][0] < -8
+
+
+def test_words_are_counted_by_kind_and_half():
+    script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
+    values = [("a", "1", "0", -20.0, True), ("a", "2", "1", -20.0, False), ("a", "3", "0", -6.0, True)]
+    values += [("a", "4", "0", -1.0, False), ("b", "1", "1", np.nan, False)]
+    rows = [dict(zip(("kind", "pair", "half", "log_nfa", "right"), row, strict=True)) for row in values]
+    lines = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in script["format_table"](rows).splitlines()
+    ]
+    assert lines[-2] == [
+        "a",
+        "4",
+        *["1 of 1", "0 of 1", "1 of 1", "0 of 0", "0 of 0", "0 of 0", "0 of 1", "0 of 0"],
+    ]
+    assert lines[-1] == ["b", "1", *["0 of 0"] * 8]

@@ -38,6 +38,7 @@ def test_points_alone_give_the_objects():
     assert share_right(result.cluster, truth) > 0.95
     assert len(result.objects) == 2
     assert np.array_equal(result.xy0, xy0) and np.array_equal(result.xy1, xy1)
+    assert [(found.confidence, found.log_nfa <= -8) for found in result.objects] == [("sure", True)] * 2
 
 
 @pytest.mark.parametrize("factor", [0.1, 10, 1e-6])
