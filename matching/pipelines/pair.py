@@ -32,7 +32,7 @@ from matching.pipelines.description import (
     is_small,
     prepare_views,
 )
-from matching.pipelines.details import Located, Seen, add_details, find_details, locate
+from matching.pipelines.details import Located, Seen, add_details, find_details, group_details, locate
 from matching.pipelines.listing import choose_rows
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
@@ -133,10 +133,6 @@ def match_pictures(
         details=details,
         pictures=(picture0, picture1),
     )
-    return match_described(
-        described0, described1, config,
-        find_clusters=find_clusters, clock=clock, views=views, details=details,
-    )  # fmt: skip
 
 
 @single_blas_thread()  # many small matrices, which several threads would take longer for
@@ -212,13 +208,6 @@ def _look_closer(
     located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
     """Add the details of the chosen pictures; what was looked at in the end."""
-
-    def group_band(
-        features0: Features, features1: Features, candidates: Candidates, pool: Candidates
-    ) -> tuple[Candidates, Groups]:
-        found = find_objects(candidates, pool, config)
-        return drop_textures(features0, features1, *found, config)
-
     found: list[Located] = []
     seen = list(pair)
     for k in chosen:
@@ -226,14 +215,21 @@ def _look_closer(
         coarse = Seen(pair[1 - k].features, pair[1 - k].step)
         fine = Seen(seen[k].features, seen[k].step)
         if is_larger(pair[k], config):
-            own = find_details(coarse, fine, pair[k].step, config, group_band)
+            own = find_details(coarse, fine, pair[k].step, config, _group_details)
         else:
-            both = coarse.features, fine.features
-            enlarged = group_band(*both, *find_candidates(*both, config))
-            own = [locate(*enlarged, coarse.step, fine.step)]
+            both = find_candidates(coarse.features, fine.features, config)
+            own = [group_details(coarse, fine, both, len(chosen), config, _group_details)]
         found += own if k == 1 else [band.swapped for band in own]
     all_found = add_details(located, found, config.objects.reach, config.candidates.max_matches)
     return all_found, (seen[0], seen[1])
+
+
+def _group_details(
+    features0: Features, features1: Features, candidates: Candidates, pool: Candidates, config: MatchConfig
+) -> tuple[Candidates, Groups]:
+    """Group candidates into objects that are no fine texture."""
+    found = find_objects(candidates, pool, config)
+    return drop_textures(features0, features1, *found, config)
 
 
 def describe_objects(
