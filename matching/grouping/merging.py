@@ -136,6 +136,8 @@ def merge_parts(
         logarithm = (weights[i] * logs[i] + weights[j] * logs[j]) / (weights[i] + weights[j])
         scale = magnification(correspondences[np.concatenate([members[i], members[j]])])
         part, other = (_points(correspondences, marks[k], scale) for k in (i, j))
+        if min(np.linalg.matrix_rank(x - x[0]) for x, _ in (part, other)) < 2:  # on a line: no map is known
+            return
         if max(_gap(part[way], other[way]) for way in range(2)) <= reach:
             bends, noise = np.exp(logarithm).tolist()
             evidence[i, j] = _find_evidence(part, other, bends, noise, config)
