@@ -7,6 +7,10 @@ only that it is no larger than this picture. So the pair has one dominant differ
 octaves, and candidates are matched and grouped for one band of relative scales after another
 (`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its own size.
 
+A detail has fewer matches than other objects, so that it is significance which tells it from chance. It is
+measured outward from a match in the large picture: around a detail there are few other matches, while in the
+other picture it lies among all that chance has found. Each band is a test more.
+
 Where one picture is small, details of the other are always looked for. Where both are large, they are looked
 for in both, but only if nothing sure is found without them.
 """
@@ -31,12 +35,13 @@ from matching.pictures.images import to_picture
 from matching.pipelines.listing import choose_rows
 
 SMALLEST = 24.0  # pixels: smaller objects have fewer features than an object needs
+FEWEST = 8  # matches of an object: unrelated pictures have no group of so many within a band
 SHOWN = 200.0  # working pixels: larger objects are found without details
 # Share of an object's matches near those of one with more, in both pictures, from which it is the same; and
 # from which one that was found before is replaced.
 SAME, WHOLE = 0.5, 0.9
 
-Group = Callable[[Features, Features, Candidates, Candidates], tuple[Candidates, Groups]]
+Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tuple[Candidates, Groups]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +145,43 @@ def find_details(
     extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
     largest = SHOWN * float((working_step / fine.step).max())
     scales = np.log2(SMALLEST / extent), max(np.log2(largest / extent), 0.0)
-    n_threads, found = default_threads(), []
     kinds = [fine.features, mirrored_features(fine.features)] if config.mirrored else [fine.features]
-    for features in kinds:
-        for best, pool in match_by_scale(coarse.features, features, scales, config.candidates, n_threads):
-            found.append(locate(*group(coarse.features, features, best, pool), coarse.step, fine.step))
-    return found
+    bands = [
+        (features, *band)
+        for features in kinds
+        for band in match_by_scale(coarse.features, features, scales, config.candidates, default_threads())
+    ]
+    return [
+        group_details(coarse, replace(fine, features=features), (best, pool), len(bands), config, group)
+        for features, best, pool in bands
+    ]
+
+
+def group_details(
+    coarse: Seen,
+    fine: Seen,
+    candidates: tuple[Candidates, Candidates],
+    n_tests: int,
+    config: MatchConfig,
+    group: Group,
+) -> Located:
+    """Group candidates and their pool, one of n_tests, into objects of the finer picture."""
+    more_tests, objects = np.log10(n_tests), config.objects
+    fewest = min(FEWEST, objects.min_matches)
+    objects = replace(objects, min_matches=fewest, max_log_nfa=objects.max_log_nfa - more_tests)
+    best, pool = (_swap(own) for own in candidates)
+    grouped = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
+    found = locate(*grouped, fine.step, coarse.step).swapped
+    return replace(found, log_nfa=None if found.log_nfa is None else found.log_nfa + more_tests)
+
+
+def _swap(found: Candidates) -> Candidates:
+    """The same candidates of the pictures in the other order."""
+    return replace(
+        found,
+        xy0=found.xy1, xy1=found.xy0, frames0=found.frames1, frames1=found.frames0,
+        row0=found.row1, row1=found.row0,
+    )  # fmt: skip
 
 
 def add_details(known: Located, details: Sequence[Located], reach: float, most: int) -> Located:

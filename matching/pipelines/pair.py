@@ -30,7 +30,7 @@ from matching.pipelines.description import (
     is_small,
     prepare_views,
 )
-from matching.pipelines.details import Located, Seen, add_details, find_details, locate
+from matching.pipelines.details import Located, Seen, add_details, find_details, group_details, locate
 from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairContext, PairState
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
@@ -297,13 +297,6 @@ def _look_closer(
     located: Located, pair: Pair, chosen: list[int], details: Sequence[FindDetails], config: MatchConfig
 ) -> tuple[Located, Pair]:
     """Add the details of the chosen pictures; what was looked at in the end."""
-
-    def group_band(
-        features0: Features, features1: Features, candidates: Candidates, pool: Candidates
-    ) -> tuple[Candidates, Groups]:
-        candidates, groups = find_objects(candidates, pool, config)
-        return candidates, drop_textures(features0, features1, candidates, groups)
-
     found: list[Located] = []
     seen = list(pair)
     for k in chosen:
@@ -311,14 +304,21 @@ def _look_closer(
         coarse = Seen(pair[1 - k].features, pair[1 - k].step)
         fine = Seen(seen[k].features, seen[k].step)
         if is_larger(pair[k], config):
-            own = find_details(coarse, fine, pair[k].step, config, group_band)
+            own = find_details(coarse, fine, pair[k].step, config, _group_details)
         else:
-            both = coarse.features, fine.features
-            enlarged = group_band(*both, *find_candidates(*both, config))
-            own = [locate(*enlarged, coarse.step, fine.step)]
+            both = find_candidates(coarse.features, fine.features, config)
+            own = [group_details(coarse, fine, both, len(chosen), config, _group_details)]
         found += own if k == 1 else [band.swapped for band in own]
     all_found = add_details(located, found, config.objects.reach, config.candidates.max_matches)
     return all_found, (seen[0], seen[1])
+
+
+def _group_details(
+    features0: Features, features1: Features, candidates: Candidates, pool: Candidates, config: MatchConfig
+) -> tuple[Candidates, Groups]:
+    """Group candidates into objects that are no fine texture."""
+    found = find_objects(candidates, pool, config)
+    return found[0], drop_textures(features0, features1, *found)
 
 
 def describe_objects(

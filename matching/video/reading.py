@@ -63,6 +63,8 @@ class Video:
         Up to the last frame that was read.
     claimed : int
         Frames that the head of the file tells of, 0 where it doesn't.
+    reader : VideoReader, optional
+        What reads it.
     """
 
     path: Path

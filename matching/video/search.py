@@ -73,12 +73,12 @@ class Appearance:
 
     @property
     def begin(self) -> float:
-        """Seconds."""
+        """When it is first seen, seconds."""
         return self.sightings[0].seconds
 
     @property
     def end(self) -> float:
-        """Seconds."""
+        """When it is last seen, seconds."""
         return self.sightings[-1].seconds
 
     @property

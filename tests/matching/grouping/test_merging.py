@@ -194,6 +194,13 @@ def test_mirrored_parts_and_others_stay_apart():
     assert labels.tolist() == [0, 1]
 
 
+def test_parts_on_a_line_tell_no_map_and_stay_apart():
+    c = moving(np.random.default_rng(0), 40, np.eye(2))
+    line = np.column_stack([np.arange(40.0) * 3, np.zeros(40)])
+    on_line = Correspondences(np.vstack([c.xy0[:20], line[:20]]), np.vstack([c.xy1[:20], line[:20]]), c.maps)
+    assert merged(on_line, np.arange(20), np.arange(20, 40))[0].tolist() == [0, 1]
+
+
 def test_no_part_and_one_part():
     c = moving(np.random.default_rng(9), 50, np.eye(2))
     assert merged(c)[0].tolist() == []

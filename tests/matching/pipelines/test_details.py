@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import skimage.data
-from planting import crops
+from planting import candidates, crops, random_frames, similarity
 
 from matching import MatchConfig, match
 from matching._common import opencv
+from matching.features.extraction import Features
 from matching.grouping.rejections import all_of_stage, name_stages
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines.description import (
@@ -15,10 +16,11 @@ from matching.pipelines.description import (
     is_larger,
     is_small,
 )
-from matching.pipelines.details import Located, add_details
-from matching.pipelines.pair import match_described
+from matching.pipelines.details import Located, Seen, add_details, group_details
+from matching.pipelines.pair import find_objects, match_described
 
 CONFIG = MatchConfig(working_pixels=90_000)  # so that the pictures here are large
+DEFAULT = MatchConfig()
 SIDE = 80  # pixels of the thing in the large picture
 PLACE = np.array([530, 340])
 
@@ -117,6 +119,53 @@ def test_two_large_pictures_that_the_working_size_solves(scene):
     found = match(scene, np.ascontiguousarray(scene[:550, :750]), CONFIG)
     assert found.confidence == "sure"
     assert max(found.matched_at) < 0.1
+
+
+def few_matches(n, n_chance=140, side=36, seed=0):
+    """Candidates of a detail of `side` pixels that is ten times as large in picture 0, and of chance."""
+    rng = np.random.default_rng(seed)
+    xy0 = np.concatenate([rng.uniform(0, 10 * side, (n, 2)), rng.uniform(0, 10 * side, (n_chance, 2))])
+    xy1 = np.concatenate(
+        [xy0[:n] / 10 + 900 + rng.normal(0, 0.3, (n, 2)), rng.uniform(0, 4000, (n_chance, 2))]
+    )
+    frames0 = random_frames(rng, len(xy0)) * 3
+    turns = np.concatenate([np.zeros(n), rng.uniform(0, 2 * np.pi, n_chance)])
+    frames1 = np.array([similarity(angle, 0.1) for angle in turns]) @ frames0
+    return candidates(xy0, xy1, frames0, frames1)
+
+
+def group_few(found, n_tests=11, config=DEFAULT):
+    fields = {"xy": found.xy0, "frames": found.frames0, "kind": found.kind, "bright": found.kind > 0}
+    features = Features(descriptors=np.zeros((len(found), 128), np.float32), **fields)
+    seen = Seen(features, np.ones(2))
+
+    def group(features0, features1, best, pool, own):
+        return find_objects(best, pool, own)
+
+    return group_details(seen, seen, (found, found[:0]), n_tests, config, group)
+
+
+def test_a_detail_needs_fewer_matches_than_other_objects():
+    found = few_matches(10)
+    detail = group_few(found)
+    assert len(detail.scores) == 1
+    assert (detail.labels[:10] == 0).sum() >= 9
+    assert (detail.labels[10:] == 0).sum() <= 1
+    assert np.allclose(detail.xy0, found.xy0)  # and not in the other order
+    assert np.allclose(detail.xy1, found.xy1)
+    whole = find_objects(found, found[:0])[1]
+    assert len(whole.scores) == 0
+    for seed in range(5):
+        assert len(group_few(few_matches(0, 150, seed=seed)).scores) == 0
+
+
+def test_bands_are_tests_and_count_as_such():
+    found = few_matches(10)
+    one, many = group_few(found, 1), group_few(found, 100)
+    assert many.log_nfa[0] == pytest.approx(one.log_nfa[0] + 2)
+    strict = MatchConfig().with_settings(max_log_nfa=many.log_nfa[0] - 0.1)
+    assert len(group_few(found, 1, strict).scores) == 1
+    assert len(group_few(found, 100, strict).scores) == 0
 
 
 def test_nothing_in_common_and_no_features(scene):
