@@ -52,7 +52,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/_common": ("types lazy parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
-        "description listing view_synthesis given_planes given_units",
+        "description listing view_synthesis given_planes given_units units mirrored",
         "details",
         "pair",
         "repeats given",

@@ -116,7 +116,7 @@ def _fit_motion(xy0: Floats, xy1: Floats) -> _Motion:
 
 
 def _move_as_one(a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, compared: _Comparison) -> bool:
-    """Whether two parts (n, 2), (m, 2) with a gap between them move as one, with nothing else between them."""
+    """Whether two parts (n, 2), (m, 2) move as one across the gap between them, and nothing else is in it."""
     gaps, nearest = cKDTree(a).query(b)
     k = int(gaps.argmin())
     ends = a[nearest[k]], b[k]

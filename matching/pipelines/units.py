@@ -51,9 +51,9 @@ class Unit:
     candidates: Candidates
     groups: Groups
 
-    def holds(self, xy0: Floats, xy1: Floats) -> bool:
-        """Whether half of the matches (n, 2) between two places, or more, lie in places of it."""
-        union = shapely.union_all(self.shapes)
+    def holds(self, xy0: Floats, xy1: Floats, reach: float) -> bool:
+        """Whether half of the matches (n, 2) between two places, or more, lie in places of it, or so near."""
+        union = shapely.union_all(self.shapes).buffer(reach)
         inside = shapely.intersects_xy(union, *xy0.T) & shapely.intersects_xy(union, *xy1.T)
         return bool(2 * inside.sum() >= len(xy0))
 
