@@ -209,7 +209,10 @@ def _find_units(
     found: list[Unit | _Piece] = []
     for piece in _cut_pieces(picture, pieces, config):
         xy0, xy1 = piece.candidates.xy0, piece.candidates.xy1
-        if any(other.holds(xy0, xy1, config.objects.reach) for other in found):
+        reach = config.objects.reach
+        if any(other.holds(xy0, xy1, reach) for other in found):
+            continue
+        if any(isinstance(other, Unit) and other.leads(xy0, xy1, reach) for other in found):
             continue
         unit = None if piece.periodic else find_unit(features, clearance, xy0, xy1, config, _group)
         if unit is None:
