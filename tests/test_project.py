@@ -54,7 +54,7 @@ LAYERS = {  # a folder or module imports from those before it
     ),
     "matching/_common": ("types parent_watchdog", "arrays opencv", "threads"),
     "matching/pipelines": (
-        "clock description listing given_input given_planes given_units",
+        "clock description listing given_input given_planes given_units units mirrored",
         "details",
         "view_synthesis pair_state",
         "pair",

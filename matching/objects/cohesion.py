@@ -21,7 +21,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.objects.agreement import ALIKE, FINE, blur, correlate, find_flat, shrink, to_grey
 
 LONGEST = 192  # pixels that the place is looked at with
-GAP = 1.0  # of the larger part's size, the largest gap within one thing
+GAP = 1.0  # of the smaller part's size, the largest gap within one thing
 ACCURATE = 0.5  # pixels by which a match of a rigid print is off
 OFF = 3.0  # standard errors by which the motions of parts of one print differ, at most
 
@@ -116,11 +116,11 @@ def _fit_motion(xy0: Floats, xy1: Floats) -> _Motion:
 
 
 def _move_as_one(a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, compared: _Comparison) -> bool:
-    """Whether two parts (n, 2), (m, 2) with a gap between them move as one, with nothing else between them."""
+    """Whether two parts (n, 2), (m, 2) move as one across the gap between them, and nothing else is in it."""
     gaps, nearest = cKDTree(a).query(b)
     k = int(gaps.argmin())
     ends = a[nearest[k]], b[k]
-    if gaps[k] > GAP * max(_measure_size(a), _measure_size(b)):
+    if gaps[k] > GAP * min(_measure_size(a), _measure_size(b)):
         return False
     between = ends[0] + np.linspace(0, 1, 9)[:, None] * (ends[1] - ends[0])
     if compared.look_up(compared.differs, between).any():

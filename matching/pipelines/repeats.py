@@ -14,7 +14,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
 from matching.correspondences.correspondences import Correspondences
-from matching.correspondences.points import is_amid
+from matching.correspondences.points import is_within_reach
 from matching.errors import InputError
 from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
@@ -116,10 +116,12 @@ class _Piece:
         """All are of one object."""
         return Groups(np.zeros(len(self), np.int64), np.array([self.score]), np.array([self.log_nfa]))
 
-    def holds(self, xy0: Floats, xy1: Floats) -> bool:
-        """Whether half of the matches (n, 2) between two places, or more, lie amid its own, at both ends."""
+    def holds(self, xy0: Floats, xy1: Floats, reach: float) -> bool:
+        """Whether half of the matches (n, 2) between two places, or more, lie so near to its own."""
         ends = np.concatenate([self.candidates.xy0, self.candidates.xy1])
-        return bool(2 * (is_amid(xy0, ends) & is_amid(xy1, ends)).sum() >= len(xy0))
+        return bool(
+            2 * (is_within_reach(xy0, ends, reach) & is_within_reach(xy1, ends, reach)).sum() >= len(xy0)
+        )
 
     def choose(self, rows: Ints) -> _Piece:
         """A part of it."""
@@ -292,7 +294,10 @@ def _find_units(
     found: list[Unit | _Piece] = []
     for piece in pieces:
         xy0, xy1 = piece.candidates.xy0, piece.candidates.xy1
-        if any(other.holds(xy0, xy1) for other in found):
+        reach = config.objects.reach
+        if any(other.holds(xy0, xy1, reach) for other in found):
+            continue
+        if any(isinstance(other, Unit) and other.leads(xy0, xy1, reach) for other in found):
             continue
         unit = None if piece.periodic else find_unit(features, clearance, xy0, xy1, config, _group)
         if unit is None:

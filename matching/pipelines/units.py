@@ -19,12 +19,13 @@ from matching.correspondences.candidates import Candidates, match_rows
 from matching.correspondences.correspondences import Correspondences
 from matching.features.extraction import Features
 from matching.grouping.objects import Groups
-from matching.objects.transforms import apply_transform, fit_transform
+from matching.objects.transforms import apply_transform, fit_transform, median_error
 
 PER_FEATURE = 64  # others that each feature of a unit is matched with, at most: copies that can be counted
 MARGIN = 6.0  # pixels around matches in which features are of the unit too
 OVERLAP = 0.15  # of its area that a unit may share with a copy of it
 FEW = 0.25  # of the matches of its best place: what has as many is a place, whatever else looks like it
+CRUMB = 0.125  # of the matches of a place: what has fewer and moves with it is of the same thing
 LIMIT = 1000.0  # false alarms that keep everything
 SAME = 0.5  # of its area that a place may share with a better one
 
@@ -51,11 +52,21 @@ class Unit:
     candidates: Candidates
     groups: Groups
 
-    def holds(self, xy0: Floats, xy1: Floats) -> bool:
-        """Whether half of the matches (n, 2) between two places, or more, lie in places of it."""
-        union = shapely.union_all(self.shapes)
+    def holds(self, xy0: Floats, xy1: Floats, reach: float) -> bool:
+        """Whether half of the matches (n, 2) between two places, or more, lie in places of it, or so near."""
+        union = shapely.union_all(self.shapes).buffer(reach)
         inside = shapely.intersects_xy(union, *xy0.T) & shapely.intersects_xy(union, *xy1.T)
         return bool(2 * inside.sum() >= len(xy0))
+
+    def leads(self, xy0: Floats, xy1: Floats, reach: float) -> bool:
+        """Whether few matches (n, 2) between two places go where those of one of its places lead, about."""
+        for k in range(len(self.groups.scores)):
+            own = self.candidates[self.groups.labels == k]
+            if len(xy0) < CRUMB * len(own):
+                transform = fit_transform(own.xy0, own.xy1)[0]
+                if min(median_error(transform, *ends) for ends in ((xy0, xy1), (xy1, xy0))) <= reach:
+                    return True
+        return False
 
 
 def find_unit(
@@ -98,12 +109,13 @@ def _match(
     every = replace(config, objects=replace(config.objects, max_log_nfa=LIMIT))
     groups = group(correspondences, len(candidates), every, default_threads())
     sizes = np.bincount(groups.labels[groups.labels >= 0], minlength=len(groups.scores))
+    significant = [_is_significant(groups, k, config) for k in range(len(sizes))]
+    least = FEW * sizes[significant].max() if any(significant) else np.inf
     shapes, kept = [shape], np.zeros(len(sizes), bool)
     for k in np.argsort(-sizes, kind="stable"):
         own = groups.labels == k
         there = _move(shape, candidates.xy0[own], candidates.xy1[own])
-        by_chance = sizes[k] < FEW * sizes.max()
-        if by_chance and (_overlap(there, shape) > OVERLAP or not _is_significant(groups, k, config)):
+        if sizes[k] < least and (_overlap(there, shape) > OVERLAP or not significant[k]):
             continue
         if all(_overlap(there, other) <= SAME for other in shapes[1:]):
             kept[k] = True

@@ -1,11 +1,10 @@
 """Are copies of photographs found, and told as what they are? Beside perceptual hashes.
 
 Of each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one with a caption across it,
-thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of its area,
-a turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
+thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it, a
+turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
 which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same thing"). The
-hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup, which needs PyTorch), and
-imagehash's.
+hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup, which needs PyTorch).
 
 python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/sfm --photographs 25
 """
