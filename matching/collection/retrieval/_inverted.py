@@ -10,7 +10,9 @@ neither on how entries are spread over files, nor on the number of threads.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -46,9 +48,24 @@ Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY i
 
 
 @cache
+def _read_photograph(name: str) -> Any:
+    """One of the photographs that scikit-image ships; its own reader wants a home folder when it loads."""
+    with suppress(RuntimeError):
+        return getattr(skimage.data, name)()
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = tempfile.gettempdir()
+    try:
+        return getattr(skimage.data, name)()
+    finally:
+        if before is None:
+            del os.environ["XDG_CACHE_HOME"]
+        else:
+            os.environ["XDG_CACHE_HOME"] = before
+
+
 def make_cells(config: MatchConfig) -> Array:
     """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process."""
-    pictures = (make_picture(getattr(skimage.data, name)()) for name in PHOTOGRAPHS)
+    pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
     described = [encode(describe_picture(picture, config).features, 10**6)["bits"] for picture in pictures]
     bits = np.unique(np.concatenate(described), axis=0)
     return np.random.default_rng(0).permutation(bits)[:CELLS]
