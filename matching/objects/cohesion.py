@@ -22,6 +22,7 @@ from matching.objects.agreement import ALIKE, FINE, blur, correlate, find_flat, 
 
 LONGEST = 192  # pixels that the place is looked at with
 GAP = 1.0  # of the smaller part's size, the largest gap within one thing
+REACHES = 2.0  # of the reach, the largest gap: a column of a shelf is wider
 ACCURATE = 0.5  # pixels by which a match of a rigid print is off
 OFF = 3.0  # standard errors by which the motions of parts of one print differ, at most
 
@@ -58,7 +59,7 @@ def find_coherent_parts(rgb: Array, xy0: Floats, xy1: Floats, reach: float, leas
         (i, j)
         for i in range(len(parts))
         for j in range(i)
-        if _move_as_one(xy0[parts[i]], xy0[parts[j]], motions[i], motions[j], compared)
+        if _move_as_one(xy0[parts[i]], xy0[parts[j]], motions[i], motions[j], compared, REACHES * reach)
     ]
     found = np.full(len(xy0), -1, np.int64)
     for part, k in zip(parts, _link(len(parts), np.array(joined, int).reshape(-1, 2)), strict=True):
@@ -115,12 +116,14 @@ def _fit_motion(xy0: Floats, xy1: Floats) -> _Motion:
     return _Motion(matrix, middle, error, np.linalg.inv(normal), int(kept.sum()))
 
 
-def _move_as_one(a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, compared: _Comparison) -> bool:
+def _move_as_one(
+    a: Floats, b: Floats, motion_a: _Motion, motion_b: _Motion, compared: _Comparison, most: float
+) -> bool:
     """Whether two parts (n, 2), (m, 2) move as one across the gap between them, and nothing else is in it."""
     gaps, nearest = cKDTree(a).query(b)
     k = int(gaps.argmin())
     ends = a[nearest[k]], b[k]
-    if gaps[k] > GAP * min(_measure_size(a), _measure_size(b)):
+    if gaps[k] > min(GAP * _measure_size(a), GAP * _measure_size(b), most):
         return False
     between = ends[0] + np.linspace(0, 1, 9)[:, None] * (ends[1] - ends[0])
     if compared.look_up(compared.differs, between).any():
