@@ -37,7 +37,7 @@ from .pairs import (
     sift,
 )
 
-if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+if getattr(numba.config, "DISABLE_JIT", False):
     raise RuntimeError("NUMBA_DISABLE_JIT is set, and clusters are merged by compiled code alone: unset it")
 
 cluster_type = np.dtype(
