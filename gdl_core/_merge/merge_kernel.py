@@ -11,6 +11,7 @@ two, hence each entry moves O(log n) times. Affinities of pairs that b does not 
 All sums are carried in double-double, so that the order of merging leaves no trace in an affinity.
 """
 
+import numba
 import numpy as np
 
 from .._common.jit import inner, njit
@@ -35,6 +36,9 @@ from .pairs import (
     set_key,
     sift,
 )
+
+if getattr(numba.config, "DISABLE_JIT", False):
+    raise RuntimeError("NUMBA_DISABLE_JIT is set, and clusters are merged by compiled code alone: unset it")
 
 cluster_type = np.dtype(
     [

@@ -211,6 +211,13 @@ def test_numba_may_be_told_not_to_compile(run_kernel):
     assert run_kernel(kernel=counts, NUMBA_DISABLE_JIT="1") == ["12.0 0 False", "nothing to add"]
 
 
+def test_merging_without_compiled_code_is_told():
+    program = "from gdl_core import GraphDegreeLinkage as G; G(2).fit_predict([[0], [1], [5], [6]])"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert "NUMBA_DISABLE_JIT is set" in run.stderr.splitlines()[-1]
+
+
 @pytest.mark.parametrize("packed", [False, True], ids=["compiled files", "zip file"])
 def test_kernels_without_source_files(run_kernel, tmp_path, packed):
     library = tmp_path / "library"
