@@ -1,8 +1,8 @@
 """Repeats in one picture: what the groups of matches within a picture say about its places.
 
-Every match is listed twice, once from either end: the matches of two places are two groups, one the reverse of
-the other, or one group where the motion is its own inverse (half a turn, a reflection). They are folded into
-one object a pair of places.
+Every match is listed twice, once from either end: the matches of two places are two groups, one the reverse
+of the other, or one group where the motion is its own inverse (half a turn, a reflection). They are folded
+into one object a pair of places.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
