@@ -1,4 +1,6 @@
-"""Bad input, as opposed to a programming error."""
+"""Bad input, as opposed to a programming error; and the exit status of an interrupt."""
+
+INTERRUPTED = 130
 
 
 class InputError(ValueError):

@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NoReturn
 
-from matching.cli.start import INTERRUPTED
-from matching.errors import InputError
+from matching.errors import INTERRUPTED, InputError
 
 FOUND, NONE_FOUND, BAD_INPUT, INTERNAL_ERROR, NOT_READ = 0, 1, 2, 3, 141
 

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from matching.cli.exits import end_on_interrupt, exit_status
-from matching.cli.start import run as run  # where earlier installations look for it
 from matching.cli.subcommands import SUBCOMMANDS, find_meant
 from matching.errors import InputError
 from matching.pictures.names import exists

@@ -5,7 +5,7 @@ line from the first moment on.
 import os
 from _signal import SIGINT, signal  # type: ignore[import-not-found]
 
-INTERRUPTED = 130
+from matching.errors import INTERRUPTED
 
 
 def tell_interrupts() -> None:

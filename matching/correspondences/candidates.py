@@ -129,31 +129,6 @@ def match_within(
     return _share_out_found(find, list_kinds(*both), config)
 
 
-def match_rows(
-    features: Features,
-    rows: Ints,
-    clearance: Floats,
-    config: CandidateConfig = CandidateConfig(),
-    n_threads: int = 1,
-    mirrored: bool = False,
-) -> Candidates:
-    """Match some features of a picture with all of it, from these to the others.
-
-    rows (k,) int64; clearance (n,) float64.
-    """
-    chosen, parts = np.zeros(len(features), bool), []
-    chosen[rows] = True
-    for others in (features, mirrored_features(features))[: 1 + mirrored]:
-        for kind in list_kinds(features, others):
-            pairs = [
-                _pairs_apart(features, others, own[chosen[own]], other, clearance, config, n_threads)
-                for own, other in find_comparable_rows(features, others, kind, config.per_polarity)
-            ]
-            i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
-            parts.append(choose_best(features, others, i, j, squared, config.max_matches, config))
-    return share_out(parts, config.max_matches * (1 + mirrored), 0.0)[0]
-
-
 def join_candidates(parts: Sequence[Candidates]) -> Candidates:
     """Concatenate several records of candidates."""
     return Candidates(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Candidates)))
@@ -224,10 +199,13 @@ def _find_best_within(
     n_threads: int,
 ) -> Candidates:
     """The candidates of one kind; `others` are the features themselves, or mirrored."""
-    pairs = [
-        _pairs_apart(features, others, *rows, clearance, config, n_threads)
-        for rows in find_comparable_rows(features, others, kind, config.per_polarity)
-    ]
+
+    def pairs_of(rows0: Ints, rows1: Ints) -> tuple[Ints, Ints, Array]:
+        apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
+        near = features.descriptors[rows0], others.descriptors[rows1]
+        return _near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
+
+    pairs = [pairs_of(*rows) for rows in find_comparable_rows(features, others, kind, config.per_polarity)]
     i, j, squared = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
     # the feature further left first, so that a pair and its reverse are one, and so are near duplicates
     place = np.empty(len(features), np.int64)
@@ -289,21 +267,6 @@ def find_comparable_rows(
         )
         for bright in (False, True)
     ]
-
-
-def _pairs_apart(
-    features: Features,
-    others: Features,
-    rows0: Ints,
-    rows1: Ints,
-    clearance: Floats,
-    config: CandidateConfig,
-    n_threads: int,
-) -> tuple[Ints, Ints, Array]:
-    """Pairs of those rows of one picture's features that have near descriptors and are apart."""
-    apart = (features.xy[rows0], clearance[rows0]), (others.xy[rows1], clearance[rows1])
-    near = features.descriptors[rows0], others.descriptors[rows1]
-    return _near_pairs(rows0, rows1, *near, config, n_threads, apart=apart)
 
 
 def _near_pairs(

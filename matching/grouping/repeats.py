@@ -2,19 +2,26 @@
 
 Every match is listed twice, once from either end: the matches of two places are two groups, one the reverse
 of the other, or one group where the motion is its own inverse (half a turn, a reflection). They are folded
-into one object a pair of places.
+into one object a pair of places. Things that stand twice and move alike are one group; they are taken apart
+where they are far from each other, or where one of the places lies between them. Where the places overlap,
+the object is a row of copies, each shifted onto the next, which is cut into its steps, or a fine periodic
+texture, if the steps hold too little.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import Delaunay, cKDTree
 
-from matching._common.types import Floats, Int8s, Ints
+from matching._common.types import Array, Bools, Floats, Int8s, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
@@ -22,12 +29,23 @@ from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mar
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
-    """Directed matches (k,) that join two places; score and significance of their group."""
+class Repeats:
+    """Objects among n matches within a picture.
 
-    members: Ints
-    score: float
-    log_nfa: float
+    Parameters
+    ----------
+    groups : Groups
+        Of the n matches.
+    reversed : (n,) bool
+        Whether a match leads from xy1 to xy0: the place further left in the picture comes first (of two
+        places at the same x, the upper one).
+    periodic : (n_objects,) bool
+        Whether an object is a periodic texture, shifted onto itself.
+    """
+
+    groups: Groups
+    reversed: Bools
+    periodic: Bools
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
@@ -43,8 +61,68 @@ def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
     )
 
 
-def fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[Joined]:
-    """The matches of each pair of groups: matches of one direction, none twice."""
+def find_repeats_in_groups(
+    correspondences: Correspondences,
+    groups: Groups,
+    config: ObjectsConfig,
+    is_texture: Callable[[Ints], bool] = lambda members: False,
+    row_score: float = 0.0,
+    measure_score: Callable[[Ints], float] | None = None,
+) -> Repeats:
+    """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
+    n = len(correspondences) // 2
+    labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
+    folded = _fold(correspondences, groups, config)
+    whole = list(_separate(correspondences, folded, config, is_texture, row_score))
+    found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
+    if measure_score is not None:
+        found = [item.rescore(measure_score) for item in found]
+    scores = np.array([item.score for item in found])
+    order = np.argsort(-scores, kind="stable")
+    for k, item in enumerate(found[k] for k in order):
+        labels[item.members % n], backwards[item.members % n] = k, item.members >= n
+    periodic = np.array([item.periodic for item in found], bool)
+    log_nfa = np.array([item.log_nfa for item in found])[order]
+    rejected, stages = _tell_dropped(groups, labels)
+    return Repeats(Groups(labels, scores[order], log_nfa, rejected, stages), backwards, periodic[order])
+
+
+def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
+    """What became of n matches, of `labels` (n,), whose directed ones are in groups: the groups of them that
+    are no objects, and (n,) int8 the stage that dropped each.
+    """
+    n = len(labels)
+    groups_of_matches = [np.unique(rows % n) for rows in groups.members]
+    dropped = [
+        *(replace(item, members=np.unique(item.members % n)) for item in groups.rejected),
+        *(Dropped("places", rows) for rows in groups_of_matches),
+    ]
+    stages = np.maximum(*groups.told_stages.reshape(2, n))
+    for rows in groups_of_matches:
+        stages = mark_dropped(stages, "places", rows)
+    stages[labels >= 0] = IN_OBJECT
+    return choose_dropped(dropped, labels), stages
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """Directed matches (k,) that join two places; score and significance of the group that they are of."""
+
+    members: Ints
+    score: float
+    log_nfa: float
+    n_of_group: int
+    periodic: bool = False
+
+    def rescore(self, measure_score: Callable[[Ints], float]) -> _Joined:
+        """The same with its own score where it is a part of the group."""
+        if len(self.members) == self.n_of_group:
+            return self
+        return replace(self, score=measure_score(self.members))
+
+
+def _fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig) -> Iterator[_Joined]:
+    """_Joined of each pair of groups: matches of one direction, none twice."""
     n = len(correspondences) // 2
     size = np.bincount(groups.labels + 1, minlength=len(groups.scores) + 1)[1:]
     free = np.ones(n, bool)
@@ -68,12 +146,12 @@ def fold(correspondences: Correspondences, groups: Groups, config: ObjectsConfig
         if is_object(correspondences, members, config):
             free[members % n] = False
             members = _put_left_first(correspondences, members)
-            yield Joined(members, float(score), float(log_nfa[k]))
+            yield _Joined(members, float(score), float(log_nfa[k]), len(members))
 
 
 def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
     """Those of a group that is its own reverse that lead along its main direction."""
-    first, second = correspondences.xy0[members], correspondences.xy1[members]
+    first, second = _get_places(correspondences, members)
     axis = np.linalg.eigh((second - first).T @ (second - first))[1][:, 1]
     axis *= -1 if (axis[0], axis[1]) < (0, 0) else 1
     chosen: Ints = members[(second - first) @ axis > 0]
@@ -82,31 +160,161 @@ def _keep_one_way(correspondences: Correspondences, members: Ints) -> Ints:
 
 def _put_left_first(correspondences: Correspondences, members: Ints) -> Ints:
     """The members, or all their reverses: the place further left comes first, of two the upper one."""
-    first, second = (xy[members].mean(axis=0) for xy in (correspondences.xy0, correspondences.xy1))
+    first, second = (place.mean(axis=0) for place in _get_places(correspondences, members))
     n = len(correspondences) // 2
     return members if tuple(first) <= tuple(second) else (members + n) % (2 * n)
 
 
-def find_overlap(xy0: Floats, xy1: Floats, least: int) -> bool:
-    """Test whether the places that matches join overlap by so many of them or more.
+def _separate(
+    correspondences: Correspondences,
+    folded: Iterable[_Joined],
+    config: ObjectsConfig,
+    is_texture: Callable[[Ints], bool],
+    row_score: float,
+) -> Iterator[_Joined]:
+    """The objects, each of which joins two places or shifts a periodic texture onto itself."""
+    textures: list[Floats] = []
+    for item in folded:
+        is_even = is_texture(item.members)
+        is_row = item.score >= row_score and not is_even
+        for part in _split_things(correspondences, item.members, config) if is_row else [item.members]:
+            places = _get_places(correspondences, part)
+            if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
+                continue  # another shift of the same texture
+            if not is_even and not _overlap(correspondences, part, config):
+                yield replace(item, members=part)
+            elif is_row and (copies := _cut_row(correspondences, part, config)):
+                yield from (replace(item, members=copy) for copy in copies)
+            else:
+                yield replace(item, members=part, periodic=True)
+                textures += places
 
-    xy0, xy1 (n, 2) float64.
+
+def _is_mostly_amid(place: Array, others: Array) -> bool:
+    """Whether half of the points of a place, or more, lie amid others."""
+    return bool(2 * np.count_nonzero(is_amid(place, others)) >= len(place))
+
+
+def _get_places(correspondences: Correspondences, members: Ints) -> tuple[Array, Array]:
+    return correspondences.xy0[members], correspondences.xy1[members]
+
+
+def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
+    """Whether what lies in both places of an object is enough for one."""
+    first, second = _get_places(correspondences, members)
+    shared = is_amid(first, second), is_amid(second, first)
+    return all(is_object(correspondences, members[own], config) for own in shared)
+
+
+def _split_things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The parts of an object whose points in the first place are more than half the shift apart: of things
+    that stand twice side by side, A A B B, the second A is between the first and B.
     """
-    return all(np.count_nonzero(is_amid(*places)) >= least for places in ((xy0, xy1), (xy1, xy0)))
+    first, second = _get_places(correspondences, members)
+    reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
+    label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
+    parts = [members[label == k] for k in np.unique(label)]
+    parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
+    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
 
 
-def tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-    """What became of n matches, of `labels` (n,), whose directed ones are in groups: the groups of them that
-    are no objects, and (n,) int8 the stage that dropped each.
+def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The parts of an object no place of which lies between the points of its other place, as of things that
+    stand corner to corner and move alike. What overlaps is left as it is, and what parts would lose half of.
     """
-    n = len(labels)
-    groups_of_matches = [np.unique(rows % n) for rows in groups.members]
-    dropped = [
-        *(replace(item, members=np.unique(item.members % n)) for item in groups.rejected),
-        *(Dropped("places", rows) for rows in groups_of_matches),
-    ]
-    stages = np.maximum(*groups.told_stages.reshape(2, n))
-    for rows in groups_of_matches:
-        stages = mark_dropped(stages, "places", rows)
-    stages[labels >= 0] = IN_OBJECT
-    return choose_dropped(dropped, labels), stages
+    places = _get_places(correspondences, members)
+    between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
+    is_tangled = any(is_object(correspondences, members[own], config) for own in between)
+    if _overlap(correspondences, members, config) or not is_tangled:
+        return [members]
+    parts = _halve(correspondences, members, config)
+    if not parts:
+        return [members]
+    return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
+
+
+def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The two halves of an object by where its first place lies, those that are objects; none where they hold
+    less than half of it.
+    """
+    cells = np.rint(correspondences.xy0[members] / config.reach)
+    cells, cell = np.unique(cells, axis=0, return_inverse=True)
+    if len(cells) < 2:
+        return []
+    half = fcluster(linkage(cells, "average"), 2, "maxclust")[cell.ravel()]
+    parts = [members[half == k] for k in np.unique(half)]
+    return _keep_most(members, [part for part in parts if is_object(correspondences, part, config)])
+
+
+def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
+    """The parts; none where they hold less than half of the members."""
+    return parts if 2 * sum(map(len, parts)) >= len(members) else []
+
+
+def _is_within_hull(points: Floats, others: Floats) -> Bools:
+    """(n,) bool: which of the points lie in the convex hull of others."""
+    within: Bools = Delaunay(others).find_simplex(points) >= 0
+    return within
+
+
+def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The members of a row of copies, cut into copies; none where these hold less than half of it.
+
+    Of several rows, one above the other, each is cut for itself.
+    """
+    if steps := _cut_steps(correspondences, members, config):
+        return steps
+    copies: list[Ints] = []
+    for half in _halve(correspondences, members, config):
+        is_row = _overlap(correspondences, half, config)
+        copies += _cut_row(correspondences, half, config) if is_row else [half]
+    return _keep_most(members, copies)
+
+
+def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+    """The members of a row of copies, cut into its steps; none where they hold less than half of it."""
+    first, second = _get_places(correspondences, members)
+    shift = np.median(second - first, axis=0)
+    length = np.linalg.norm(shift)
+    if length == 0:
+        return []
+    along = first @ shift / length
+    number = np.floor((along - along.min()) / length).astype(int)
+    steps = [members[number == k] for k in np.unique(number)]
+    return _keep_most(members, [step for step in steps if is_object(correspondences, step, config)])
+
+
+def _split_copies(
+    correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
+) -> list[_Joined]:
+    """An object, or its parts, one a copy, where its places are rows of copies that others of those found
+    join: of two pairs of a thing, side by side, the matches are four things'.
+    """
+    if item.periodic:
+        return [item]
+    for place in _get_places(correspondences, item.members):
+        ends: list[Floats] = []
+        for other in found:
+            if other is item or other.periodic:
+                continue
+            both = np.logical_and(*(is_amid(xy, place) for xy in _get_places(correspondences, other.members)))
+            if is_object(correspondences, other.members[both], config):
+                ends += _get_places(correspondences, other.members[both])
+        if not ends or not _is_mostly_amid(place, np.concatenate(ends)):
+            continue
+        nearest = cKDTree(np.concatenate(ends)).query(place)[1]
+        shared = [[_is_mostly_amid(a, b) for b in ends] for a in ends]
+        number = _link(len(ends), np.argwhere(shared))
+        copy = np.repeat(number, [len(end) for end in ends])[nearest]
+        parts = [item.members[copy == k] for k in np.unique(copy)]
+        parts = [part for part in parts if is_object(correspondences, part, config)]
+        if len(parts) > 1:
+            return [replace(item, members=part) for part in parts]
+    return [item]
+
+
+def _link(n: int, pairs: Ints) -> Ints:
+    """(n,) the connected component of each of n things, of which pairs (k, 2) are linked."""
+    links = coo_array((np.ones(len(pairs)), pairs.T), shape=(n, n))
+    label: Ints = connected_components(links, directed=False)[1]
+    return label

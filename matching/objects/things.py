@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 import shapely
 
-from matching._common.types import Array, Ints
+from matching._common.types import Array, Bools, Ints
+from matching.objects.frames import polygon_area
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +82,29 @@ def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) 
         Thing(n, tuple(objects.tolist()), tuple(outlines1[int(k)] for k in objects))
         for n, objects in enumerate(own)
     )
+
+
+def find_things_of_repeats(
+    outlines0: Sequence[Array], outlines1: Sequence[Array], periodic: Sequence[bool] | Bools
+) -> tuple[Thing, ...]:
+    """Find the things of repeats in one picture: places that objects join, directly or over others.
+
+    outlines0, outlines1 sequence of (k, 2) arrays.
+    """
+    n, outlines = len(outlines0), [*outlines0, *outlines1]
+    place = number_places(outlines)
+    n_places = place.max(initial=-1) + 1
+    joined = scipy.sparse.coo_array((np.ones(n), (place[:n], place[n:])), shape=(n_places, n_places))
+    label = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
+    number = renumber(label[place[:n]])
+    things = []
+    for k in range(number.max(initial=-1) + 1):
+        objects = np.flatnonzero(number == k)
+        places = np.unique(place[np.concatenate([objects, objects + n])])
+        largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
+        is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
+        things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic)))
+    return tuple(things)
 
 
 def renumber(labels: Array) -> Ints:

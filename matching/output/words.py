@@ -17,7 +17,7 @@ HEADER = (
     *("object", "matches", "score", "how sure", "centre", "size", "turn", "scale", "share"),
     *("complete", "error"),
 )
-REPEATS_HEADER = ("thing", "places", "matches", "score", "how sure", "error")
+REPEATS_HEADER = ("thing", "places", "objects", "matches", "score", "how sure", "error")
 REJECTED_HEADER = (
     *("rejected", "matches", "picture 0", "picture 1"),
     *("stage", "measured", "bound", "reason"),
@@ -81,7 +81,7 @@ def format_repeats(result: Matches) -> str:
     """
     if not result.things:
         return NOTHING_TWICE
-    return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(4, 6)))
+    return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(5, 7)))
 
 
 def list_repeats(result: Matches) -> list[tuple[str, ...]]:
@@ -94,7 +94,8 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
         places = UNKNOWN if thing.periodic else str(len(thing.places))  # a texture is all over its place
         kind = "periodic texture" if thing.periodic else ""
         _, _, score, sure, *_, error = format_object(best)
-        rows.append((str(thing.number), places, str(n_matches), score, sure, error, kind))
+        ids = ",".join(str(found.id) for found in own)
+        rows.append((str(thing.number), places, ids, str(n_matches), score, sure, error, kind))
     return rows
 
 

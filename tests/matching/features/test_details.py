@@ -5,6 +5,7 @@ from scipy.spatial import cKDTree
 
 from matching._common import opencv
 from matching.features import details
+from matching.features.detectors import measure_by_kind
 from matching.features.extraction import FeatureConfig, extract_features
 from matching.settings import REGIONS
 
@@ -38,7 +39,8 @@ def test_small_features_are_those_of_the_picture_and_others_of_the_working_size(
     coarse, config = coarse[np.isin(coarse.kind, [REGIONS.index(r) for r in regions])], FeatureConfig(regions)
     found, whole = describe(picture, coarse, config=config), extract_features(picture)
     whole = whole[np.isin(whole.kind, tiled)]
-    least = 2 * np.array([details.COARSEST[kind] if k in tiled else 0 for k, kind in enumerate(REGIONS)])
+    coarsest = measure_by_kind(config, "coarsest")
+    least = 2 * np.where(np.isin(np.arange(len(REGIONS)), tiled), coarsest[: len(REGIONS)], 0)
     is_small = sizes(found) < least[found.kind]
     expected = whole[sizes(whole) < least[whole.kind]]
     assert np.array_equal(np.sort(found.xy[is_small], axis=0), np.sort(expected.xy, axis=0))

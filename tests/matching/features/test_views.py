@@ -3,9 +3,9 @@ import pytest
 import skimage.data
 
 from matching._common import opencv
+from matching.features.detectors import measure_by_kind
 from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features, rotation
 from matching.features.views import (
-    BORDER,
     View,
     ViewedPicture,
     extract_from_view,
@@ -91,7 +91,9 @@ def test_features_keep_away_from_the_border_and_from_what_is_masked(grey):
     found = extract_from_view(grey, View(2.0, 0.6), mask=mask)
     assert len(found) > 30
     assert found.xy[:, 0].min() > 156  # the view's pixels are two of the picture's
-    half = np.linalg.norm(found.frames, axis=2) * np.array([BORDER[k] for k in KINDS])[found.kind][:, None]
+    half = (
+        np.linalg.norm(found.frames, axis=2) * measure_by_kind(FeatureConfig(), "border")[found.kind][:, None]
+    )
     assert (found.xy - half >= -0.5).all()
     assert (found.xy + half <= np.array(grey.shape[::-1]) - 0.5).all()
 

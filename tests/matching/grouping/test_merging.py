@@ -162,7 +162,7 @@ def test_evidence_is_averaged_over_how_much_more_an_object_may_bend():
     parts = (x[:12], y[:12]), (x[12:], y[12:] + 300)
 
     def evidence(inflation):
-        return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation))
+        return _find_evidence(*parts, 0.5, 30.0, MergingConfig(inflation=inflation), 1400.0)
 
     once, twice = evidence(1.0), evidence(2.0)
     square, _ = _restricted(x, np.vstack([parts[0][1], parts[1][1]]), 0.5, 30.0) - sum(

@@ -4,7 +4,7 @@ import numpy as np
 from planting import object_pair
 
 from matching import match
-from matching.objects.things import Thing, find_things_of_pair, number_places
+from matching.objects.things import Thing, find_things_of_pair, find_things_of_repeats, number_places
 from matching.pictures.images import add_mask, make_picture_of_array
 
 
@@ -25,6 +25,15 @@ def test_a_small_part_and_a_neighbour_are_other_things():
 def test_no_outlines_and_single_points():
     assert number_places([]).tolist() == []
     assert number_places([np.array([[5.0, 5.0]]), np.array([[90.0, 5.0]])]).tolist() == [0, 1]
+
+
+def test_places_that_objects_join_are_one_thing():
+    a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
+    things = find_things_of_repeats([a, d, b], [b + 3, e, c], [False, True, False])
+    assert [thing.objects for thing in things] == [(0, 2), (1,)]
+    assert [len(thing.places) for thing in things] == [3, 2]
+    assert [thing.periodic for thing in things] == [False, True]
+    assert find_things_of_repeats([], [], []) == ()
 
 
 def test_two_copies_in_a_picture_are_one_thing():
@@ -49,6 +58,25 @@ def test_frame_is_of_what_the_mask_shows():
     (found,) = match(picture, scene, mask0=mask).objects
     assert np.abs(found.frame1[0] - [39.5, 249.5]).max() < 3
     assert np.abs(found.frame1[2] - [199.5, 409.5]).max() < 3
+
+
+def test_places_are_the_largest_outlines_there():
+    small, large, elsewhere, far = (
+        square(10, 10, 80),
+        square(0, 0, 100),
+        square(300, 0, 90),
+        square(600, 0, 90),
+    )
+    things = find_things_of_repeats(
+        [small, large, far], [elsewhere, elsewhere + 2, far + 200], [True, False, True]
+    )
+    assert [thing.number for thing in things] == [0, 1]
+    assert [thing.objects for thing in things] == [(0, 1), (2,)]
+    first, second = things[0].places
+    assert first.tolist() == large.tolist()
+    assert second.tolist() == elsewhere.tolist()
+    assert [place.tolist() for place in things[1].places] == [far.tolist(), (far + 200).tolist()]
+    assert [thing.periodic for thing in things] == [False, True]  # half of the objects are not most of them
 
 
 def test_a_thing_of_a_pair_has_a_place_for_each_of_its_objects():

@@ -7,7 +7,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.repeats import direct_both_ways, find_overlap, fold
+from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
 
@@ -33,17 +33,14 @@ def test_a_thing_three_times_is_one_thing_with_three_places(c):
     row0 = np.hstack([c["coffee"], c["rocket"], c["coffee"]])
     row1 = np.hstack([c["chelsea"], c["coffee"], c["astronaut"]])
     found = find_repeats(np.vstack([row0, row1]))
-    tiles = joined_tiles(found)
-    (first,) = {one for one, _ in tiles}
-    assert {first, *(other for _, other in tiles)} == {(0, 0), (0, 2), (1, 1)}
-    assert len(tiles) == 2
+    assert sorted(joined_tiles(found)) == [((0, 0), (0, 2)), ((0, 0), (1, 1)), ((1, 1), (0, 2))]
     (thing,) = found.things
     assert len(thing.places) == 3
     assert not thing.periodic
     best = found.objects[0]
     row = format_repeats(found).splitlines()[1].split()
-    assert row[:2] == ["0", "3"]
-    assert row[3:] == [f"{best.score:.2f}", best.confidence, f"{best.transform_error:.1f}", "px"]
+    assert row[:3] == ["0", "3", "0,1,2"]
+    assert row[4:] == [f"{best.score:.2f}", best.confidence, f"{best.transform_error:.1f}", "px"]
     assert {item.thing for item in found.objects} == {0}
 
 
@@ -61,9 +58,8 @@ def test_a_motion_that_is_its_own_inverse_joins_two_places_once(c, mirrored):
     other = c["coffee"][:, ::-1] if mirrored else c["coffee"][::-1, ::-1]
     picture = np.hstack([c["coffee"], other])
     found = find_repeats(picture, MatchConfig(mirrored=mirrored))
-    assert set(joined_tiles(found)) == {((0, 0), (0, 1))}
-    assert len(found.objects) <= 2  # parts with a wide blank gap between them may be two
-    item = found.objects[0]
+    assert joined_tiles(found) == [((0, 0), (0, 1))]
+    (item,) = found.objects
     assert item.motion.mirrored is mirrored
     ends = np.array([[40.0, 50.0]])
     truth = [2 * SIDE - 1 - 40, 50 if mirrored else SIDE - 1 - 50]
@@ -95,10 +91,10 @@ def test_a_fine_texture_is_said_to_be_one():
     assert found.things
     assert all(thing.periodic for thing in found.things)
     head, *rows = format_repeats(found).splitlines()
-    assert head.split() == ["thing", "places", "matches", "score", "how", "sure", "error"]
+    assert head.split() == ["thing", "places", "objects", "matches", "score", "how", "sure", "error"]
     for row, thing in zip(rows, found.things, strict=True):
-        number, places, _, score, *_ = row.split()
-        assert (number, places) == (str(thing.number), "-")
+        number, places, objects, _, score, *_ = row.split()
+        assert (number, places, objects) == (str(thing.number), "-", ",".join(map(str, thing.objects)))
         assert score == f"{max(found.objects[k].score for k in thing.objects):.2f}"
         assert row.endswith(" px  periodic texture")
 
@@ -131,9 +127,68 @@ def both_groups(xy0, xy1, scores=(0.8, 0.8)):
 
 def test_groups_of_either_direction_are_one_object_from_left_to_right():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    (joined,) = fold(*both_groups(xy + np.array([300.0, 0.0]), xy), ObjectsConfig())
-    assert sorted(joined.members) == [*range(40, 80)]
-    assert joined.score == 0.8
+    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.groups.labels.tolist() == [0] * 40
+    assert repeats.reversed.all()
+    assert repeats.groups.scores.tolist() == [0.8]
+    assert not repeats.periodic.any()
+
+
+@pytest.mark.parametrize(("shift", "periodic"), [(100.0, [False] * 4), (5.0, [True])])
+def test_what_is_shifted_onto_itself_is_a_row_or_a_texture(shift, periodic):
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([shift, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.periodic.tolist() == periodic
+
+
+def test_things_side_by_side_twice_are_apart():
+    """A A B B: both move by one place."""
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (40, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.groups.labels.tolist() in ([0] * 40 + [1] * 40, [1] * 40 + [0] * 40)
+
+
+def test_things_corner_to_corner_that_move_alike_are_apart():
+    """The second place of the upper thing lies between the first places of both:  A A'
+    . B B'
+    """
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 95, (60, 2)), rng.uniform(100, 195, (60, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    own = [np.bincount(half, minlength=2) for half in np.split(repeats.groups.labels, 2)]
+    assert len(repeats.groups.scores) == 2
+    assert sorted(int(counts.argmax()) for counts in own) == [0, 1]
+    assert min(counts.max() for counts in own) >= 55
+
+
+def test_a_thing_with_a_bay_in_which_nothing_of_it_lies_is_one():
+    xy = np.random.default_rng(0).uniform(0, 200, (300, 2))
+    xy = xy[~(xy > 100).all(axis=1)]
+    correspondences, groups = both_groups(xy, xy + np.array([230.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert set(repeats.groups.labels) == {0}
+
+
+def test_an_arch_neither_half_of_which_is_enough_is_one():
+    """Its second place reaches into the hollow of the first."""
+    x = [136, 145, 122, 97, 81, 60, 53, 29, 11, 12, 11, 8, -5, -66, -115, -132, -141, -132]
+    y = [44, 82, 212, 392, 416, 488, 505, 531, 524, 539, 535, 538, 540, 460, 313, 148, 130, 87]
+    xy = np.column_stack([x, y]).astype(float)
+    correspondences, groups = both_groups(xy, xy + np.array([-20.0, 182.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.groups.labels.tolist() == [0] * 18
+
+
+def test_a_row_is_cut_into_its_steps():
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    labels = find_repeats_in_groups(correspondences, groups, ObjectsConfig()).groups.labels
+    assert labels.tolist() == ((xy[:, 0] - xy[:, 0].min()) // 100).astype(int).tolist()
 
 
 def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
@@ -143,23 +198,87 @@ def test_half_a_turn_in_one_group_is_one_object_of_one_direction():
     turned = rng.random(40) < 0.5  # given from right to left
     xy0, xy1 = np.where(turned[:, None], right, left), np.where(turned[:, None], left, right)
     correspondences = direct_both_ways(xy0, xy1, np.tile(-np.eye(2), (40, 1, 1)))
-    (joined,) = fold(correspondences, Groups(np.zeros(80, int), np.array([0.7])), ObjectsConfig())
-    assert sorted(joined.members % 40) == [*range(40)]
-    assert (joined.members >= 40).tolist() == turned[joined.members % 40].tolist()
+    repeats = find_repeats_in_groups(
+        correspondences, Groups(np.zeros(80, int), np.array([0.7])), ObjectsConfig()
+    )
+    assert repeats.groups.labels.tolist() == [0] * 40
+    assert repeats.reversed.tolist() == turned.tolist()
 
 
 def test_of_two_places_above_each_other_the_upper_one_comes_first():
     xy = np.random.default_rng(0).uniform(0, 100, (40, 2))
-    (joined,) = fold(*both_groups(xy + np.array([0.0, 300.0]), xy), ObjectsConfig())
-    assert (joined.members >= 40).all()
+    correspondences, groups = both_groups(xy + np.array([0.0, 300.0]), xy)
+    assert find_repeats_in_groups(correspondences, groups, ObjectsConfig()).reversed.all()
+
+
+def test_confusable_matches_are_one_texture_and_other_shifts_of_it_are_none():
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, 100, (120, 2))
+    xy1 = xy0 + np.repeat([[200.0, 0.0], [200.0, 2.0]], 60, axis=0)
+    correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (120, 1, 1)))
+    groups = Groups(np.repeat([0, 1, 2, 3], 60), np.array([0.9, 0.8, 0.9, 0.8]))
+    asked = []
+    repeats = find_repeats_in_groups(
+        correspondences, groups, ObjectsConfig(), lambda rows: asked.append(rows) or True
+    )
+    assert repeats.periodic.tolist() == [True]
+    assert repeats.groups.labels.tolist() == [0] * 60 + [-1] * 60
+    assert [sorted(rows % 120) for rows in asked] == [[*range(60)], [*range(60, 120)]]
+    apart = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert not apart.periodic.any()
+
+
+@pytest.mark.parametrize(("row_score", "periodic"), [(0.8, [False] * 4), (0.81, [True])])
+def test_a_row_of_too_low_a_score_is_a_texture(row_score, periodic):
+    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig(), row_score=row_score)
+    assert repeats.periodic.tolist() == periodic
 
 
 def test_groups_of_too_few_matches_are_no_objects():
     xy = np.random.default_rng(0).uniform(0, 100, (11, 2))
-    assert not list(fold(*both_groups(xy + np.array([300.0, 0.0]), xy), ObjectsConfig()))
+    correspondences, groups = both_groups(xy + np.array([300.0, 0.0]), xy)
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert repeats.groups.labels.tolist() == [-1] * 11
+    assert len(repeats.groups.scores) == len(repeats.periodic) == 0
+    assert not repeats.reversed.any()
 
 
-@pytest.mark.parametrize(("shift", "overlap"), [(100.0, True), (5.0, True), (400.0, False), (395.0, False)])
-def test_places_overlap_where_enough_matches_lie_in_both(shift, overlap):
-    xy = np.random.default_rng(0).uniform(0, [400, 100], (400, 2))
-    assert find_overlap(xy, xy + np.array([shift, 0.0]), 12) is overlap
+def test_matches_between_two_pairs_of_a_thing_are_those_of_single_copies():
+    """A A . A A: each pair is found, and both copies of one pair match both of the other in one group."""
+    copy = np.random.default_rng(0).uniform(0, 90, (40, 2))
+    at = [copy + np.array([x, 0.0]) for x in (0, 100, 300, 400)]
+    xy0, xy1 = np.concatenate([at[0], at[2], at[0], at[1]]), np.concatenate([at[1], at[3], at[2], at[3]])
+    correspondences = direct_both_ways(xy0, xy1, np.tile(np.eye(2), (160, 1, 1)))
+    labels = np.repeat([0, 1, 2, 3, 4, 5], [40, 40, 80, 40, 40, 80])
+    repeats = find_repeats_in_groups(correspondences, Groups(labels, np.full(6, 0.8)), ObjectsConfig())
+    found = repeats.groups.labels.reshape(4, 40)
+    assert (found == found[:, :1]).all()
+    assert sorted(found[:, 0]) == [0, 1, 2, 3]
+    assert not repeats.periodic.any()
+
+
+def test_rows_above_each_other_are_cut_each_for_itself():
+    """A A B above each other with C C D, shifted by half a copy: their steps are not at the same places."""
+    rng = np.random.default_rng(0)
+    upper = rng.uniform(0, [200, 90], (200, 2))
+    lower = np.concatenate([rng.uniform((x, 110), (x + 60, 200), (40, 2)) for x in (50, 150, 250, 350)])
+    xy = np.concatenate([upper, lower])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(correspondences, groups, ObjectsConfig())
+    assert not repeats.periodic.any()
+    for object_ in range(len(repeats.groups.scores)):
+        assert np.ptp(xy[repeats.groups.labels == object_, 0]) <= 100
+    assert (repeats.groups.labels >= 0).mean() > 0.9
+
+
+def test_parts_of_a_group_have_scores_of_their_own():
+    rng = np.random.default_rng(0)
+    xy = np.concatenate([rng.uniform(0, 90, (40, 2)), rng.uniform((200, 0), (290, 90), (60, 2))])
+    correspondences, groups = both_groups(xy, xy + np.array([100.0, 0.0]))
+    repeats = find_repeats_in_groups(
+        correspondences, groups, ObjectsConfig(), measure_score=lambda rows: len(rows) / 100
+    )
+    assert repeats.groups.scores.tolist() == [0.6, 0.4]
+    assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60
