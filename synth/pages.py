@@ -192,7 +192,7 @@ def draw_stock(
         x, y = 15 + n % n_columns * cell[0], 15 + n // n_columns * cell[1]
         size, angle = rng.uniform(0.94, 1.0) / 4, rng.normal(0, 1.0)
         matrix = cv2.getRotationMatrix2D((2 * width - 0.5, 2 * height - 0.5), angle, size)
-        matrix[:, 2] -= 1.5 * width, 1.5 * height
+        matrix = matrix - np.array([[0.0, 0.0, 1.5 * width], [0.0, 0.0, 1.5 * height]])
         small = cv2.GaussianBlur(shown[k], (0, 0), 1.4)  # of four times the size
         put = [
             cv2.warpAffine(own, matrix, (width, height), flags=cv2.INTER_LINEAR)

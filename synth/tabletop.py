@@ -41,7 +41,18 @@ class Pose:
     scale: float = 1.0
 
     def matrix(self, shape: tuple[int, ...]) -> Floats:
-        """The affine map (2, 3) from the pixels of a thing (height, width) to those of the picture."""
+        """The affine map from the pixels of a thing to those of the picture.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Height and width of the thing, pixels.
+
+        Returns
+        -------
+        (2, 3) float64
+            The map of columns (x, y, 1).
+        """
         c, s = (self.scale * f(np.radians(self.turn)) for f in (np.cos, np.sin))
         linear = np.array([[c, -s], [s, c]])
         middle = (np.array(shape[1::-1]) - 1) / 2

@@ -72,12 +72,12 @@ def test_a_registered_detector_that_is_not_named_changes_nothing(orb):
 
 
 def test_repeats_views_and_details_take_it(orb):
-    thing = crops(120)["coffee"]
-    sheet = np.hstack([thing, skimage.data.chelsea()[:120, :120], thing])
+    large, thing = crops(240)["coffee"], crops(120)["coffee"]
+    sheet = np.hstack([large, skimage.data.chelsea()[:240, :240], large])
     assert find_repeats(sheet, regions=("orb",)).objects
     scene = skimage.data.astronaut().copy()
     scene[300:420, 200:320] = thing
-    closer = match(crops(240)["coffee"], scene, regions=("orb",), working_pixels=90_000)
+    closer = match(large, scene, regions=("orb",), working_pixels=90_000)
     assert closer.matched_at[1] == pytest.approx(scene.shape[0] * scene.shape[1] / 1e6)
     others = skimage.data.rocket()[:160, :160]
     assert not match(others, thing, regions=("orb",), view_synthesis=True).objects

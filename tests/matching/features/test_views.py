@@ -4,7 +4,7 @@ import skimage.data
 
 from matching._common import opencv
 from matching.features.detectors import measure_by_kind
-from matching.features.extraction import KINDS, FeatureConfig, Features, extract_features, rotation
+from matching.features.extraction import FeatureConfig, Features, extract_features, rotation
 from matching.features.views import (
     View,
     ViewedPicture,
