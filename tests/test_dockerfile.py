@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from matching.cli import main
 
 ROOT = Path(__file__).parents[1]
-STEPS = re.findall(r"^([A-Z]+) (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+STEPS = re.findall(r"^([A-Z]+) (.+)$", (ROOT / ".docker/Dockerfile").read_text(), re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 

@@ -155,7 +155,7 @@ def test_top_level_holds_only_what_belongs_there():
     visible = {name for name in top if not name.startswith(".")}
     required = {"pyproject.toml", "README.md", "scripts", "tests", *MAY_IMPORT}
     assert visible >= required
-    assert visible <= required | {"LICENSE", "docs", "CITATION.cff", "Dockerfile"}
+    assert visible <= required | {"LICENSE", "docs", "CITATION.cff"}
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
