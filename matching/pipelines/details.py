@@ -166,13 +166,14 @@ def group_details(
     group: Group,
 ) -> Located:
     """Group candidates and their pool, one of n_tests, into objects of the finer picture."""
-    more_tests, objects = np.log10(n_tests), config.objects
-    fewest = min(FEWEST, objects.min_matches)
-    objects = replace(objects, min_matches=fewest, max_log_nfa=objects.max_log_nfa - more_tests)
+    objects = replace(config.objects, min_matches=min(FEWEST, config.objects.min_matches))
     best, pool = (_swap(own) for own in candidates)
-    grouped = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
-    found = locate(*grouped, fine.step, coarse.step).swapped
-    return replace(found, log_nfa=None if found.log_nfa is None else found.log_nfa + more_tests)
+    both, groups = group(fine.features, coarse.features, best, pool, replace(config, objects=objects))
+    if groups.log_nfa is not None:
+        log_nfa, most = groups.log_nfa + np.log10(n_tests), objects.max_log_nfa
+        groups = replace(groups, log_nfa=log_nfa)
+        groups = groups.reject("significance", log_nfa <= most, log_nfa, np.full(len(log_nfa), most))
+    return locate(both, groups, fine.step, coarse.step).swapped
 
 
 def _swap(found: Candidates) -> Candidates:

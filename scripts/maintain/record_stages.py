@@ -3,6 +3,9 @@
 The numbers are STAGES in matching/output/provenance.py: python scripts/maintain/record_stages.py
 """
 
+from eval.common import uncaught  # noqa: F401
+
+# isort: split
 import numpy as np
 
 from eval.matching.stage_results import RECORD, find_changes, record

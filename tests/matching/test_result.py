@@ -156,7 +156,7 @@ def test_a_result_without_pictures_says_so():
     one = describe_object(0, xy, xy, 0.35, log_nfa=-6.0)
     result = MatchResult(xy, xy, np.zeros(30, int), np.zeros(30), (one,))
     assert repr(result) == "<MatchResult: 1 object, likely, 30 of 30 candidates>"
-    with pytest.raises(InputError, match="doesn't know its pictures"):
+    with pytest.raises(InputError, match="the result has no pictures"):
         result.draw()
 
 

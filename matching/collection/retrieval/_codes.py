@@ -46,6 +46,8 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 def pack_shapes(features: Features) -> Array:
     """(n,) int64: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
+    if (features.kind >= len(INDEXED)).any():
+        raise ValueError(f"kinds of features must be below {len(INDEXED)}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256

@@ -195,7 +195,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
         (["--db", "c.db"], "one of --pairs, --all, or --query with --gallery is needed"),
         (["--db", "c.db", "--all", ".", "--pairs", "x"], "give one of --pairs, --all"),
         (["--db", "c.db", "--query", "."], "--query and --gallery must be given together"),
-        (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist goes with"),
+        (["--db", "c.db", "--pairs", "list", "--shortlist", "5"], "--shortlist requires --all"),
         (["--db", "c.db", "--all", ".", "--jobs", "0"], "must be a whole number"),
         (["--db", "c.db", "--all", ".", "--jobs", "2", "--scheduler", "tcp://h:1"], "give one of them"),
         (
@@ -203,7 +203,7 @@ def test_nothing_in_common_is_status_1(folder, cache, tmp_path, capsys):
             "must be host:port or tcp://host:port, got",
         ),
         (["--db", "c.db", "--all", ".", "--scheduler", "h"], "argument --scheduler: must be host:port"),
-        (["--db", "c.db", "--csv", "out", "--restart"], "--restart goes with --pairs"),
+        (["--db", "c.db", "--csv", "out", "--restart"], "--restart requires --pairs"),
         (["--db", "c.db", "--al", ".", "--shotlist", "5"], "--shotlist 5 (did you mean --shortlist?)"),
         (["--db", "c.db", "--all", "list"], "list: is a file; a folder of pictures is needed"),
         (["--db", "c.db", "--all", "missing"], "missing: the folder can't be read"),

@@ -193,7 +193,7 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_no_trace(
         write_results(folder, pictures, result, MatchConfig(), figure=False)
     before = [(path, path.is_file() and path.read_bytes()) for path in sorted(tmp_path.rglob("*"))]
 
-    def stop(*_):
+    def stop(*_, **__):
         raise error
 
     monkeypatch.setattr(output, "draw_result", stop)

@@ -352,7 +352,6 @@ def test_few_matches_merge_at_larger_affinities(monkeypatch, n):
 def test_eight_matches_are_an_object(monkeypatch):
     assert captured(monkeypatch, 50).objects.min_matches == 8
     assert captured(monkeypatch, 50, min_matches=6).objects.min_matches == 6
-    assert captured(monkeypatch, 50).objects.evidence == 0
     monkeypatch.undo()
     large, few = grid(10, 12.0), 400 + grid(5, 12.0)
     for n, expected in ((12, 2), (7, 1)):

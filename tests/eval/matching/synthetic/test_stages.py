@@ -10,7 +10,7 @@ from eval.matching.metrics import count_objects, score_matches
 from eval.matching.synthetic.stages import rival_clustering
 from gdl_core import AffinityGraph, KnnGraph
 from matching import MatchConfig
-from matching.grouping import Correspondences, group
+from matching.grouping import Correspondences, group, replace_clustering
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import build_graph
 
@@ -25,7 +25,7 @@ def correspondences(seed=0, **numbers):
 def test_a_rival_with_the_stages_finds_planted_objects(name):
     given, instance = correspondences(n_inliers=(160, 160, 160))  # objects of composites are that large
     cluster = rival_clustering(name, PARAMS_WITH_STAGES[name])
-    groups = group(given, len(given), MatchConfig(), cluster=cluster)
+    groups = group(given, len(given), MatchConfig(), stages=replace_clustering(cluster))
     assert score_matches(groups.labels >= 0, instance >= 0).f > 0.9
     count = count_objects(groups.labels, instance, 3)
     assert (count.found, count.mixed) == (3, 0)
