@@ -13,8 +13,7 @@ from matching.objects.transforms import apply_transform
 from matching.output.words import describe_result
 from matching.pictures.images import make_picture_of_array
 from matching.pipelines import pair as pipeline
-from matching.pipelines.details import locate
-from matching.pipelines.details import FEWEST
+from matching.pipelines.details import FEWEST, locate
 from matching.pipelines.pair import label_by, match_pictures
 
 NAMES = ("xy0", "xy1", "cluster", "score")
