@@ -63,6 +63,11 @@ REASONS = {
         "it looks like a periodic texture, which matches itself one period further on",
         "try masking the texture with --mask0 and --mask1",
     ),
+    "negative": Reason(
+        "small-in-negative",
+        "it is bright in one picture and dark in the other, and as small as letters are",
+        "crop both pictures to it",
+    ),
     "places": Reason(
         "no-second-place", "its two places overlap, or another object joins them already", "mask one of them"
     ),
@@ -88,7 +93,8 @@ class Rejection:
         What was measured of it, and what it needs: matches ("clusters", "smooth map"), mutual candidates that
         agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
         gap"), the decimal logarithm of false alarms ("significance"), places ("planes"), the share of
-        confusable matches ("textures"), which must be less; None where the stage has no number.
+        confusable matches ("textures"), which must be less; the share of a picture ("negative"); None where
+        the stage has no number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels.
     """
