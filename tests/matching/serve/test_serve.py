@@ -259,7 +259,7 @@ def test_fifty_at_once_get_clear_answers(server, pictures):
     assert {answer.status_code for answer in answers} <= {202, 503}
     taken = [answer.json()["id"] for answer in answers if answer.status_code == 202]
     done = sum(server.get(f"/matches/{number}").json()["state"] == "done" for number in taken)
-    assert 4 <= len(taken) <= done + 1 + 4 + 4  # one runs, four wait, four uploads are in progress beside them
+    assert 4 <= len(taken) <= done + 1 + 4 + 4  # one runs, four wait, four uploads go on beside
     for answer in answers:
         if answer.status_code == 503:
             assert "the server is busy" in answer.json()["error"]
