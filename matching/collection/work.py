@@ -138,10 +138,9 @@ def _may_be_mirrored(
 ) -> bool:
     """Whether a second look for mirrored objects may find a copy that the first one has not."""
     is_copy = any(
-        found.motion is not None and max(found.motion.share or 0.0, found.motion.share1 or 0.0) > COPY
-        for found in result.objects
+        found.motion is not None and (found.motion.covered or 0.0) > COPY for found in result.objects
     )
-    if is_copy or config.mirrored or config.grouping == "paper":
+    if is_copy or config.mirrored or not config.way.is_tested:
         return False
     return may_be_mirrored(first.features, second.features, config)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,7 +120,7 @@ def measure_width(correspondences: Correspondences, members: Ints) -> float:
 
     members (k,) array of int.
     """
-    spreads = [np.linalg.eigvalsh(np.cov(xy[members].T)) for xy in (correspondences.xy0, correspondences.xy1)]
+    spreads = _measure_spreads(correspondences, members)
     return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
 
 
@@ -129,10 +130,12 @@ def is_object(correspondences: Correspondences, members: Ints, config: ObjectsCo
     members (k,) array of int.
     """
     return len(members) >= config.min_matches and all(
-        _is_wide(xy[members], config.min_width) for xy in (correspondences.xy0, correspondences.xy1)
+        bool(low >= 1 and low >= config.min_width**2 * high)
+        for low, high in _measure_spreads(correspondences, members)
     )
 
 
-def _is_wide(xy: Floats, least: float) -> bool:
-    low, high = np.linalg.eigvalsh(np.cov(xy.T))
-    return bool(low >= 1 and low >= least**2 * high)
+def _measure_spreads(correspondences: Correspondences, members: Ints) -> Iterator[Floats]:
+    """(2,) of each picture: the variances of the points across and along where they spread most."""
+    for xy in (correspondences.xy0, correspondences.xy1):
+        yield np.linalg.eigvalsh(np.cov(xy[members].T))

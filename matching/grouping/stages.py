@@ -74,7 +74,7 @@ def group(
 def find_clusters(correspondences: Correspondences, config: GroupingSettings) -> Round | None:
     """Cluster the correspondences that others support, up to where members of small degree leave."""
     context = Context(correspondences, len(correspondences), config, Trace(len(correspondences)))
-    return run_stages(Round([]), context, end_with(leave_out(DEFAULT, "evidence"), "clusters"))
+    return run_stages(Round([]), context, end_with(VIEWS, "clusters"))
 
 
 def choose_rest(state: Round, context: Context) -> Round | None:

@@ -5,9 +5,10 @@ Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -273,3 +274,23 @@ def _read_opencv(matches: Sequence[Any], keypoints: tuple[KeypointSet, KeypointS
         raise InputError("matches: holds matches with several train images; give those with one")
     indices = np.array([(m.queryIdx, m.trainIdx) for m in flat], np.int64)
     return join_keypoints(keypoints, indices, np.array([m.distance for m in flat], np.float64), "matches")
+
+
+def load_whole(path: Path, load: Callable[[Path], Any], kind: str) -> Any:
+    """What `load` reads from a file; whatever fails is told in one line, with the kind that is read."""
+    try:
+        return load(path)
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
+    except Exception:  # zipfile, zlib, pickle and NumPy each have their own
+        raise InputError(f"{path}: is damaged, or not {kind}") from None
+
+
+def matches_of(path: Path, content: Any) -> PairMatches:
+    """The matches in the content of a file."""
+    try:
+        return matches_from(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None

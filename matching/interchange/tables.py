@@ -12,7 +12,14 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array
 from matching.errors import InputError
-from matching.interchange.arrays import CONFIDENCES, DISTANCES, matches_from, read_table
+from matching.interchange.arrays import (
+    CONFIDENCES,
+    DISTANCES,
+    load_whole,
+    matches_from,
+    matches_of,
+    read_table,
+)
 from matching.interchange.records import PairMatches
 
 COLUMNS = ("x0", "y0", "x1", "y1")
@@ -20,24 +27,19 @@ COLUMNS = ("x0", "y0", "x1", "y1")
 
 def read_npz(path: Path) -> PairMatches:
     """Read the matches of NumPy's archive, or of one array."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with path.open("rb") as file:  # NumPy leaves it open where it is damaged
-                loaded = np.load(file, allow_pickle=False)
-                if isinstance(loaded, np.ndarray):
-                    return read_table(loaded, str(path))
-                arrays = {name: loaded[name] for name in loaded.files}
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
-    except Exception:  # zipfile, zlib and NumPy each have their own
-        raise InputError(f"{path}: is damaged, or not NumPy's .npz file of arrays of numbers") from None
-    try:
-        return matches_from(arrays)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    loaded = load_whole(path, _load_numpy, "NumPy's .npz file of arrays of numbers")
+    return loaded if isinstance(loaded, PairMatches) else matches_of(path, loaded)
+
+
+def _load_numpy(path: Path) -> PairMatches | dict[str, Array]:
+    """The matches of one array, or the arrays of an archive."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with path.open("rb") as file:  # NumPy leaves it open where it is damaged
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return read_table(loaded, str(path))
+            return {name: loaded[name] for name in loaded.files}
 
 
 def read_storage(path: Path) -> PairMatches:
@@ -45,10 +47,7 @@ def read_storage(path: Path) -> PairMatches:
     matrices = opencv.read_storage(path)
     if matrices is None:
         raise InputError(f"{path}: can't be read as a file of OpenCV's FileStorage")
-    try:
-        return matches_from(matrices)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    return matches_of(path, matrices)
 
 
 def read_text(path: Path) -> PairMatches:

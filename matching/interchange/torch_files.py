@@ -19,7 +19,7 @@ import numpy as np
 
 from matching._common.types import Array
 from matching.errors import InputError
-from matching.interchange.arrays import matches_from
+from matching.interchange.arrays import load_whole, matches_of
 from matching.interchange.records import PairMatches
 
 KINDS = {
@@ -39,18 +39,7 @@ MOST_PICKLED = 10_000_000  # bytes of what is not a number of a tensor
 
 def read_torch(path: Path) -> PairMatches:
     """Read the matches of a file that `torch.save` wrote."""
-    try:
-        content = _load(path)
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"{path}: can't be read ({error.strerror or 'damaged'})") from None
-    except Exception:  # zipfile, pickle and NumPy each have their own
-        raise InputError(f"{path}: is damaged, or not a file of torch.save") from None
-    try:
-        return matches_from(content)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+    return matches_of(path, load_whole(path, _load, "a file of torch.save"))
 
 
 def _load(path: Path) -> Any:

@@ -20,6 +20,7 @@ import shapely
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats
+from matching.grouping.objects import ObjectsConfig
 from matching.objects.transforms import apply_transform
 
 DEGENERATE, CALIBRATED, UNCALIBRATED, PLANAR_OR_PANORAMIC, MULTIPLE = 1, 2, 3, 6, 8
@@ -35,7 +36,6 @@ LEAST_SHARE = 0.5  # of an object's matches, that the matrix of its scene explai
 LEAST_ERROR, ALIKE = 0.1, 2.5  # px; times its own error that an object may be off by the matrix of its scene
 SAME = 0.95  # as many matches of a scene that another matrix of it explains
 WHOLE = 0.8  # share of explained matches from which an object, or a scene, counts as a whole
-MAX_LOG_NFA = -2.0  # of a matrix that explains a scene without objects
 NEAR = 9  # matches of an object that tell whether a part of it belongs to a scene
 
 
@@ -207,7 +207,7 @@ def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verifi
 def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
     """The matches (n,) that one matrix explains, if it is significant."""
     fundamental = fit_fundamental(xy0, xy1)
-    if fundamental is None or measure_significance(fundamental, xy0, xy1) > MAX_LOG_NFA:
+    if fundamental is None or measure_significance(fundamental, xy0, xy1) > ObjectsConfig().max_log_nfa:
         return np.zeros(len(xy0), bool)
     return epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR
 

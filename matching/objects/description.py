@@ -108,9 +108,8 @@ class MatchedObject:
         The share is that of the picture of which it covers more. A logo alone covers little of a product's
         picture, however well it matches.
         """
-        if self.motion is None or self.motion.share is None:
-            return self.score
-        return self.score * max(self.motion.share, self.motion.share1 or 0.0)
+        covered = None if self.motion is None else self.motion.covered
+        return self.score if covered is None else self.score * covered
 
 
 def describe_object(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from matching._common import opencv
 from matching._common.types import Array, Floats
 from matching.objects.transforms import (
     apply_transform,
@@ -19,6 +20,8 @@ from matching.objects.transforms import (
     median_error,
     refine_homography,
 )
+
+SMALL = 0.1  # of a picture: letters, a logo and a watermark cover less
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,11 @@ class Motion:
     mirrored: bool
     share: float | None
     share1: float | None = 0.0
+
+    @property
+    def covered(self) -> float | None:
+        """The share of the picture of which the object covers more; None where that is not known."""
+        return None if self.share is None else max(self.share, self.share1 or 0.0)
 
     @property
     def words(self) -> str:
@@ -107,6 +115,14 @@ def describe_motion(
 
 def _share(outline: Array, box: Array) -> float:
     return min(polygon_area(outline) / max(float(np.prod(np.ptp(box, axis=0))), 1e-9), 1.0)
+
+
+def hull_area(xy: Array) -> float:
+    """Compute the area of the convex hull of points.
+
+    xy (n, 2) array.
+    """
+    return polygon_area(opencv.convex_hull(xy)) if len(xy) >= 3 else 0.0
 
 
 def polygon_area(polygon: Array) -> float:

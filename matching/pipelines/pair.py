@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from matching._common import opencv
 from matching._common.threads import default_threads, map_in_threads, single_blas_thread
 from matching._common.types import Floats
 from matching.config import MatchConfig, check_config
@@ -19,7 +18,7 @@ from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
 from matching.objects.copies import add_completeness
 from matching.objects.description import MatchedObject, add_things, describe_object
-from matching.objects.frames import polygon_area
+from matching.objects.frames import SMALL, hull_area
 from matching.objects.things import find_things_of_pair
 from matching.pictures.decoding import read_content
 from matching.pictures.images import Picture, add_mask, make_picture
@@ -37,8 +36,6 @@ from matching.pipelines.pair_state import FindDetails, FindViews, Pair, PairCont
 from matching.pipelines.view_synthesis import find_in_views, is_solved
 from matching.result import MatchResult, add_inputs
 from matching.stages import Stage, Stages, end_with, insert_before, leave_out, replace_stage
-
-LEAST_SHARE = 0.1  # of a picture, that an object in negative covers: letters are smaller, bright or dark
 
 FindClusters = Callable[[Candidates, MatchConfig], Groups]
 
@@ -232,20 +229,17 @@ def look_in_negative(state: PairState, context: PairContext) -> PairState:
     for stage in end_with(DEFAULT, "textures"):
         found = stage.run(found, pair)
     shares = [_measure_share(found.candidates[rows], pair) for rows in found.groups.members]
-    kept = np.array([share >= LEAST_SHARE for share in shares], bool)
+    kept = np.array([share >= SMALL for share in shares], bool)
     if not kept.any():
         return state
-    groups = found.groups.reject("negative", kept, np.array(shares), np.full(len(kept), LEAST_SHARE))
+    groups = found.groups.reject("negative", kept, np.array(shares), np.full(len(kept), SMALL))
     return list_candidates(replace(found, groups=groups), pair)
 
 
 def _measure_share(candidates: Candidates, context: PairContext) -> float:
     """The share of a picture that matches surround, of the one of which it is more."""
     ends = (context.first, candidates.xy0), (context.second, candidates.xy1)
-    return max(
-        polygon_area(opencv.convex_hull(xy)) * float(one.step.prod() / np.ptp(one.box, axis=0).prod())
-        for one, xy in ends
-    )
+    return max(hull_area(xy) * float(one.step.prod() / np.ptp(one.box, axis=0).prod()) for one, xy in ends)
 
 
 def describe_pair(state: PairState, context: PairContext) -> PairState:

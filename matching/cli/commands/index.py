@@ -16,7 +16,7 @@ from matching.cli.commands.collection import add_run_options, add_wait_option, o
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
-from matching.output.words import UNKNOWN, format_place
+from matching.output.words import UNKNOWN, count, format_place
 from matching.pictures.names import exists, is_folder, make_absolute
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _describe_added(added: Added) -> str:
     size = f", {counts.bytes / counts.indexed / 1000:.1f} kB a picture" if counts.indexed else ""
     mended = f", {added.mended} of a damaged part looked at again" if added.mended else ""
     return (
-        f"{_count(added.indexed)} added ({added.failed} failed), {added.removed} dropped{mended}; the index"
-        f" has {_count(counts.indexed)} and {counts.bytes / 1e6:.1f} MB{size}"
+        f"{count(added.indexed, 'picture')} added ({added.failed} failed), {added.removed} dropped{mended};"
+        f" the index has {count(counts.indexed, 'picture')} and {counts.bytes / 1e6:.1f} MB{size}"
     )
 
 
@@ -192,10 +192,6 @@ def _summarise(found: MatchedObject) -> dict[str, Any]:
     }
 
 
-def _count(n: int) -> str:
-    return f"{n} picture{'' if n == 1 else 's'}"
-
-
 def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import find_candidates, verify_candidates
     from matching.collection.reports.query_results import collect_results
@@ -226,7 +222,7 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
     write_whole(arguments.hloc_pairs, retrieval_list(pairs, make_absolute(arguments.images)))
     found = make_printable(str(arguments.hloc_pairs))
-    make_teller(arguments)(f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} written to {found}")
+    make_teller(arguments)(f"{count(len(pairs), 'pair')} written to {found}")
     return FOUND if pairs else NONE_FOUND
 
 

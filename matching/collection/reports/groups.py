@@ -17,8 +17,9 @@ from scipy.sparse.csgraph import connected_components
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.originals import Shot, choose_original
-from matching.collection.reports.relations import Relation, find_relation_of_matches, measure_hull
+from matching.collection.reports.relations import Relation, find_relation_of_matches
 from matching.errors import InputError
+from matching.objects.frames import SMALL, hull_area
 
 COLUMNS = (
     "group",
@@ -33,8 +34,6 @@ COLUMNS = (
     "score",
     "matches",
 )
-
-COVERED = 0.1  # least share of both pictures that what joins a group surrounds: a logo, a watermark has less
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Link:
     @property
     def is_strong(self) -> bool:
         """Whether it joins a group: one is made of the other, or they share more than a logo."""
-        return self.relation.kind != "same thing" or self.covered >= COVERED
+        return self.relation.kind != "same thing" or self.covered >= SMALL
 
     def reverse(self) -> Link:
         """Exchange the two pictures."""
@@ -176,7 +175,7 @@ def find_links(store: Store) -> Iterator[Link]:
         told = find_relation_of_matches(
             xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1, n_features, n_candidates
         )
-        areas = (measure_hull(xy[:, :2]) / math.prod(size0), measure_hull(xy[:, 2:]) / math.prod(size1))
+        areas = (hull_area(xy[:, :2]) / math.prod(size0), hull_area(xy[:, 2:]) / math.prod(size1))
         yield Link(image0, image1, told, score, n, min(areas))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from matching._common import opencv
 from matching._common.types import Array, Floats
+from matching.objects.frames import hull_area
 from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
@@ -127,7 +127,7 @@ def find_relation_of_matches(
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
     found = find_relation(transform, size0, size1)
     common = found.share1 * size1[0] * size1[1]
-    surrounded = measure_hull(xy1[explained])
+    surrounded = hull_area(xy1[explained])
     shown = n_features[0] * found.share0, n_features[1] * found.share1
     n_possible = min(*shown, n_candidates)
     lead = explained.sum() - np.count_nonzero(~explained)  # over matches that move otherwise
@@ -156,11 +156,6 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
     if kind == "same thing" and abs(turn) > STRAIGHT and _is_within_canvas(frame, scale, size0, size1):
         kind = "mirrored" if mirrored else "turned"
     return Relation(kind, derived, share0, share1, turn, scale, mirrored)
-
-
-def measure_hull(xy: Array) -> float:
-    """The area of the convex hull of points (n, 2)."""
-    return abs(_area(opencv.convex_hull(xy))) if len(xy) >= 3 else 0.0
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:
