@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-TEXT = "compiling inner loops that are needed for the first time: up to 20 seconds"
+TEXT = "compiling inner loops that are needed for the first time: up to a minute"
 
 
 @contextmanager

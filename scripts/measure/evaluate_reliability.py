@@ -253,7 +253,7 @@ def draw(rows, path):
         "own candidates": lambda kind: "," not in kind,
         **{n: lambda kind, n=n: kind.startswith(n) for n in DETECTORS},
     }
-    for marker, (name, belongs) in zip("osd^", kinds.items(), strict=True):
+    for marker, (name, belongs) in zip("osd^", kinds.items(), strict=False):
         own = [row for row in rows if belongs(row["kind"]) and np.isfinite(row["log_nfa"])]
         log_nfa, right = (np.array([row[key] for row in own]) for key in ("log_nfa", "right"))
         shares = [
@@ -264,7 +264,7 @@ def draw(rows, path):
         axes.plot(*np.array(shares).reshape(-1, 2).T, marker=marker, label=f"{name} ({len(own)} objects)")
     for bound, word in ((-8, "sure"), (-5, "likely"), (-2, "look at it")):
         axes.axvline(bound, color="0.7", lw=1)
-        axes.text(bound - 0.1, 0.02, word, ha="right", color="0.4")
+        axes.text(bound - 0.1, 0.02, word, ha="left", color="0.4")  # on the side of fewer false alarms
     axes.set(xlabel="false alarms, decimal logarithm", ylabel="share that is right", ylim=(0, 1.03))
     axes.invert_xaxis()
     axes.legend(loc="lower right")

@@ -139,6 +139,13 @@ def test_objects_of_a_print_in_a_photograph_are_right(tmp_path):
     assert found[0][0] < -8
 
 
+def test_words_are_drawn_with_the_detectors_that_there_are(tmp_path):
+    script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
+    rows = [{"kind": "covers", "log_nfa": value, "right": True} for value in (-20.0, -9.0, -8.5, -6.0, -3.0)]
+    script["draw"](rows * 5, tmp_path / "words.png")
+    assert skimage.io.imread(tmp_path / "words.png").shape[:2] == (440, 770)
+
+
 def test_words_are_counted_by_kind_and_half():
     script = runpy.run_path(str(SCRIPTS / "measure" / "evaluate_reliability.py"))
     values = [("a", "1", "0", -20.0, True), ("a", "2", "1", -20.0, False), ("a", "3", "0", -6.0, True)]
