@@ -47,8 +47,16 @@ def main(role: str, memory: str) -> None:
             _limit_processor_time(request.pop("seconds"))
             tell(answer=carry_out(tell, **request))
         except Exception as error:
-            no_memory = isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
-            tell(failed="memory" if no_memory else traceback.format_exc()[-LONGEST_TRACEBACK:])
+            tell(failed="memory" if is_out_of_memory(error) else traceback.format_exc()[-LONGEST_TRACEBACK:])
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, says that there is no memory left."""
+    while error is not None:
+        if isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def check(tell: Tell, path: str, name: str, pixels: int) -> tuple[int, str] | None:

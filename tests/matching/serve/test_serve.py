@@ -40,7 +40,7 @@ from matching.serve.app import name_download  # noqa: E402
 from matching.serve.jobs import STAGES  # noqa: E402
 from matching.serve.limits import Limits, Refusal  # noqa: E402
 from matching.serve.uploads import clean_name  # noqa: E402
-from matching.serve.worker import check  # noqa: E402
+from matching.serve.worker import check, is_out_of_memory  # noqa: E402
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "match.py"
 
@@ -371,6 +371,21 @@ def test_a_header_takes_bounded_time_and_memory(seconds, megabytes, reason, tmp_
             await jobs.check(tmp_path / "good", "good.png")
 
     asyncio.run(run())
+
+
+def test_lack_of_memory_is_recognised_behind_another_error():
+    def raised(cause: Exception) -> Exception:
+        try:
+            try:
+                raise cause
+            except Exception as error:
+                raise SystemError("<built-in function cvtColor> returned a result with an exception set") from error
+        except SystemError as error:
+            return error
+
+    assert is_out_of_memory(raised(MemoryError("Unable to allocate 5.91 MiB")))
+    assert is_out_of_memory(raised(RuntimeError("Insufficient memory")))
+    assert not is_out_of_memory(raised(ValueError("no picture")))
 
 
 def test_a_match_takes_bounded_memory(pictures, tmp_path):
