@@ -64,10 +64,7 @@ def grow_from(
         for t in range(len(agreeing)):
             ends[0, t], ends[1, t] = x1[agreeing[t], 0], x1[agreeing[t], 1]
             gap[t] = _apart(x0, agreeing[t], seeds[k, 0])
-        if len(gap) > around:  # sorting all of them would be most of the time
-            near = np.flatnonzero(gap <= np.partition(gap, around - 1)[around - 1])
-            agreeing, gap = agreeing[near], gap[near]
-        rows = agreeing[np.argsort(gap, kind="mergesort")[:around]]
+        rows = agreeing[_nearest(gap, around)]
         for m in range(len(noises)):
             for h in range(len(bends)):
                 model = noises[m], bends[h], strain
@@ -276,3 +273,21 @@ def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, vari
 def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
     dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
     return math.sqrt(dx * dx + dy * dy)
+
+
+@inner
+def _nearest(gap: Array, around: Scalar) -> Array:
+    """The indices of the `around` smallest of gap (n,), by (gap, index). NumPy's functions for this take
+    seconds to compile.
+    """
+    chosen, n = np.empty(min(around, len(gap)), np.int64), 0
+    for t in range(len(gap)):
+        if n == len(chosen) and not gap[t] < gap[chosen[n - 1]]:
+            continue
+        at = min(n, len(chosen) - 1)
+        while at > 0 and gap[t] < gap[chosen[at - 1]]:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = t
+        n = min(n + 1, len(chosen))
+    return chosen
