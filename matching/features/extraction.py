@@ -65,7 +65,8 @@ class FeatureConfig:
         Side of a spatial bin over the radius: nested regions of similar size with centres in one bin count
         once; 0: all count.
     sift_contrast : float
-        Least response of a key point, as a share of the grey levels.
+        Least response of a key point, as a share of the grey levels, as OpenCV counts it. A quarter of its
+        0.04: what is nearly plain has key points too, and the best candidates are chosen in any case.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
@@ -83,7 +84,7 @@ class FeatureConfig:
     mser_window: float = setting(3.0, 0.01, 100)
     mser_orientations: int = setting(2, 1, 36)
     mser_cell: float = setting(0.2, 0, 100)
-    sift_contrast: float = setting(0.04, 0, 1)
+    sift_contrast: float = setting(0.01, 0, 1)
     sift_orientations: int = setting(2, 1, 36)
     sift_window: float = setting(7.5, 0.01, 100)
     descriptor: str = setting("rootsift", choices=DESCRIPTORS)
