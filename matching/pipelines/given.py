@@ -43,7 +43,6 @@ FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
 ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
 
@@ -334,7 +333,9 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
-        graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
+        graph=replace(
+            config.graph, n_candidates=config.graph.n_candidates or 2 * config.clustering.n_neighbors
+        ),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
         objects=replace(
