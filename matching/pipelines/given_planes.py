@@ -2,18 +2,19 @@
 
 The grouping asks whether matches move smoothly together; neighbouring planes of a rigid thing do. Here the
 matches of one object are asked which homographies take them from picture 0 to picture 1. Each match costs
-what its error tells against its plane, or as much as an outlier, and each plane what it takes to name it: the
-eight numbers of a homography, at the logarithm of the number of matches (the risk inflation criterion; Foster
-and George 1994). Around each match the nearest ones propose a plane. Planes are taken one after another,
-while they save more than they cost. Then each match chooses among them, by what its neighbours choose as
-well, planes are fitted again to those that chose them, and two are merged where that costs less, until
-nothing changes.
+what its error tells against its plane, or as much as an outlier, and each plane what it takes to name it:
+half the logarithm of the number of matches for each of the eight numbers of a homography (Schwarz 1978).
+Around each match the nearest ones propose a plane. Planes are taken one after another, while they save more
+than they cost. Then each match chooses among them, by what its neighbours choose as well, planes are fitted
+again to those that chose them, and two are merged where that costs less, until nothing changes.
 
 Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
 constant.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import scipy
@@ -62,7 +63,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
         return whole
     sample = np.sort(np.random.default_rng(0).permutation(n)[: MAX_MATCHES.default])
     planes, variance = _choose(xy0[sample], xy1[sample])
-    price, near = 8 * np.log(n), _find_near(xy0, xy1)
+    near = _find_near(xy0, xy1)
     labels = np.full(n, -1, np.int64)
     for _ in range(STEPS):
         if not planes:
@@ -70,7 +71,7 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
         before = labels
         labels = _assign(_measure_costs(planes, xy0, xy1, variance), near, labels)
         planes, labels = _refit(xy0, xy1, planes, labels)
-        planes, labels = _merge(xy0, xy1, planes, labels, variance, price)
+        planes, labels = _merge(xy0, xy1, planes, near, labels, variance)
         if np.array_equal(labels, before):
             break
     return labels
@@ -149,6 +150,11 @@ def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: flo
     return np.vstack([*costs, np.full(len(xy0), OUTLIER)])
 
 
+def _price(n: int) -> float:
+    """The cost of a plane amid n matches."""
+    return 8 / 2 * math.log(n)
+
+
 def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
     """Planes, one after another, each the proposal that saves most, fitted to what it explains; and the
     variance of the points: the first quartile of where proposals were made, as some neighbours are on two
@@ -169,7 +175,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
     while len(planes) < len(proposals):
         saved = np.maximum(left - costs, 0).sum(axis=1)
         best = int(np.argmax(saved))
-        if saved[best] <= 8 * np.log(len(xy0)):
+        if saved[best] <= _price(len(xy0)):
             break
         plane, cost = proposals[best], costs[best]
         while (again := fit_plane(xy0[cost < left], xy1[cost < left])) is not None:
@@ -207,19 +213,30 @@ def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tupl
 
 
 def _merge(
-    xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints, variance: float, price: float
+    xy0: Floats,
+    xy1: Floats,
+    planes: list[Floats],
+    near: Ints,
+    labels: Ints,
+    variance: float,
 ) -> tuple[list[Floats], Ints]:
-    """The planes, those merged that cost less as one; the pair that saves most, again and again."""
+    """The planes, those merged that cost less as one; the pair that saves most, again and again. As one, it
+    is not to be told either which of them each match is on: no news where its neighbours (n, k) are on the
+    same, but much for two planes of matches that lie among each other.
+    """
     while len(planes) > 1:
         cost = np.minimum(_measure_costs(planes, xy0, xy1, variance), OUTLIER)
+        count = np.array([(labels[near] == p).sum(axis=1) for p in range(len(planes))]) + 0.5
         found = []
         for p in range(len(planes)):
             for q in range(p + 1, len(planes)):
                 rows = np.flatnonzero((labels == p) | (labels == q))
                 one = fit_plane(xy0[rows], xy1[rows])
                 if one is not None:
+                    told = np.log(count[[p, q]][:, rows].sum(axis=0) / count[labels[rows], rows])
                     merged = _measure_costs([one], xy0[rows], xy1[rows], variance).min(axis=0)
-                    found.append((price + float((cost[labels[rows], rows] - merged).sum()), p, q, one))
+                    saved = _price(len(xy0)) + float((told + cost[labels[rows], rows] - merged).sum())
+                    found.append((saved, p, q, one))
         saved, p, q, one = max(found, key=lambda pair: pair[0], default=(0.0, 0, 0, planes[0]))
         if saved <= 0:
             break

@@ -52,6 +52,14 @@ def test_one_plane_stays_whole():
     assert (find_planes_of_object(xy0[:12], xy1[:12]) == 0).all()  # few: not split
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_flat_is_no_two_planes_among_each_other(seed):
+    rng = np.random.default_rng(seed)
+    xy0 = rng.uniform((0, 0), (600, 400), (400, 2))
+    xy1 = apply_transform(LEFT, xy0) + rng.normal(0, 0.5, xy0.shape)
+    assert (find_planes_of_object(xy0, xy1) == 0).mean() > 0.98
+
+
 def test_exact_matches_and_points_in_one_place():
     xy0, xy1, truth = corner(noise=0.0)
     assert agreement(find_planes_of_object(xy0, xy1), truth) > 0.98
