@@ -55,7 +55,7 @@ def read_text(path: Path) -> PairMatches:
 
     Commas, semicolons or white space separate fields, which may stand in quotes; # starts a comment. With a
     line of names before the numbers, columns may stand in any order and others are ignored; it may be a
-    comment, as `np.savetxt` writes it.
+    comment, as `np.savetxt` writes it, whatever separates the names in it.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -63,14 +63,14 @@ def read_text(path: Path) -> PairMatches:
         raise InputError(f"{path}: can't be read ({error.strerror})") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: must be text in UTF-8") from None
-    lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text).split("\n"), 1)]
+    lines = [(n, line.split("#")[0].strip()) for n, line in enumerate(_show_names(text.split("\n")), 1)]
     lines = [(number, line) for number, line in lines if line]
     delimiter = None
     if lines and (told := re.fullmatch(r"sep=(.)", lines[0][1], re.I)):  # as spreadsheets write it
         delimiter, lines = told[1], lines[1:]
     if not lines:
         raise InputError(f"{path}: holds no matches")
-    rows = _split(lines, delimiter or next((d for d in (";", "\t", ",") if d in lines[0][1]), None))
+    rows = _split(lines, delimiter or _find_delimiter(lines[0][1]))
     _refuse_decimal_commas(path, *rows[0])
     if _is_number(rows[0][1][0]):
         return read_table(_numbers(path, rows, len(rows[0][1])), str(path))
@@ -84,11 +84,22 @@ def read_text(path: Path) -> PairMatches:
     )
 
 
-def _show_names(text: str) -> str:
-    """The text, without the # of a first line that names all columns."""
-    first = text.lstrip().split("\n", 1)[0]
-    names = re.split(r"[\s,;]+", first.lstrip("# \t").strip().lower())
-    return text.replace("#", " ", 1) if first.startswith("#") and {*COLUMNS} <= {*names} else text
+def _find_delimiter(line: str) -> str | None:
+    """What separates the fields of a line; None: white space."""
+    return next((delimiter for delimiter in (";", "\t", ",") if delimiter in line), None)
+
+
+def _show_names(lines: list[str]) -> list[str]:
+    """The lines, without the # of a comment before the numbers that names all columns; the names are then
+    separated as the numbers are, which `np.savetxt` leaves to the writer.
+    """
+    first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
+    for n in range(first):
+        names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())
+        if {*COLUMNS} <= {*names}:
+            named = (_find_delimiter("".join(lines[first : first + 1])) or " ").join(names)
+            return [*lines[:n], named, *lines[n + 1 :]]
+    return lines
 
 
 def _split(lines: list[tuple[int, str]], delimiter: str | None) -> list[tuple[int, list[str]]]:

@@ -43,7 +43,6 @@ FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
 ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-CANDIDATES = 128  # matches among which the graph's neighbours are chosen: time grows with the matches
 MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
 
@@ -229,8 +228,9 @@ def label_matches(
         dropped_by = mark_dropped(dropped_by, "candidates", near)
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     slope = config.graph.slope * config.graph.coarseness
-    matches, local = _local_maps(matches, slope, config.candidates.max_matches, mirrored)
-    measured = _measure_points(matches, local, config.objects.max_log_nfa - DEPENDENT)
+    sample = np.sort(np.random.default_rng(0).permutation(n)[: config.candidates.max_matches])
+    matches, local = _local_maps(matches, sample, slope, mirrored)
+    measured = _measure_points(matches, local, sample, config.objects.max_log_nfa - DEPENDENT)
     if measured is None:
         dropped_by = mark_dropped(dropped_by, "significance", near)
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
@@ -245,11 +245,15 @@ def label_matches(
     return replace(found, labels=labels, rejected=rejected, stages=dropped_by), unit * units[1].spread
 
 
-def _measure_points(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> tuple[float, float] | None:
+def _measure_points(
+    matches: _Matches, local: LocalMaps, sample: Ints, max_log_nfa: float
+) -> tuple[float, float] | None:
     """How accurate the points of significant objects are, and how far those of the most significant one are
-    from their neighbours; None where no object is significant.
+    from their neighbours, by the objects of a sample; None where none is significant.
     """
-    scaled = Correspondences(matches.xy0 / FINE, matches.xy1 / FINE, local.maps)
+    xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
+    local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
+    scaled = Correspondences(xy0 / FINE, xy1 / FINE, local.maps)
     seeds = _choose_seeds(scaled, local)
     if not len(seeds):
         return None
@@ -259,8 +263,9 @@ def _measure_points(matches: _Matches, local: LocalMaps, max_log_nfa: float) -> 
     if not significant.any():
         return None
     members = grown.members[best][grown.members[best] >= 0]
-    gap = _longer(*(xy[members, None] - xy[members] for xy in (matches.xy0, matches.xy1)))
+    gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
     spacing = np.median(np.sort(gap, axis=1)[:, min(VOTERS, len(members) - 1)])
+    spacing *= np.sqrt(len(sample) / len(matches.xy0))  # all are denser than the sample
     return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
 
 
@@ -283,19 +288,18 @@ def _longer(u: Floats, v: Floats) -> Floats:
 
 
 def _local_maps(
-    matches: _Matches, slope: float, most: int, mirrored: bool | Literal["auto"]
+    matches: _Matches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[_Matches, LocalMaps]:
-    """The maps of the matches that the nearest choose, of all or of a sample of `most`, as large as the
-    program's own list: denser ones are as near as they are accurate.
+    """The maps of the matches that the nearest of a sample choose, which is as large as the program's own
+    list: denser ones are as near as they are accurate.
 
     Where the axes of the pictures point differently, as y up in one, nearly all maps are mirrored: then the
     matches come with those of picture 1 turned over. With "auto", so does the map of each match that explains
     its neighbours better if one of the pictures is turned over.
     """
     places = np.hstack([matches.xy0, matches.xy1])
-    sample = np.random.default_rng(0).permutation(len(places))[:most]
     n_voters = min(VOTERS, len(sample) - 1)
-    near = find_nearest_among(places, np.sort(sample), n_voters, default_threads())
+    near = find_nearest_among(places, sample, n_voters, default_threads())
     over = np.array([-1.0, 1.0])
     turned = replace(
         matches,
@@ -329,7 +333,9 @@ def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
     smooth_map, objects = config.smooth_map, config.objects
     return replace(
         config,
-        graph=replace(config.graph, n_candidates=config.graph.n_candidates or CANDIDATES),
+        graph=replace(
+            config.graph, n_candidates=config.graph.n_candidates or 2 * config.clustering.n_neighbors
+        ),
         clustering=replace(config.clustering, min_affinity=config.clustering.min_affinity * rise),
         smooth_map=replace(smooth_map, reach=smooth_map.reach * reach),
         objects=replace(

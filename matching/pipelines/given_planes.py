@@ -1,31 +1,35 @@
 """The planes that an object consists of.
 
 The grouping asks whether matches move smoothly together; neighbouring planes of a rigid thing do. Here the
-matches of one object are asked whether one homography takes them from picture 0 to picture 1. Around each
-match the nearest ones propose a homography. The proposal that explains most is a plane, then the one that
-explains most of the rest, and so on. Then each match chooses among the planes, by what its neighbours choose
-as well, the planes are fitted again to those that chose them, and planes that one homography explains are
-merged, until nothing changes.
+matches of one object are asked which homographies take them from picture 0 to picture 1. Each match costs
+what its error tells against its plane, or as much as an outlier, and each plane what it takes to name it:
+half the logarithm of the number of matches for each of the eight numbers of a homography (Schwarz 1978).
+Around each match the nearest ones propose a plane. Planes are taken one after another, while they save more
+than they cost. Then each match chooses among them, by what its neighbours choose as well, planes are fitted
+again to those that chose them, and two are merged where that costs less, until nothing changes.
+
+Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
+constant.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy
 
-from matching._common import opencv
-from matching._common.types import Bools, Floats, Ints
+from matching._common.types import Floats, Ints
 from matching.grouping.objects import Groups
+from matching.grouping.refinement.smooth_map import SmoothMapConfig
 from matching.grouping.rejections import mark_dropped
-from matching.objects.transforms import apply_transform
+from matching.settings import MAX_MATCHES
 
-FELLOWS = 14  # nearest matches of an object that propose a homography
+FELLOWS = 14  # nearest matches of an object that propose a homography, and that a match chooses with
 PROPOSALS = 400  # most of an object
 LEAST = 8  # matches of a plane
-TOLERANCE = 4.0  # times the error of good proposals where they were made: what a plane explains
-STEPS = 8
-COHERENCE = 0.3  # weight of the share of the neighbours that choose a plane, in squared tolerances
-SAME = 0.95  # share of either plane that one homography explains if they are one
+OUTLIER = SmoothMapConfig().tolerance ** 2 / 2  # the cost of a match on no plane
+STEPS = 12
 
 
 def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
@@ -57,59 +61,77 @@ def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
     whole = np.zeros(n, np.int64)
     if n < 2 * LEAST:
         return whole
-    places = np.hstack([xy0, xy1])
-    near = scipy.spatial.cKDTree(places).query(places, min(FELLOWS, n))[1]
-    proposals, tolerance = _propose(xy0, xy1, near)
-    planes = _choose(xy0, xy1, proposals, tolerance)
-    if not planes:
-        return whole
+    sample = np.sort(np.random.default_rng(0).permutation(n)[: MAX_MATCHES.default])
+    planes, variance = _choose(xy0[sample], xy1[sample])
+    near = _find_near(xy0, xy1)
     labels = np.full(n, -1, np.int64)
     for _ in range(STEPS):
+        if not planes:
+            return whole
         before = labels
-        labels = _assign(xy0, xy1, planes, near, labels, tolerance)
-        planes, labels = _refit(xy0, xy1, planes, labels, tolerance)
-        planes, labels = _merge(xy0, xy1, planes, labels, tolerance)
+        labels = _assign(_measure_costs(planes, xy0, xy1, variance), near, labels)
+        planes, labels = _refit(xy0, xy1, planes, labels)
+        planes, labels = _merge(xy0, xy1, planes, near, labels, variance)
         if np.array_equal(labels, before):
             break
     return labels
 
 
-def transfer_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Measure how far a homography takes points from their partners, in the picture where that is more.
+def _find_near(xy0: Floats, xy1: Floats) -> Ints:
+    """(n, k) the matches nearest to each in both pictures, itself among them."""
+    places = np.hstack([xy0, xy1])
+    return np.asarray(scipy.spatial.cKDTree(places).query(places, min(FELLOWS, len(places)))[1])
+
+
+def squared_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
+    """Measure squared errors of matches, over the variance that points of variance 1 in both pictures give
+    them (Sampson's error); infinite beyond the horizon.
 
     homography (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
     """
     with np.errstate(all="ignore"):
-        there = np.linalg.norm(apply_transform(homography, xy0) - xy1, axis=1)
-        back = np.linalg.norm(apply_transform(np.linalg.inv(homography), xy1) - xy0, axis=1)
-    return np.asarray(np.nan_to_num(np.maximum(there, back), nan=np.inf, posinf=np.inf))
+        there, depth, jacobian = _linearise(homography, xy0)
+        covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
+        (a, b), (_, d) = np.moveaxis(covariance, 0, -1)
+        u, v = (there - xy1).T
+        error = (d * u**2 - 2 * b * u * v + a * v**2) / (a * d - b**2)
+    side = 1.0 if 2 * np.count_nonzero(depth > 0) >= len(depth) else -1.0
+    return np.where((depth * side > 0) & np.isfinite(error), error, np.inf)
 
 
-def _propose(xy0: Floats, xy1: Floats, near: Ints) -> tuple[list[Floats], float]:
-    """Homographies of the neighbours (n, k) of some matches, and what a plane explains: a multiple of the
-    first quartile of their errors there, as some neighbours are on two planes.
+def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
+    """Where a homography takes points, (n, 2), the depths (n,), and its derivatives there, (n, 2, 2)."""
+    there = np.column_stack([xy, np.ones(len(xy))]) @ homography.T
+    depth = there[:, 2]
+    there = there[:, :2] / depth[:, None]
+    jacobian = (homography[:2, :2] - there[:, :, None] * homography[2, :2]) / depth[:, None, None]
+    return there, depth, jacobian
+
+
+def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
+    """Fit the homography of least Sampson error: the direct linear transform of centred and scaled points,
+    with each pair of equations weighed by the one before; None where the points do not determine one.
+
+    xy0, xy1 (n, 2) float64 -> (3, 3) float64 or None.
     """
-    chosen = np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])
-    proposals, errors = [], []
-    for i in chosen:
-        rows = near[i]
-        homography = _fit(xy0[rows], xy1[rows])
-        if homography is not None:
-            proposals.append(homography)
-            errors.append(np.median(transfer_error(homography, xy0[rows], xy1[rows])))
-    extent = max(np.ptp(xy0, axis=0).max(), np.ptp(xy1, axis=0).max())
-    return proposals, max(TOLERANCE * float(np.quantile(errors, 0.25)) if errors else 0.0, 1e-6 * extent)
-
-
-def _fit(xy0: Floats, xy1: Floats) -> Floats | None:
-    """The homography of least squares, by the direct linear transform of centred and scaled points."""
     into0, into1 = _centring(xy0), _centring(xy1)
     if len(xy0) < 4 or into0 is None or into1 is None:
         return None
-    (x, y), (u, v) = apply_transform(into0, xy0).T, apply_transform(into1, xy1).T
-    point, none = np.stack([x, y, np.ones(len(x))]), np.zeros((3, len(x)))
-    design = np.hstack([np.vstack([point, none, -u * point]), np.vstack([none, point, -v * point])]).T
-    homography = np.linalg.svd(design, full_matrices=True)[2][-1].reshape(3, 3)
+    x, y = (xy * into[0, 0] + into[:2, 2] for xy, into in ((xy0, into0), (xy1, into1)))
+    point, none = np.column_stack([x, np.ones(len(x))]), np.zeros((len(x), 3))
+    equations = np.stack(
+        [np.hstack([point, none, -y[:, :1] * point]), np.hstack([none, point, -y[:, 1:] * point])], axis=1
+    )  # (n, 2, 9)
+    weights = np.broadcast_to(np.eye(2), (len(x), 2, 2))
+    for _ in range(3):
+        system = (weights @ equations).reshape(-1, 9)
+        homography = np.linalg.svd(system, full_matrices=len(system) < 9)[2][-1].reshape(3, 3)
+        _, depth, jacobian = _linearise(homography, x)
+        if not np.abs(depth).min() > np.finfo(np.float32).eps:
+            break
+        jacobian = jacobian * (into0[0, 0] / into1[0, 0])  # noise is alike in both pictures as they are
+        covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
+        weights = np.linalg.inv(np.linalg.cholesky(covariance)) / depth[:, None, None]
     fitted: Floats = np.linalg.inv(into1) @ homography @ into0
     return fitted if np.linalg.matrix_rank(fitted) == 3 else None
 
@@ -122,77 +144,102 @@ def _centring(xy: Floats) -> Floats | None:
     return np.array([[1 / spread, 0, -middle[0] / spread], [0, 1 / spread, -middle[1] / spread], [0, 0, 1]])
 
 
-def _choose(xy0: Floats, xy1: Floats, proposals: list[Floats], tolerance: float) -> list[Floats]:
-    """Planes, one after another: that of the proposal which explains most of the matches left."""
-    left, planes = np.ones(len(xy0), bool), []
-    explained = np.array([transfer_error(h, xy0, xy1) <= tolerance for h in proposals]).reshape(-1, len(xy0))
-    while len(explained):
-        best = int(np.argmax((explained & left).sum(axis=1)))
-        own = explained[best] & left
-        if own.sum() < LEAST:
-            break
-        plane, own = _grow(xy0, xy1, own, left, tolerance)
-        if plane is not None:
-            planes.append(plane)
-        left &= ~(own | explained[best])
-    return planes
+def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: float) -> Floats:
+    """(p + 1, n) of each plane and, at last, of none."""
+    costs = [squared_error(plane, xy0, xy1) / (2 * variance) for plane in planes]
+    return np.vstack([*costs, np.full(len(xy0), OUTLIER)])
 
 
-def _grow(xy0: Floats, xy1: Floats, own: Bools, left: Bools, tolerance: float) -> tuple[Floats | None, Bools]:
-    """The homography of some of the matches left, and which of these it explains."""
-    plane = opencv.fit_homography(xy0[own], xy1[own], tolerance)
-    if plane is None:
-        return None, own
-    return plane, left & (transfer_error(plane, xy0, xy1) <= tolerance)
+def _price(n: int) -> float:
+    """The cost of a plane amid n matches."""
+    return 8 / 2 * math.log(n)
 
 
-def _assign(
-    xy0: Floats, xy1: Floats, planes: list[Floats], near: Ints, labels: Ints, tolerance: float
-) -> Ints:
-    """The plane that each match chooses: the one with the least squared error, in squared tolerances, and
-    less the share of the neighbours (n, k) that chose it before; -1 where none is within the tolerance.
+def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
+    """Planes, one after another, each the proposal that saves most, fitted to what it explains; and the
+    variance of the points: the first quartile of where proposals were made, as some neighbours are on two
+    planes.
     """
-    error = np.array([transfer_error(plane, xy0, xy1) for plane in planes]) / tolerance  # (p, n)
-    share = np.array([(labels[near] == p).mean(axis=1) for p in range(len(planes))])
-    cost = np.where(error <= 1, error**2 - COHERENCE * share, np.inf)
-    return np.where((error <= 1).any(axis=0), cost.argmin(axis=0), -1)
+    near, proposals, variances = _find_near(xy0, xy1), [], []
+    for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])]:
+        plane = fit_plane(xy0[rows], xy1[rows])
+        if plane is not None and np.isfinite(own := squared_error(plane, xy0[rows], xy1[rows])).all():
+            proposals.append(plane)
+            variances.append(own.sum() / (2 * len(rows) - 8))
+    if not proposals:
+        return [], 0.0
+    extent = max(np.ptp(xy0, axis=0).max(), np.ptp(xy1, axis=0).max())
+    variance = max(float(np.quantile(variances, 0.25)), (1e-6 * extent) ** 2)
+    costs = _measure_costs(proposals, xy0, xy1, variance)[:-1]
+    left, planes = np.full(len(xy0), OUTLIER), list[Floats]()
+    while len(planes) < len(proposals):
+        saved = np.maximum(left - costs, 0).sum(axis=1)
+        best = int(np.argmax(saved))
+        if saved[best] <= _price(len(xy0)):
+            break
+        plane, cost = proposals[best], costs[best]
+        while (again := fit_plane(xy0[cost < left], xy1[cost < left])) is not None:
+            refitted = _measure_costs([again], xy0, xy1, variance)[0]
+            if np.maximum(left - refitted, 0).sum() <= np.maximum(left - cost, 0).sum():
+                break
+            plane, cost = again, refitted
+        planes.append(plane)
+        left = np.minimum(left, cost)
+    return planes, variance
 
 
-def _refit(
-    xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints, tolerance: float
-) -> tuple[list[Floats], Ints]:
+def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
+    """The plane that each match chooses, -1 for none: the more probable, the more of its neighbours (n, k)
+    chose it before.
+    """
+    none = len(cost) - 1
+    before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
+    count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
+    chosen = (cost - np.log(count + 0.5)).argmin(axis=0)  # half of a match: Jeffreys' prior
+    return np.where(chosen == none, -1, chosen)
+
+
+def _refit(xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints) -> tuple[list[Floats], Ints]:
     """The planes fitted to those that chose them; planes of few matches are dropped."""
     fitted: list[Floats] = []
     renumbered = np.full(len(labels), -1, np.int64)
     for p, plane in enumerate(planes):
         own = labels == p
-        if own.sum() < LEAST:
-            continue
-        renumbered[own] = len(fitted)
-        again = opencv.fit_homography(xy0[own], xy1[own], tolerance)
-        fitted.append(plane if again is None else again)
+        if own.sum() >= LEAST:
+            renumbered[own] = len(fitted)
+            again = fit_plane(xy0[own], xy1[own])
+            fitted.append(plane if again is None else again)
     return fitted, renumbered
 
 
 def _merge(
-    xy0: Floats, xy1: Floats, planes: list[Floats], labels: Ints, tolerance: float
+    xy0: Floats,
+    xy1: Floats,
+    planes: list[Floats],
+    near: Ints,
+    labels: Ints,
+    variance: float,
 ) -> tuple[list[Floats], Ints]:
-    """The planes, those merged that one homography explains; the first such pair, again and again."""
-    planes, labels = list(planes), labels.copy()
-    p = 0
-    while p < len(planes):
-        for q in range(p + 1, len(planes)):
-            both = (labels == p) | (labels == q)
-            one = opencv.fit_homography(xy0[both], xy1[both], tolerance)
-            if one is None:
-                continue
-            explained = transfer_error(one, xy0, xy1) <= tolerance
-            if min(explained[labels == k].mean() for k in (p, q)) >= SAME:
-                planes[p] = one
-                del planes[q]
-                labels[labels == q] = p
-                labels[labels > q] -= 1
-                break
-        else:
-            p += 1
+    """The planes, those merged that cost less as one; the pair that saves most, again and again. As one, it
+    is not to be told either which of them each match is on: no news where its neighbours (n, k) are on the
+    same, but much for two planes of matches that lie among each other.
+    """
+    while len(planes) > 1:
+        cost = np.minimum(_measure_costs(planes, xy0, xy1, variance), OUTLIER)
+        count = np.array([(labels[near] == p).sum(axis=1) for p in range(len(planes))]) + 0.5
+        found = []
+        for p in range(len(planes)):
+            for q in range(p + 1, len(planes)):
+                rows = np.flatnonzero((labels == p) | (labels == q))
+                one = fit_plane(xy0[rows], xy1[rows])
+                if one is not None:
+                    told = np.log(count[[p, q]][:, rows].sum(axis=0) / count[labels[rows], rows])
+                    merged = _measure_costs([one], xy0[rows], xy1[rows], variance).min(axis=0)
+                    saved = _price(len(xy0)) + float((told + cost[labels[rows], rows] - merged).sum())
+                    found.append((saved, p, q, one))
+        saved, p, q, one = max(found, key=lambda pair: pair[0], default=(0.0, 0, 0, planes[0]))
+        if saved <= 0:
+            break
+        planes = [*planes[:p], one, *planes[p + 1 : q], *planes[q + 1 :]]
+        labels = np.where(labels == q, p, labels - (labels > q))
     return planes, labels

@@ -56,6 +56,9 @@ WRITERS = {
     "np.savez_compressed: m.npz": lambda path: np.savez_compressed(path, mkpts0_f=XY0, mkpts1_f=XY1),
     "np.save: m.npy": lambda path: np.save(path, TABLE),
     "np.savetxt: m.txt": lambda path: np.savetxt(path, TABLE),
+    "np.savetxt, header of blanks: m.csv": lambda path: np.savetxt(
+        path, TABLE[:, [1, 0, 3, 2]], header="by a matcher\ny0 x0 y1 x1", delimiter=","
+    ),
     "np.savetxt, header: m.txt": lambda path: np.savetxt(path, TABLE[:, [1, 0, 3, 2]], header="y0 x0 y1 x1"),
     "np.savetxt, commas: m.csv": lambda path: np.savetxt(
         path, TABLE[:, [1, 0, 3, 2]], header="y0,x0,y1,x1", delimiter=","

@@ -336,7 +336,7 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
 
 
 def test_time_grows_with_the_matches(monkeypatch):
-    assert captured(monkeypatch, 500).graph.n_candidates == 128
+    assert captured(monkeypatch, 500).graph.n_candidates == 2 * MatchConfig().clustering.n_neighbors
     assert captured(monkeypatch, 500, n_candidates=60).graph.n_candidates == 60
 
 

@@ -4,7 +4,12 @@ import pytest
 from matching import group_matches
 from matching.grouping.objects import Groups
 from matching.objects.transforms import apply_transform
-from matching.pipelines.given_planes import find_planes_of_object, split_into_planes, transfer_error
+from matching.pipelines.given_planes import (
+    find_planes_of_object,
+    fit_plane,
+    split_into_planes,
+    squared_error,
+)
 from synth.rooms import match_planes
 
 LEFT = np.array([[1.1, 0.05, 10], [0.02, 1.0, 5], [3e-4, 0, 1]])
@@ -47,19 +52,45 @@ def test_one_plane_stays_whole():
     assert (find_planes_of_object(xy0[:12], xy1[:12]) == 0).all()  # few: not split
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_flat_is_no_two_planes_among_each_other(seed):
+    rng = np.random.default_rng(seed)
+    xy0 = rng.uniform((0, 0), (600, 400), (400, 2))
+    xy1 = apply_transform(LEFT, xy0) + rng.normal(0, 0.5, xy0.shape)
+    assert (find_planes_of_object(xy0, xy1) == 0).mean() > 0.98
+
+
 def test_exact_matches_and_points_in_one_place():
     xy0, xy1, truth = corner(noise=0.0)
     assert agreement(find_planes_of_object(xy0, xy1), truth) > 0.98
     assert (find_planes_of_object(np.ones((40, 2)), np.ones((40, 2))) == 0).all()
 
 
-def test_the_error_is_that_of_the_worse_picture():
+def test_the_error_counts_in_the_deviations_that_noise_in_both_pictures_gives():
     shrink = np.diag([0.1, 0.1, 1.0])
-    error = transfer_error(shrink, np.array([[10.0, 0.0]]), np.array([[2.0, 0.0]]))
-    np.testing.assert_allclose(error, [10.0])  # 1 in picture 1, 10 in picture 0
-    assert np.isinf(
-        transfer_error(np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 1.0]]), np.ones((1, 2)), np.ones((1, 2)))
-    )
+    error = squared_error(shrink, np.array([[10.0, 0.0]]), np.array([[2.0, 0.0]]))
+    np.testing.assert_allclose(error, [1 / 1.01])  # off by 1, of variance 1 + 0.1^2
+    grow = squared_error(np.linalg.inv(shrink), np.array([[2.0, 0.0]]), np.array([[10.0, 0.0]]))
+    np.testing.assert_allclose(grow, error)  # the same with pictures swapped
+    horizon = np.array([[1, 0, 0], [0, 1, 0], [-1, 0, 2.0]])
+    xy = np.array([[1.0, 1.0], [0.5, 0.0], [3.0, 1.0], [2.0, 1.0]])
+    beyond = np.isinf(squared_error(horizon, xy, xy))
+    assert beyond.tolist() == [False, False, True, True]
+
+
+def test_the_fit_is_the_one_of_least_error():
+    rng = np.random.default_rng(5)
+    xy0 = rng.uniform((0, 0), (400, 300), (60, 2))
+    xy1 = apply_transform(LEFT, xy0) + rng.normal(0, 0.5, (60, 2))
+    xy0 = xy0 + rng.normal(0, 0.5, (60, 2))
+    least = squared_error(fit_plane(xy0, xy1), xy0, xy1).sum()
+    assert 0.6 < least / (0.25 * (2 * 60 - 8)) < 1.4  # as large as the noise
+    for step in np.eye(9)[:8].reshape(8, 3, 3) * np.array([[1e-3, 1e-3, 0.1]] * 2 + [[3e-6, 3e-6, 0]]):
+        for sign in (-1, 1):
+            fitted = fit_plane(xy0, xy1)
+            other = fitted / fitted[2, 2] + sign * step
+            assert squared_error(other, xy0, xy1).sum() > least
+    assert fit_plane(xy0[:3], xy1[:3]) is None
 
 
 def test_planes_have_the_scores_of_their_objects_and_do_not_depend_on_the_order():
