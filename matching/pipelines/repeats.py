@@ -212,6 +212,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         is_texture,
         row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
+        features=features.xy,
     )
     return replace(state, candidates=_turn(candidates, repeats.reversed), repeats=repeats)
 
