@@ -27,8 +27,7 @@ from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 
-SAME = 0.5  # pixels: so near to the end of a match is its feature, and so accurate it is at best
-OFF = 3.0  # standard errors by which the motions of two parts of one print differ, at most
+SAME = 0.5  # pixels: so near to the end of a match is its feature
 BESIDE = 1.5  # of a gap: what is this far from both of its sides, together, lies in it
 
 
@@ -52,6 +51,22 @@ class Repeats:
     periodic: Bools
 
 
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """What tells whether two parts of an object are two things.
+
+    Parameters
+    ----------
+    features : (n, 2) float64
+        Those of the picture.
+    moves_apart : callable
+        Whether two groups of directed matches, rows (k,) and (l,), move otherwise.
+    """
+
+    features: Floats
+    moves_apart: Callable[[Ints, Ints], bool]
+
+
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
     """Direct matches either way.
 
@@ -72,16 +87,13 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
-    features: Floats | None = None,
+    gaps: Gaps | None = None,
 ) -> Repeats:
-    """Find the objects among n matches: each joins two places, or shifts a texture onto itself.
-
-    features (k, 2) float64: of the picture; None where they are not known.
-    """
+    """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
-    whole = list(_separate(correspondences, folded, config, is_texture, row_score, features))
+    whole = list(_separate(correspondences, folded, config, is_texture, row_score, gaps))
     found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
@@ -179,14 +191,14 @@ def _separate(
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
     row_score: float,
-    features: Floats | None,
+    gaps: Gaps | None,
 ) -> Iterator[_Joined]:
     """The objects, each of which joins two places or shifts a periodic texture onto itself."""
     textures: list[Floats] = []
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        things = _split_things(correspondences, item.members, config, features)
+        things = _split_things(correspondences, item.members, config, gaps)
         for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
             if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
@@ -217,7 +229,7 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
 
 
 def _split_things(
-    correspondences: Correspondences, members: Ints, config: ObjectsConfig, features: Floats | None
+    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
 ) -> list[Ints]:
     """The parts of an object whose points in the first place are more than half the shift apart: of things
     that stand twice side by side, A A B B, the second A is between the first and B. And those between which
@@ -228,19 +240,20 @@ def _split_things(
     label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
-    if features is not None:
-        parts = [own for part in parts for own in _cut_gaps(correspondences, part, config, features)]
+    if gaps is not None:
+        parts = [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
     return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
 
 
 def _cut_gaps(
-    correspondences: Correspondences, members: Ints, config: ObjectsConfig, features: Floats
+    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
 ) -> list[Ints]:
-    """The parts of an object that something else lies between, in both places: none of the features in the
-    gap are matched, and by chance there would be some. The parts are those of the minimum spanning tree.
+    """The parts of an object that something else lies between, in both places, and that move otherwise: none
+    of the features in the gap are matched, and by chance some would be. The gaps are those of the minimum
+    spanning tree of the first place.
     """
     places = _get_places(correspondences, members)
-    shown = [_find_shown(place, features) for place in places]
+    shown = [_find_shown(place, gaps.features) for place in places]
     tree = linkage(places[0], "single")
     n = len(members)
     owned = [np.array([k]) for k in range(n)]
@@ -254,29 +267,17 @@ def _cut_gaps(
             continue
         if not all(is_object(correspondences, members[part], config) for part in parts):
             continue
-        if _move_apart(places, *parts):
-            kept[k] = any(
-                _count_chance(place[parts[0]], place[parts[1]], *known) > config.max_log_nfa
-                for place, known in zip(places, shown, strict=True)
-            )
+        is_cut = all(
+            _count_chance(place[parts[0]], place[parts[1]], *known) <= config.max_log_nfa
+            for place, known in zip(places, shown, strict=True)
+        )
+        kept[k] = not (is_cut and gaps.moves_apart(*(members[part] for part in parts)))
+    if kept.all():
+        return [members]
     label = _link(n, links[kept])
-    return [members[label == k] for k in np.unique(label)]
-
-
-def _move_apart(places: tuple[Floats, Floats], part: Ints, other: Ints) -> bool:
-    """Whether two parts move otherwise, by what the motion of each takes the middle of the gap to."""
-    first, second = places
-    separation, nearest = cKDTree(first[other]).query(first[part])
-    k = int(separation.argmin())
-    middle = (first[part[k]] + first[other[nearest[k]]]) / 2
-    ends, variances = [], []
-    for own in (part, other):
-        design = np.column_stack([first[own] - middle, np.ones(len(own))])
-        motion, *_ = np.linalg.lstsq(design, second[own])
-        error = np.square(design @ motion - second[own]).sum(axis=1).mean()
-        ends.append(motion[2])
-        variances.append(max(error, SAME**2) * np.linalg.pinv(design.T @ design)[2, 2])
-    return bool(np.linalg.norm(ends[0] - ends[1]) > OFF * np.sqrt(sum(variances)))
+    parts = [members[label == k] for k in np.unique(label)]
+    parts = [part for part in parts if is_object(correspondences, part, config)]
+    return [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
 
 
 def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
