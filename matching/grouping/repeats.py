@@ -250,7 +250,7 @@ def _cut_gaps(
 ) -> list[Ints]:
     """The parts of an object that something else lies between, in both places, and that move otherwise: none
     of the features in the gap are matched, and by chance some would be. The gaps are those of the minimum
-    spanning tree of the first place.
+    spanning tree of the first place, those of `reach` or more.
     """
     places = _get_places(correspondences, members)
     shown = [_find_shown(place, gaps.features) for place in places]
@@ -259,11 +259,11 @@ def _cut_gaps(
     owned = [np.array([k]) for k in range(n)]
     links = np.empty((n - 1, 2), np.int64)
     kept = np.ones(n - 1, bool)
-    for k, (a, b, *_) in enumerate(tree):
+    for k, (a, b, gap, _) in enumerate(tree):
         parts = owned[int(a)], owned[int(b)]
         owned.append(np.concatenate(parts))
         links[k] = parts[0][0], parts[1][0]
-        if min(map(len, parts)) < config.min_matches:
+        if gap < config.reach or min(map(len, parts)) < config.min_matches:
             continue
         if not all(is_object(correspondences, members[part], config) for part in parts):
             continue
