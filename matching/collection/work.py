@@ -31,9 +31,7 @@ from matching.pipelines.description import (
 )
 from matching.pipelines.mirrored import may_be_mirrored
 from matching.pipelines.pair import match_described
-from matching.result import MatchResult
 
-COPY = 0.3  # of one of the pictures that an object covers where one is a copy or a part of the other
 INTERNAL = "internal error: "  # begins the reason where the program is to blame
 KEPT_IN_MEMORY = 8  # described pictures a process; of at most about 20 MB each
 DETAILS_IN_MEMORY = 2  # pictures whose details are kept, a process; of 40 MB for 6 megapixels
@@ -119,8 +117,10 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
                 [partial(_get_details, source, settings) for source in sources] if one_is_small else None
             )
             result = match_described(first, second, settings.config, views=views, details=details)
-            if _may_be_mirrored(result, first, second, settings.config):
-                turned = settings.config.with_settings(mirrored=True)
+            config = settings.config
+            can_be = config.way.is_tested and not config.mirrored
+            if can_be and may_be_mirrored(first.features, second.features, config):
+                turned = config.with_settings(mirrored=True)
                 result = max(
                     result,
                     match_described(first, second, turned),
@@ -131,18 +131,6 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
     except Exception:
         return PairRecord(number, contents, error=INTERNAL + traceback.format_exc())
     return make_pair_record(number, contents, result)
-
-
-def _may_be_mirrored(
-    result: MatchResult, first: DescribedPicture, second: DescribedPicture, config: MatchConfig
-) -> bool:
-    """Whether a second look for mirrored objects may find a copy that the first one has not."""
-    is_copy = any(
-        found.motion is not None and (found.motion.covered or 0.0) > COPY for found in result.objects
-    )
-    if is_copy or config.mirrored or not config.way.is_tested:
-        return False
-    return may_be_mirrored(first.features, second.features, config)
 
 
 def get_described(source: Source, settings: Settings) -> CachedPicture:

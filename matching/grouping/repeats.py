@@ -27,6 +27,9 @@ from matching.correspondences.points import is_amid
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 
+SAME = 0.5  # pixels: so near to the end of a match is its feature
+BESIDE = 1.5  # of a gap: what is this far from both of its sides, together, lies in it
+
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
@@ -46,6 +49,22 @@ class Repeats:
     groups: Groups
     reversed: Bools
     periodic: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """What tells whether two parts of an object are two things.
+
+    Parameters
+    ----------
+    features : (n, 2) float64
+        Those of the picture.
+    moves_apart : callable
+        Whether two groups of directed matches, rows (k,) and (l,), move otherwise.
+    """
+
+    features: Floats
+    moves_apart: Callable[[Ints, Ints], bool]
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
@@ -68,12 +87,13 @@ def find_repeats_in_groups(
     is_texture: Callable[[Ints], bool] = lambda members: False,
     row_score: float = 0.0,
     measure_score: Callable[[Ints], float] | None = None,
+    gaps: Gaps | None = None,
 ) -> Repeats:
     """Find the objects among n matches: each joins two places, or shifts a texture onto itself."""
     n = len(correspondences) // 2
     labels, backwards = np.full(n, -1, np.int64), np.zeros(n, bool)
     folded = _fold(correspondences, groups, config)
-    whole = list(_separate(correspondences, folded, config, is_texture, row_score))
+    whole = list(_separate(correspondences, folded, config, is_texture, row_score, gaps))
     found = [part for item in whole for part in _split_copies(correspondences, item, whole, config)]
     if measure_score is not None:
         found = [item.rescore(measure_score) for item in found]
@@ -171,13 +191,15 @@ def _separate(
     config: ObjectsConfig,
     is_texture: Callable[[Ints], bool],
     row_score: float,
+    gaps: Gaps | None,
 ) -> Iterator[_Joined]:
     """The objects, each of which joins two places or shifts a periodic texture onto itself."""
     textures: list[Floats] = []
     for item in folded:
         is_even = is_texture(item.members)
         is_row = item.score >= row_score and not is_even
-        for part in _split_things(correspondences, item.members, config) if is_row else [item.members]:
+        things = _split_things(correspondences, item.members, config, gaps)
+        for part in things if is_row else [item.members]:
             places = _get_places(correspondences, part)
             if textures and all(_is_mostly_amid(place, np.concatenate(textures)) for place in places):
                 continue  # another shift of the same texture
@@ -206,16 +228,74 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
     return all(is_object(correspondences, members[own], config) for own in shared)
 
 
-def _split_things(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
+def _split_things(
+    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
+) -> list[Ints]:
     """The parts of an object whose points in the first place are more than half the shift apart: of things
-    that stand twice side by side, A A B B, the second A is between the first and B.
+    that stand twice side by side, A A B B, the second A is between the first and B. And those between which
+    something else lies.
     """
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
     label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
     parts = [members[label == k] for k in np.unique(label)]
     parts = [part for part in parts if is_object(correspondences, part, config)] or [members]
+    if gaps is not None:
+        parts = [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
     return [thing for part in parts for thing in _split_tangled(correspondences, part, config)]
+
+
+def _cut_gaps(
+    correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
+) -> list[Ints]:
+    """The parts of an object that something else lies between, in both places, and that move otherwise: none
+    of the features in the gap are matched, and by chance some would be. The gaps are those of the minimum
+    spanning tree of the first place, those of `reach` or more.
+    """
+    places = _get_places(correspondences, members)
+    shown = [_find_shown(place, gaps.features) for place in places]
+    tree = linkage(places[0], "single")
+    n = len(members)
+    owned = [np.array([k]) for k in range(n)]
+    links = np.empty((n - 1, 2), np.int64)
+    kept = np.ones(n - 1, bool)
+    for k, (a, b, gap, _) in enumerate(tree):
+        parts = owned[int(a)], owned[int(b)]
+        owned.append(np.concatenate(parts))
+        links[k] = parts[0][0], parts[1][0]
+        if gap < config.reach or min(map(len, parts)) < config.min_matches:
+            continue
+        if not all(is_object(correspondences, members[part], config) for part in parts):
+            continue
+        is_cut = all(
+            _count_chance(place[parts[0]], place[parts[1]], *known) <= config.max_log_nfa
+            for place, known in zip(places, shown, strict=True)
+        )
+        kept[k] = not (is_cut and gaps.moves_apart(*(members[part] for part in parts)))
+    if kept.all():
+        return [members]
+    label = _link(n, links[kept])
+    parts = [members[label == k] for k in np.unique(label)]
+    parts = [part for part in parts if is_object(correspondences, part, config)]
+    return [own for part in parts for own in _cut_gaps(correspondences, part, config, gaps)]
+
+
+def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
+    """Features (k, 2) that an object has not matched in a place, and its share of those amid it."""
+    matched = cKDTree(place).query(features)[0] < SAME
+    amid = matched | is_amid(features, place)
+    return features[~matched], float(matched.sum() / max(amid.sum(), 1))
+
+
+def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -> float:
+    """The decimal logarithm of the chance that of the features between two parts none is matched, if each is
+    with a chance of `share`.
+    """
+    tree, other_tree = cKDTree(part), cKDTree(other)
+    gap = other_tree.query(part)[0].min()
+    near = features[tree.query(features, distance_upper_bound=BESIDE * gap)[0] < BESIDE * gap]
+    between = tree.query(near)[0] + other_tree.query(near)[0] < BESIDE * gap if len(near) else near
+    return float(np.count_nonzero(between) * np.log10(max(1 - share, 1e-9)))
 
 
 def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:

@@ -35,6 +35,15 @@ def correlate(a: Floats, b: Floats) -> Floats:
     return np.where(find_flat(a, b), np.float32(1), most)
 
 
+def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
+    """Correlate the print of two grey pictures around each pixel, where a map lays them exactly.
+
+    a, b (h, w) float -> (h, w) float, and (h, w) bool where either has print.
+    """
+    (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, FINE), _standardise(b, FINE)
+    return (blur(a * b, FINE) - mean_a * mean_b) * unit_a * unit_b, ~find_flat(a, b)
+
+
 def find_flat(a: Floats, b: Floats) -> Bools:
     """Find where neither of two grey pictures has any print.
 
@@ -42,6 +51,15 @@ def find_flat(a: Floats, b: Floats) -> Bools:
     """
     flat: Bools = np.maximum(_measure(a, FINE)[1], _measure(b, FINE)[1]) < FLAT
     return flat
+
+
+def lay_grid(box: Floats, side: int) -> Floats:
+    """Points (h, w, 2) spread over a box: the middles of as many squares, `side` along its longer side."""
+    size = np.ptp(box, axis=0)
+    width, height = np.maximum(np.rint(size * side / size.max()), 8).astype(int).tolist()
+    rows, columns = np.indices((height, width))
+    grid: Floats = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
+    return grid
 
 
 def shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:

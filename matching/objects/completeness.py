@@ -13,7 +13,15 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
-from matching.objects.agreement import ALIKE, FINE, blur, correlate, shrink, to_grey
+from matching.objects.agreement import (
+    ALIKE,
+    FINE,
+    blur,
+    correlate,
+    lay_grid,
+    shrink,
+    to_grey,
+)
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
@@ -65,7 +73,7 @@ def measure_completeness(
     box = _find_print(picture0)
     if box is None:
         return None
-    xy0 = _lay_grid(box)
+    xy0 = lay_grid(box, SIDE)
     corners = list_corners(picture0.box)
     xy1 = apply_transform(fit_corners(corners, frame1), xy0.reshape(-1, 2)).reshape(xy0.shape)
     last = np.array([picture1.width, picture1.height]) - 0.5
@@ -94,7 +102,7 @@ def _find_print(picture: Picture) -> Floats | None:
     box = picture.box
     if picture.mask is not None:
         return box
-    xy = _lay_grid(box)
+    xy = lay_grid(box, SIDE)
     size = np.ptp(box, axis=0)
     small = shrink(picture.rgb, xy, float(size.max() / SIDE))
     low, high = box.copy()
@@ -105,15 +113,6 @@ def _find_print(picture: Picture) -> Floats | None:
         step = size[axis] / n
         low[axis], high[axis] = box[0, axis] + full[0] * step, box[0, axis] + (full[-1] + 1) * step
     return np.array([low, high])
-
-
-def _lay_grid(box: Floats) -> Floats:
-    """Points (h, w, 2) spread over a box: the middles of as many squares, SIDE along its longer side."""
-    size = np.ptp(box, axis=0)
-    width, height = np.maximum(np.rint(size * SIDE / size.max()), 8).astype(int).tolist()
-    rows, columns = np.indices((height, width))
-    grid: Floats = box[0] + (np.stack([columns, rows], axis=2) + 0.5) * size / (width, height)
-    return grid
 
 
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:

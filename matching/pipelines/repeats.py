@@ -18,9 +18,10 @@ from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.graph import build_graph
+from matching.grouping.merging import find_landmarks, merge_parts
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
-from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import Gaps, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats
@@ -205,6 +206,16 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
         return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
 
+    def moves_apart(part: Ints, other: Ints) -> bool:
+        parts, accuracy = [part, other], config.smooth_map.accuracy
+        landmarks = [
+            find_landmarks(correspondences, own, np.ones(len(own)), config.merging, accuracy) for own in parts
+        ]
+        labels, _ = merge_parts(
+            correspondences, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
+        )
+        return bool(labels[0] != labels[1])
+
     repeats = find_repeats_in_groups(
         correspondences,
         state.groups,
@@ -212,6 +223,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         is_texture,
         row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
+        gaps=Gaps(features.xy, moves_apart),
     )
     return replace(state, candidates=_turn(candidates, repeats.reversed), repeats=repeats)
 

@@ -4,7 +4,7 @@ Of each photograph: a copy (JPEG of quality 30), a blurred one, a grey one, one 
 thumbnails (35 % of its size, and 128 pixels), a crop (40 to 70 % of each side) and one of a tenth of it, a
 turned copy (by 90 degrees or 8 to 40), a mirrored one, a screenshot that shows it, another photograph into
 which it is pasted whole, and one into which a crop of it is pasted, scaled and turned ("same thing"). The
-hashes are those of imagededup, 64 bits, at most 10 apart (pip install imagededup, which needs PyTorch).
+hashes are those of imagehash, 64 bits, at most 10 apart (pip install imagehash).
 
 python scripts/collection/evaluate_picture_groups.py $GDL_DATA/tiles $GDL_DATA/sfm --photographs 25
 """
@@ -44,8 +44,8 @@ KINDS = {
     "part": "same thing as",
 }
 SIDE = 640  # pixels, the longer side of a photograph
-HASHES = "PHash", "DHash", "AHash", "WHash"
-NEAR = 10  # bits of 64, as by default in imagededup
+HASHES = "phash", "dhash", "average_hash", "whash"
+NEAR = 10  # bits of 64
 
 
 def main(argv=None):
@@ -69,8 +69,8 @@ def measure(arguments):
         cache = FeatureCache(folder / "cache", 10**11)
         match_collection(plan_list(folder / "list"), folder / "c.db", cache=cache)
         report_relations(folder / "c.db", pairs)
-        if find_spec("imagededup") is None:
-            print("no hashes: pip install imagededup")
+        if find_spec("imagehash") is None:
+            print("no hashes: pip install imagehash")
         else:
             report_hashes(pairs)
 
@@ -182,16 +182,17 @@ def report_relations(db, pairs):
 
 
 def report_hashes(pairs):
-    methods = importlib.import_module("imagededup.methods")
+    imagehash = importlib.import_module("imagehash")
     print(f"\n| hash | {' | '.join(KINDS)} | of other photographs |\n|---" + "|---" * (len(KINDS) + 1) + "|")
     photographs = sorted({photograph for _, photograph, _ in pairs})
     for name in HASHES:
-        method = getattr(methods, name)(verbose=False)
-        paths = {path for pair in pairs for path in pair[:2]}
-        code = {path: method.encode_image(image_file=str(path)) for path in paths}
+        code = {}
+        for path in {path for pair in pairs for path in pair[:2]}:
+            with Image.open(path) as image:
+                code[path] = getattr(imagehash, name)(image)
 
-        def is_near(a, b, method=method, code=code):
-            return method.hamming_distance(code[a], code[b]) <= NEAR
+        def is_near(a, b, code=code):
+            return code[a] - code[b] <= NEAR
 
         near = Counter(kind for a, b, kind in pairs if is_near(a, b))
         own = [(a, b) for a, b, kind in pairs if kind != "part"]

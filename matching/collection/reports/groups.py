@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from matching.collection.database.store import Store, open_store, read_transform
+from matching.collection.reports.alike import is_alike
 from matching.collection.reports.originals import Shot, choose_original
-from matching.collection.reports.relations import Relation, find_relation_of_matches
+from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
 from matching.objects.frames import SMALL, hull_area
+from matching.pictures.images import Picture, read_picture
 
 COLUMNS = (
     "group",
@@ -34,6 +37,7 @@ COLUMNS = (
     "score",
     "matches",
 )
+KEPT = 8  # pictures in memory
 
 
 @dataclass(frozen=True)
@@ -162,21 +166,37 @@ def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
 
 
 def find_links(store: Store) -> Iterator[Link]:
-    """Find the pairs of pictures with objects in common."""
+    """Find the pairs of pictures with objects in common.
+
+    That one is made of the other is looked up in the files: what can't be read is the "same thing".
+    """
     rows = store.cursor(
-        "SELECT pairs.id, image0, image1, score, n_matches, n_candidates, a.n_features, b.n_features,"
+        "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         " a.width, a.height, b.width, b.height FROM pairs"
         " JOIN images AS a ON a.id = image0 JOIN images AS b ON b.id = image1"
         " WHERE n_objects > 0 AND image0 != image1 ORDER BY pairs.id"
     )
-    for pair, image0, image1, score, n, n_candidates, *numbers in rows:
-        n_features, size0, size1 = (tuple(numbers[k : k + 2]) for k in (0, 2, 4))
+    read = lru_cache(KEPT)(_read)
+    for pair, image0, image1, score, n, path0, path1, *numbers in rows:
+        size0, size1 = (tuple(numbers[k : k + 2]) for k in (0, 2))
         xy = np.array(store.rows("SELECT x0, y0, x1, y1 FROM matches WHERE pair = ?", (pair,)))
-        told = find_relation_of_matches(
-            xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1, n_features, n_candidates
-        )
+        motion = fit_motion(xy[:, :2], xy[:, 2:], read_transform(store, pair), size0, size1)
+        relation = UNMEASURED if motion is None else find_relation(motion, size0, size1)
+        if motion is not None and relation.kind != "same thing":
+            shown = [(read(path0), motion), (read(path1), np.linalg.inv(motion))]
+            (inner, there), (outer, _) = shown if relation.share0 >= relation.share1 else shown[::-1]
+            if not (inner and outer and is_alike(inner, outer, there)):
+                relation = replace(relation, kind="same thing", derived=None)
         areas = (hull_area(xy[:, :2]) / math.prod(size0), hull_area(xy[:, 2:]) / math.prod(size1))
-        yield Link(image0, image1, told, score, n, min(areas))
+        yield Link(image0, image1, relation, score, n, min(areas))
+
+
+def _read(path: str) -> Picture | None:
+    """The picture in a file; None where it can't be read."""
+    try:
+        return read_picture(path)
+    except InputError:
+        return None
 
 
 def _find_components(links: Sequence[Link]) -> list[list[Link]]:

@@ -8,20 +8,17 @@ frame.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from matching._common.types import Array, Floats
-from matching.objects.frames import hull_area
 from matching.objects.transforms import apply_transform
 
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-MATCHED = 0.2  # least share of the features that both could show that it has to match: siblings have 0.16
-SUPPORTED = 0.45  # least share of what both show that the matches it explains have to surround
 FILLED = 0.35  # least share of a turned copy that is not filling at its corners
 CENTRED = 0.03  # of the diagonal by which the middle of a copy turned within its canvas may be off
 PIXELS = 2.0  # of the coarser picture that a match may always be off
@@ -98,42 +95,26 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
     return frame
 
 
-def find_relation_of_matches(
-    xy0: Array,
-    xy1: Array,
-    transform: Array,
-    size0: tuple[int, int],
-    size1: tuple[int, int],
-    n_features: tuple[int, int],
-    n_candidates: int,
-) -> Relation:
-    """Find the relation of two pictures by all of their matches.
+def fit_motion(
+    xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
+) -> Array | None:
+    """Fit the similarity that explains most matches of two pictures, from those that a transform explains.
 
-    One similarity has to hold for what both show: its matches surround it, and are no few of its features.
-
-    xy0, xy1 (n, 2) array; transform (3, 3) array.
+    xy0, xy1 (n, 2) array; transform (3, 3) array -> (3, 3) float64, or None where most move otherwise.
     """
     frame = map_frame(transform, size0)
     if frame is None:
-        return UNMEASURED
+        return None
     diagonal = min(math.hypot(*np.ptp(frame, axis=0)), math.hypot(*size1))
     coarser = max(math.sqrt(abs(_area(frame)) / (size0[0] * size0[1])), 1.0)
     tolerance = max(TOLERANCE * diagonal, PIXELS * coarser)
     explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= 4 * tolerance
     for _ in range(ROUNDS):
         if explained.sum() < 3:
-            break
+            return None
         transform = fit_similarity(xy0[explained], xy1[explained])
         explained = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1) <= tolerance
-    found = find_relation(transform, size0, size1)
-    common = found.share1 * size1[0] * size1[1]
-    surrounded = hull_area(xy1[explained])
-    shown = n_features[0] * found.share0, n_features[1] * found.share1
-    n_possible = min(*shown, n_candidates)
-    lead = explained.sum() - np.count_nonzero(~explained)  # over matches that move otherwise
-    if lead < MATCHED * n_possible or surrounded < SUPPORTED * common:
-        return replace(found, kind="same thing", derived=None)
-    return found
+    return transform if 2 * explained.sum() > len(xy0) else None
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:

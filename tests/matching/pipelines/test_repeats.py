@@ -7,7 +7,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.repeats import direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import Gaps, direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
 
@@ -282,3 +282,27 @@ def test_parts_of_a_group_have_scores_of_their_own():
     )
     assert repeats.groups.scores.tolist() == [0.6, 0.4]
     assert repeats.groups.labels.tolist() == [1] * 40 + [0] * 60
+
+
+def test_parts_with_something_else_between_them_are_cut_where_they_move_otherwise():
+    """Two rows of a shelf, each shifted by its own amount; one print with a blank band is one thing."""
+    rng = np.random.default_rng(0)
+    upper, lower = rng.uniform((0, 0), (80, 90), (60, 2)), rng.uniform((0, 130), (80, 220), (60, 2))
+    between = rng.uniform((0, 92), (80, 128), (40, 2))
+    rows = np.concatenate([upper, lower])
+    shift = np.where(rows[:, 1:] < 110, (150.0, 0.0), (156.0, 4.0))
+    matches = direct_both_ways(rows, rows + shift, np.tile(np.eye(2), (len(rows), 1, 1)))
+    groups = Groups(np.repeat([0, 1], len(rows)), np.array([0.9, 0.9]))
+    unmatched = [between, between + np.array([150.0, 0.0])]
+
+    def count(features, moves_apart=True):
+        gaps = Gaps(np.concatenate(features), lambda part, other: moves_apart)
+        found = find_repeats_in_groups(matches, groups, ObjectsConfig(), gaps=gaps).groups
+        assert len(found.scores) == 1 or (found.labels[:60] != found.labels[60:]).all()
+        return len(found.scores)
+
+    ends = [rows, rows + shift]
+    assert count([*ends, *unmatched]) == 2
+    assert count([*ends, *unmatched], moves_apart=False) == 1
+    assert count(ends) == 1  # nothing is between: one print with a blank band
+    assert count([*ends, between]) == 1  # in one of its places something lies in front of it
