@@ -21,7 +21,7 @@ from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Lost, Progress, Run
 from matching.collection.records import check_origin
-from matching.collection.retrieval._codes import ENTRY, PER_QUERY, encode
+from matching.collection.retrieval._codes import ENTRY, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import INTERNAL, Settings, Source, get_described
@@ -146,7 +146,7 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
 
 @lru_cache(maxsize=2 * TOGETHER)  # 320 kB each
 def _read_query(source: Source, settings: Settings) -> Array:
-    return encode(get_described(source, settings).described.features, PER_QUERY)
+    return encode_query(get_described(source, settings).described.features)
 
 
 @lru_cache(maxsize=4)

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, encode, pack_shapes
+from matching.collection.retrieval._codes import ENTRY, encode, encode_query, pack_shapes
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.pictures.images import make_picture
+from matching.pipelines.description import describe_picture
 
 
 def made_up(rng, n, like=None):
@@ -202,6 +205,21 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
     many = (np.arange(12) << 16) | (20 << 2)
     crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
+
+
+def test_a_query_finds_mirrored_copies_too():
+    """Turned over and then by a quarter: its votes agree on the turn, as those of the picture itself do."""
+    shown, other = skimage.data.chelsea(), skimage.data.rocket()
+    gallery = (shown, np.rot90(shown[:, ::-1]), other, other[:, ::-1])
+    described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
+    entries = sort_entries(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
+    query = encode_query(described[0])
+    assert len(query) == len(described[0]) + len(encode(described[0]))
+    votes = dict(rank(query["id"], find_exact(query, entries, -1)))
+    assert votes[0] > 300 and votes[1] > 300
+    assert max(votes.get(2, 0), votes.get(3, 0)) < 30
+    plain = encode(described[0])
+    assert dict(rank(plain["id"], find_exact(plain, entries, -1))).get(1, 0) < 30
 
 
 def test_nothing_to_look_up_or_to_look_in(as_segment):
