@@ -90,9 +90,7 @@ class Gallery:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.cache = FeatureCache(self.folder / "cache", 10**11)
         order = np.random.default_rng(0).permutation(len(photographs))
-        whole, copied, shown = (
-            [photographs[k] for k in part] for part in np.split(order, [n, n + n // 4])
-        )
+        whole, copied, shown = ([photographs[k] for k in part] for part in np.split(order, [n, n + n // 4]))
         self.crops = [read_picture(path) for path in [*shown, *(p for f in OTHERS for p in files[f])]]
         self.things, self.wanted = [*map(str, whole), *map(str, files[COVERS])], {}
         for k, path in enumerate(whole):
@@ -303,7 +301,9 @@ def report(rows):
     print("| pictures | segments | add, s | kB a picture | query, s | memory, MB | with mapped files, MB |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:
-        told = "| {pictures} | {segments} | {add:.3f} | {kB:.1f} | {query:.3f} | {anonymous:.0f} | {peak:.0f} |"
+        told = (
+            "| {pictures} | {segments} | {add:.3f} | {kB:.1f} | {query:.3f} | {anonymous:.0f} | {peak:.0f} |"
+        )
         print(told.format(**row))
     names = " | ".join(f"of {row['pictures']}" for row in rows)
     print(f"\n| recall at {', '.join(map(str, LENGTHS))} | {names} |\n|---" + "|---" * len(rows) + "|")

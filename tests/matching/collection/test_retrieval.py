@@ -6,7 +6,7 @@ import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, encode, encode_query, pack_shapes
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, encode, encode_query, pack_shapes
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
@@ -41,6 +41,14 @@ def cells():
 
 
 @pytest.fixture(scope="module")
+def few(cells):
+    """20 cells of each class; the first is the one of zeros."""
+    starts = np.flatnonzero(~cells.any(axis=1))
+    assert len(starts) == N_CLASSES and starts[0] == 0
+    return np.concatenate([cells[start : start + 20] for start in starts])
+
+
+@pytest.fixture(scope="module")
 def gallery():
     """Entries of seven pictures, one empty, one twice; the query shows parts of the fifth and the fourth."""
     rng = np.random.default_rng(1)
@@ -51,10 +59,10 @@ def gallery():
 
 
 @pytest.fixture
-def as_segment(cells, tmp_path):
+def as_segment(few, tmp_path):
     """Writes entries to a file of few lists, and opens it."""
 
-    def write(entries, cells=cells[:20]):
+    def write(entries, cells=few):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.seg"
         _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
         return _inverted.open_segment(path)
@@ -64,6 +72,10 @@ def as_segment(cells, tmp_path):
 
 def distances(a, b):
     return np.unpackbits(a["bits"][:, None] ^ b["bits"], axis=2).sum(axis=2, dtype=np.int64)
+
+
+def distances_in_class(a, b):
+    return distances(a, b) + 1000 * ((a["id"][:, None] ^ b["id"]) & 3 != 0)
 
 
 def naive(query, entries, allowed, but=()):
@@ -120,13 +132,13 @@ def test_the_exact_search_follows_the_definition(gallery, own):
 
 
 @pytest.mark.parametrize("but", [(), (0, 4)])
-def test_the_search_of_lists_follows_the_definition(gallery, cells, as_segment, but):
-    """Of 20 cells, a descriptor looks through the eight nearest ones, of equally near ones the first."""
+def test_the_search_of_lists_follows_the_definition(gallery, few, as_segment, but):
+    """Of the 20 cells of its class, a descriptor looks through the eight nearest ones, of equally near ones the first."""
     pictures, query = gallery
-    entries, centres = np.concatenate(pictures), np.zeros(20, ENTRY)
-    centres["bits"] = cells[:20]
-    cell_of = distances(entries, centres).argmin(axis=1)
-    near = np.argsort(distances(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
+    entries, centres = np.concatenate(pictures), np.zeros(len(few), ENTRY)
+    centres["bits"], centres["id"] = few, np.repeat(np.arange(N_CLASSES), 20)
+    cell_of = distances_in_class(entries, centres).argmin(axis=1)
+    near = np.argsort(distances_in_class(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
     allowed = (near[:, :, None] == cell_of).any(axis=1)
     found = _inverted.find_neighbours(query, as_segment(entries), but)
     check(found, query, naive(query, entries, allowed, but))
@@ -256,9 +268,8 @@ def test_damaged_files_are_told(gallery, as_segment, tmp_path):
             _inverted.open_segment(tmp_path / f"{k}")
 
 
-def test_merged_segments_hold_what_a_new_one_would(gallery, cells, as_segment, tmp_path):
+def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp_path):
     pictures, _ = gallery
-    few = cells[:20]
     parts = [as_segment(np.concatenate(some)) for some in (pictures[::2], pictures[1::2], pictures[1:2])]
     _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
     new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
