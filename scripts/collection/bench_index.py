@@ -1,155 +1,315 @@
-"""What a kept index costs and finds as it grows: seconds and bytes a picture, recall of queries, exponents.
+"""What a kept index finds and costs as it grows: recall of plain and hard queries, seconds, bytes, memory.
 
-Gallery pictures are collages of four random crops of the photographs in $GDL_DATA; a query is one of them
-warped, cropped, turned, relit and compressed. Crops of one photograph stand in many collages, so a query has
-many pictures that share a part with it, and one that shares most.
+Its pictures are collages of four random crops of the photographs in $GDL_DATA, so a query has many pictures
+that share a part with it, and one that shares most. Among them stand photographs that no collage shows a part
+of, 20 near-duplicates of some of these, and pages of text, which the hard queries ask for. Pictures beyond
+--sizes can be drawn: each is descriptors of random collages with a share of their bits changed.
 
-python scripts/collection/bench_index.py $GDL_DATA --sizes 1000,3000 --queries 50
+python scripts/collection/bench_index.py $GDL_DATA --folder FOLDER --sizes 1000,10000 --drawn 100000
+
+All that is made is kept in the folder; the same command goes on where it was stopped.
 """
 
 from eval.common import uncaught  # noqa: F401
 
 # isort: split
 import argparse
-import itertools
-import math
+import json
+import resource
 import sys
-import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+import skimage.transform
+from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from eval.common.options import exit_status
+from matching import MatchConfig
+from matching._common.threads import limit_threads
 from matching.collection import FeatureCache
-from matching.collection.database.store import open_store
-from matching.collection.kept_index._index import add_pictures, find_candidates, verify_candidates
+from matching.collection.backends import local_backend
+from matching.collection.cache import compute_digest
+from matching.collection.kept_index._index import add_pictures
+from matching.collection.kept_index._store import open_index
+from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._shards import Shard, rank_pictures
+from matching.collection.work import Settings, Source
 from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render
 
-FOLDERS = "tiles", "models", "scenes", "retrieval/gallery", "sfm", "pairs/*"
+WHOLE = "tiles", "models"  # of these, some photographs stand in the index as they are
+COVERS = "retrieval/gallery"  # all of these do: phones took photographs of them
+OTHERS = "scenes", "sfm", "pairs/*"
 SIDE = 160  # pixels of a crop in a collage
 LENGTHS = 1, 5, 20
+COPIES, PAGES = 20, 30
+CHANGED = 0.16  # share of the bits of a drawn descriptor
+DRAWN = 10**7  # numbers of drawn pictures begin here
+TEXT = (
+    "the index keeps what a picture shows and a query looks through its lists in the order of their distance"
+    " so that every part of it may be found again where light view and size have changed between two days"
+)
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--sizes", default="1000,3000", help="pictures of the index, rising")
-    parser.add_argument("--queries", type=int, default=50)
-    parser.add_argument("--verified", type=int, default=10, help="queries that are also matched")
+    parser.add_argument("--folder", type=Path, required=True, help="where pictures and index are kept")
+    parser.add_argument("--sizes", default="1000", help="pictures of the index, rising")
+    parser.add_argument("--drawn", type=int, default=0, help="pictures with those that are drawn")
+    parser.add_argument("--queries", type=int, default=20, help="of each kind; of near-duplicates a quarter")
     return exit_status(lambda: measure(parser.parse_args(argv)))
 
 
 def measure(arguments):
-    sizes = [int(size) for size in arguments.sizes.split(",")]
-    files = sorted(p for f in FOLDERS for p in arguments.data.glob(f"{f}/*") if p.suffix in (".jpg", ".png"))
-    if not files:
-        raise ValueError(f"{arguments.data} must hold photographs, found none")
-    photographs = [read_picture(path) for path in files]
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        for name in ("gallery", "queries", "cache"):
-            (folder / name).mkdir()
-        cache = FeatureCache(folder / "cache", 10**11)
-        chosen = np.random.default_rng(0).choice(sizes[0], arguments.queries, replace=False)
-        made, rows = 0, []
-        for size in sizes:
-            for k in range(made, size):
-                make_gallery_picture(folder / "gallery" / f"{k:07}.jpg", photographs, k)
-            made = size
-            rows.append(measure_size(folder, size, chosen, cache, arguments))
-        report(rows)
+    gallery = Gallery(arguments)
+    rows = []
+    with limit_threads(1):
+        for size in [int(size) for size in arguments.sizes.split(",")]:
+            seconds = gallery.grow(size)
+            rows.append(gallery.ask(size, seconds))
+        if arguments.drawn:
+            gallery.draw(arguments.drawn)
+            rows.append(gallery.ask(arguments.drawn))
+    report(rows)
 
 
-def make_gallery_picture(path, photographs, seed):
-    rng = np.random.default_rng([0, seed])
-    crops = [crop_at_random(photographs[rng.integers(len(photographs))], rng) for _ in range(4)]
-    picture = np.vstack([np.hstack(crops[:2]), np.hstack(crops[2:])])
-    Image.fromarray(picture).save(path, quality=90)
+class Gallery:
+    """Pictures in a folder, the index of them, and queries with the pictures that they ask for."""
+
+    def __init__(self, arguments):
+        self.folder, n = arguments.folder, arguments.queries
+        files = {f: sorted(arguments.data.glob(f"{f}/*.[jp][pn]g")) for f in (*WHOLE, COVERS, *OTHERS)}
+        photographs = [path for f in WHOLE for path in files[f]]
+        if len(photographs) < n + n // 4 or len(files[COVERS]) < n:
+            raise ValueError(f"{arguments.data} must hold photographs, found {len(photographs)}")
+        for name in ("collages", "things", "queries", "cache"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.cache = FeatureCache(self.folder / "cache", 10**11)
+        order = np.random.default_rng(0).permutation(len(photographs))
+        whole, copied, shown = ([photographs[k] for k in part] for part in np.split(order, [n, n + n // 4]))
+        self.crops = [read_picture(path) for path in [*shown, *(p for f in OTHERS for p in files[f])]]
+        self.things, self.wanted = [*map(str, whole), *map(str, files[COVERS])], {}
+        for k, path in enumerate(whole):
+            hard = {
+                "crop of a fifth of the side": partial(crop, share=0.2),
+                "steep view": partial(view, tilt=0.35),
+                "screen": screen,
+                "mirrored": mirror,
+            }
+            for kind, change in hard.items():
+                self._want(kind, k, [str(path)], lambda rng, c=change, p=path: c(read_picture(p), rng=rng))
+        for path in files[COVERS][:n]:
+            taken = next(arguments.data.glob(f"retrieval/queries/{path.stem}_*"))
+            self.wanted[str(taken)] = "photograph by a phone", [str(path)]
+        for k, path in enumerate(copied):
+            right = [
+                self._keep(f"copy-{k}-{j}", [2, k, j], lambda rng, p=path: nearly(read_picture(p), rng))
+                for j in range(COPIES)
+            ]
+            self._want("near-duplicates", k, right, lambda rng, p=path: nearly(read_picture(p), rng))
+        for k in range(PAGES):
+            path = self._keep(f"page-{k}", [3, k], page)
+            if k < n:
+                self._want(
+                    "page of text", k, [path],
+                    lambda rng, p=path: view(crop(read_picture(p), share=0.6, rng=rng), tilt=0.08, rng=rng),
+                )  # fmt: skip
+        for k in np.random.default_rng(1).choice(500, n, replace=False).tolist():
+            self._want("collage", k, [str(self._collage(k))], lambda rng, k=k: again(self._make(k), rng))
+
+    def _want(self, kind, k, right, make):
+        path = self.folder / "queries" / f"{kind.replace(' ', '-')}-{k}.jpg"
+        if not path.exists():
+            seed = [1, k, *kind.encode()]
+            Image.fromarray(make(np.random.default_rng(seed))).save(path, quality=75)
+        self.wanted[str(path)] = kind, right
+
+    def _keep(self, name, seed, make):
+        path = self.folder / "things" / f"{name}.jpg"
+        if not path.exists():
+            Image.fromarray(make(np.random.default_rng(seed))).save(path, quality=85)
+        self.things.append(str(path))
+        return str(path)
+
+    def _collage(self, k):
+        return self.folder / "collages" / f"{k:07}.jpg"
+
+    def _make(self, k):
+        rng = np.random.default_rng([0, k])
+        crops = [crop_square(self.crops[rng.integers(len(self.crops))], rng) for _ in range(4)]
+        return np.vstack([np.hstack(crops[:2]), np.hstack(crops[2:])])
+
+    def grow(self, size):
+        """Add collages up to a size; returns the seconds a picture, NaN where all were there."""
+        paths = []
+        for k in range(size - len(self.things)):
+            paths.append(self._collage(k))
+            if not paths[-1].exists():
+                Image.fromarray(self._make(k)).save(paths[-1], quality=90)
+        before = time.process_time()
+        added = add_pictures(self.folder / "index", [*self.things, *map(str, paths)], cache=self.cache)
+        return (time.process_time() - before) / added.indexed if added.indexed else np.nan
+
+    def draw(self, size):
+        """Write segments of drawn pictures until there are as many as that."""
+        with open_index(self.folder / "index", MatchConfig()) as index:
+            shards, n = index.shards(), index.counts().indexed
+        for k in range(1, size // n):
+            path = self.folder / f"drawn-{k}.seg"
+            if not path.exists():
+                segments = [_inverted.open_segment(Path(shard.path)) for shard in shards]
+                quantizer = _inverted.faiss.downcast_IndexBinary(segments[0].quantizer)
+                cells = _inverted.faiss.vector_to_array(quantizer.xb).reshape(-1, 32)
+                chunks = _inverted.merge_lists(segments, [shard.dead for shard in shards])
+                part = path.with_suffix(".part")
+                rng = np.random.default_rng([4, k])
+                _inverted.write_segment(part, cells, (draw(chunk, k * n, n, rng) for chunk in chunks))
+                part.replace(path)
+
+    def ask(self, size, seconds=np.nan):
+        """The row of a size, measured once."""
+        kept = self.folder / f"row-{size}.json"
+        if not kept.exists():
+            row = self._ask(size, seconds)
+            kept.write_text(json.dumps(row))
+        return json.loads(kept.read_text())
+
+    def _ask(self, size, seconds):
+        with open_index(self.folder / "index", MatchConfig()) as index:
+            numbers = {path: index.number_of(path) for path in index.found()}
+            shards = index.shards()
+        shards += [Shard(str(path)) for path in sorted(self.folder.glob("drawn-*.seg"))]
+        sources = {-1 - k: Source(p, compute_digest(p)) for k, p in enumerate(self.wanted)}
+        settings = Settings(MatchConfig(), self.cache)
+        with local_backend(1) as run:
+            for _ in range(2):  # the first time, queries are described and files are read
+                before, clock = time.process_time(), time.time()
+                found, _ = rank_pictures(
+                    [*sources], shards, sources, 2 * COPIES,
+                    run=run, settings=settings, progress=lambda items, **_: items,
+                )  # fmt: skip
+                spent = (time.process_time() - before) / len(sources)
+                waited = (time.time() - clock) / len(sources)
+        recall = {}
+        for (kind, right), number in zip(self.wanted.values(), sources, strict=True):
+            names = {numbers[path] for path in right}
+            best = [k for k, _ in found[number]]
+            shares = [len(names & {*best[:n]}) / min(len(names), n) for n in LENGTHS]
+            recall.setdefault(kind, []).append(shares)
+        return {
+            "pictures": size,
+            "segments": len(shards),
+            "add": seconds,
+            "kB": sum(Path(shard.path).stat().st_size for shard in shards) / size / 1000,
+            "query": spent,
+            "wall": waited,
+            "anonymous": status("RssAnon"),
+            "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+            "recall": {kind: np.mean(shares, axis=0).tolist() for kind, shares in recall.items()},
+        }
 
 
-def crop_at_random(picture, rng):
+def status(name):
+    """Megabytes of this process, by /proc."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1000 for line in lines if line.startswith(name))
+
+
+def draw(chunk, first, n, rng):
+    """Lists and entries of drawn pictures: those of a chunk, with other pictures and other bits."""
+    lists, entries = chunk
+    drawn = entries.copy()
+    pictures = DRAWN + first + rng.integers(n, size=len(drawn))
+    drawn["id"] = (pictures << 16) + (drawn["id"] & 0xFFFF)
+    masks = np.packbits(rng.random((4096, 256)) < CHANGED, axis=1)
+    drawn["bits"] ^= masks[rng.integers(len(masks), size=len(drawn))]
+    return lists, drawn
+
+
+def crop_square(picture, rng):
     height, width = picture.shape[:2]
     side = int(min(height, width) * rng.uniform(0.35, 0.9))
     y, x = rng.integers(0, height - side + 1), rng.integers(0, width - side + 1)
     return fill_square(picture[y : y + side, x : x + side], SIDE)
 
 
-def make_query(path, gallery_picture, seed):
-    """Warped, turned by up to 30 degrees, 60 to 90 % of it, 0.7 to 1.4 times as large, relit, compressed."""
-    rng = np.random.default_rng([1, seed])
-    picture = read_picture(gallery_picture)
+def again(picture, rng):
+    """Warped, turned by up to 30 degrees, 60 to 90 % of it, 0.7 to 1.4 times as large, relit."""
     picture = render(picture, random_warp(len(picture), 4.0, rng))
     picture = (255 * (picture / 255) ** rng.uniform(0.7, 1.4) * rng.uniform(0.7, 1.1)).clip(0, 255)
     image = Image.fromarray(picture.astype(np.uint8)).rotate(rng.uniform(-30, 30), Image.Resampling.BICUBIC)
     side = int(image.width * rng.uniform(0.6, 0.9))
     x, y = rng.integers(0, image.width - side + 1, 2)
     target = int(side * rng.uniform(0.7, 1.4))
-    image.crop((x, y, x + side, y + side)).resize((target, target), Image.Resampling.LANCZOS).save(
-        path, quality=60
+    seen = image.crop((x, y, x + side, y + side)).resize((target, target), Image.Resampling.LANCZOS)
+    return np.asarray(seen)
+
+
+def crop(picture, share, rng):
+    height, width = (int(share * side) for side in picture.shape[:2])
+    y, x = (rng.integers(0, a - b + 1) for a, b in zip(picture.shape[:2], (height, width), strict=True))
+    return np.ascontiguousarray(picture[y : y + height, x : x + width])
+
+
+def view(picture, tilt, rng):
+    """Seen from the side: one side of it is shorter by a share of up to `tilt` at both ends."""
+    height, width = picture.shape[:2]
+    corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    moved = corners + np.array([width, height]) * tilt * rng.uniform(0, 1, (4, 2)) * np.sign(
+        np.array([width, height]) / 2 - corners
     )
+    inverse = skimage.transform.estimate_transform("projective", moved, corners)
+    seen = skimage.transform.warp(picture, inverse, order=1, preserve_range=True)
+    return seen.round().astype(np.uint8)
 
 
-def measure_size(folder, size, chosen, cache, arguments):
-    """(pictures, s a picture to add, bytes a picture, s a query, recall at each of LENGTHS, verified)."""
-    paths = sorted(str(path) for path in (folder / "gallery").iterdir())
-    before = cpu()
-    added = add_pictures(folder / "index", paths, cache=cache, jobs=1)
-    seconds = (cpu() - before) / max(added.indexed, 1)
-    queries = {}
-    for k in chosen:
-        path = folder / "queries" / f"{k}.jpg"
-        if not path.exists():
-            make_query(path, folder / "gallery" / f"{k:07}.jpg", int(k))
-        queries[str(path)] = str(folder / "gallery" / f"{k:07}.jpg")
-    find_candidates(folder / "index", list(queries)[:1], max(LENGTHS), cache=cache)  # compiled code is loaded
-    find_candidates(folder / "index", list(queries), max(LENGTHS), cache=cache)  # all are described
-    before = cpu()
-    found = find_candidates(folder / "index", list(queries), max(LENGTHS), cache=cache)
-    looked = (cpu() - before) / len(queries)
-    place = {query: len(paths) for query in queries}
-    for query, right in queries.items():
-        own = [c.picture for c in found if c.query == query]
-        if right in own:
-            place[query] = own.index(right)
-    recall = [sum(p < n for p in place.values()) / len(place) for n in LENGTHS]
-    some = list(queries)[: arguments.verified]
-    first = {query: [c for c in found if c.query == query][:5] for query in some}
-    n_right = 0
-    with (
-        verify_candidates([c for own in first.values() for c in own], cache=cache) as db,
-        open_store(db) as store,
-    ):
-        for query in some:
-            best = store.rows(
-                "SELECT path1 FROM results WHERE path0 = ? AND n_objects > 0 ORDER BY n_matches DESC LIMIT 1",
-                (query,),
-            )
-            n_right += best == [(queries[query],)]
-    return size, seconds, added.counts.bytes / size, looked, recall, n_right / max(len(some), 1)
+def screen(picture, rng):
+    """Rows and columns of a screen beat with those of the sensor; glare, noise, a view from the side."""
+    height, width = picture.shape[:2]
+    y, x = np.mgrid[:height, :width]
+    rows = 1 + 0.12 * np.sin(y * rng.uniform(1.5, 2.5)) + 0.08 * np.sin(x * rng.uniform(1.5, 2.5))
+    glare = 90 * np.exp(-((x / width - rng.uniform()) ** 2 + (y / height - rng.uniform()) ** 2) / 0.05)
+    shown = 0.75 * picture * rows[..., None] + glare[..., None] + rng.normal(0, 8, picture.shape)
+    seen = Image.fromarray(view(shown.clip(0, 255).astype(np.uint8), 0.15, rng))
+    return np.asarray(seen.filter(ImageFilter.GaussianBlur(0.8)))
 
 
-def cpu():
-    """Seconds of processor time of this process: the work runs in it, so that other programs don't count."""
-    return time.process_time()
+def mirror(picture, rng):
+    return nearly(np.ascontiguousarray(picture[:, ::-1]), rng)
+
+
+def nearly(picture, rng):
+    picture = crop(picture, rng.uniform(0.85, 1), rng)
+    picture = (255 * (picture / 255) ** rng.uniform(0.8, 1.25)).astype(np.uint8)
+    image = Image.fromarray(picture)
+    return np.asarray(image.resize([int(side * rng.uniform(0.7, 1)) for side in image.size]))
+
+
+def page(rng):
+    image = Image.new("RGB", (700, 900), "white")
+    font, pen = ImageFont.load_default(22), ImageDraw.Draw(image)
+    for line in range(28):
+        pen.text((40, 40 + 30 * line), " ".join(rng.choice(TEXT.split(), 9)), fill="black", font=font)
+    return np.asarray(image)
 
 
 def report(rows):
-    recalls = " | ".join(f"recall at {n}" for n in LENGTHS)
-    print(f"| pictures | add, s | kB a picture | query, s | {recalls} | best match right |")
-    print("|---" * (5 + len(LENGTHS)) + "|")
-    for size, seconds, size_each, looked, recall, right in rows:
-        told = " | ".join(f"{r:.2f}" for r in recall)
-        print(f"| {size} | {seconds:.3f} | {size_each / 1000:.1f} | {looked:.3f} | {told} | {right:.2f} |")
-    for a, b in itertools.pairwise(rows):
-        factor = math.log(b[0] / a[0])
-        print(
-            f"{a[0]} to {b[0]}: seconds a picture grow with the power {math.log(b[1] / a[1]) / factor:.2f},"
-            f" seconds a query {math.log(b[3] / a[3]) / factor:.2f}"
+    print("| pictures | segments | add, s | kB a picture | query, s | memory, MB | with mapped files, MB |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        told = (
+            "| {pictures} | {segments} | {add:.3f} | {kB:.1f} | {query:.3f} | {anonymous:.0f} | {peak:.0f} |"
         )
+        print(told.format(**row))
+    names = " | ".join(f"of {row['pictures']}" for row in rows)
+    print(f"\n| recall at {', '.join(map(str, LENGTHS))} | {names} |\n|---" + "|---" * len(rows) + "|")
+    for kind in rows[0]["recall"]:
+        cells = (", ".join(f"{share:.2f}" for share in row["recall"][kind]) for row in rows)
+        print(f"| {kind} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from eval.common.options import exit_status
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted
-from matching.collection.retrieval._codes import PER_QUERY, encode
+from matching.collection.retrieval._codes import encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import rank
 from matching.pictures.images import read_picture
@@ -51,7 +51,7 @@ def measure(data):
     }
     with limit_threads(1), tempfile.TemporaryDirectory() as folder:
         entries = np.concatenate([encode(features(path), picture=k) for k, path in enumerate(files)])
-        asked = {scene: encode(features(data / scene), PER_QUERY) for scene in wanted}
+        asked = {scene: encode_query(features(data / scene)) for scene in wanted}
         path, cells = Path(folder, "a.seg"), _inverted.make_cells(MatchConfig())
         _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
         segment, ordered = _inverted.open_segment(path), sort_entries(entries)

@@ -17,7 +17,7 @@ from matching.collection.kept_index._store import Counts, Indexed, open_index
 from matching.collection.plan import Plan
 from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import encode
-from matching.collection.retrieval._shards import forget_shards, rank_pictures, split_in_batches
+from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.run import match_collection
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
@@ -118,7 +118,6 @@ def find_candidates(
     """
     with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
         queries = list(dict.fromkeys(queries))
-        forget_shards()
         known = [index.number_of(path) for path in queries]
         numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
         sources = {k: Source(path, compute_digest(path)) for k, path in zip(numbers, queries, strict=True)}

@@ -8,11 +8,13 @@ that differ: a whole number, which is the same in any order of computing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from matching._common.types import Array, Floats
 from matching.errors import InputError
-from matching.features.extraction import FeatureConfig, Features
+from matching.features.extraction import FeatureConfig, Features, mirrored_features
 from matching.features.thinning import choose_strongest
 from matching.settings import REGIONS
 
@@ -42,6 +44,13 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
     entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
+
+
+def encode_query(features: Features) -> Array:
+    """The (n,) ENTRY that a query looks up: those of the picture, and as number 1 those of it turned over."""
+    turned = mirrored_features(features)
+    turned = replace(turned, frames=turned.frames * np.array([[-1.0], [1.0]]))  # their places don't matter
+    return np.concatenate([encode(features, PER_QUERY), encode(turned, picture=1)])
 
 
 def pack_shapes(features: Features) -> Array:

@@ -1,8 +1,8 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
-A list holds the entries of one class in one cell, those nearest to one of CELLS descriptors of photographs,
-which are drawn when an index is made and stand in each of its files. Within a list ids rise. A query looks
-through the lists of the nearest cells. All entries that may vote are found; where they are too many, each
+A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
+photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
+query looks through the lists of the nearest cells. All entries that may vote are found; where they are too many, each
 list is searched on its own, and faiss keeps the first of equally near entries. So what is found depends
 neither on how entries are spread over files, nor on the number of threads.
 """
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,6 @@ except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
 PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
-CELLS = 4096
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
 FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
@@ -64,23 +64,26 @@ def _read_photograph(name: str) -> Any:
 
 
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process."""
+    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
+
+    Those of each class come after a row of zeros, which is a cell as well: no class is without one.
+    """
     pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
-    described = [encode(describe_picture(picture, config).features, 10**6)["bits"] for picture in pictures]
-    bits = np.unique(np.concatenate(described), axis=0)
-    return np.random.default_rng(0).permutation(bits)[:CELLS]
+    described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
+    zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
+    each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))
+    return np.concatenate([np.unique(np.concatenate([zeros, bits]), axis=0) for bits in each])
 
 
 def assign(entries: Array, cells: Array) -> Lists:
     """The list of each entry."""
-    near = _find_cells.__wrapped__(entries["bits"].tobytes(), cells.tobytes(), 1)
-    return N_CLASSES * near[:, 0] + classes(entries), entries
+    return _find_cells.__wrapped__(entries.tobytes(), cells.tobytes(), 1)[:, 0], entries
 
 
 def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
     """Write a new file, on the disk for certain when this returns; a list is whole in one of the chunks."""
     quantizer = _quantizer(cells)
-    segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, N_CLASSES * len(cells))
+    segment = faiss.IndexBinaryIVF(quantizer, quantizer.d, len(cells))
     segment.is_trained = True
     for lists, entries in chunks:
         order = np.argsort(entries["id"], kind="stable")
@@ -127,12 +130,11 @@ def find_neighbours(query: Array, segment: Segment, but: Sequence[int] = ()) -> 
     if not len(query):
         return choose_neighbours(np.empty((0, KEPT), np.int64), np.empty((0, KEPT), np.int64))
     faiss.omp_set_num_threads(default_threads())
-    segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES, segment.nlist // N_CLASSES)
+    segment.nprobe = min(max(LOOKED_THROUGH // len(query), 1), PROBES)
     bits, dead = np.ascontiguousarray(query["bits"]), np.asarray(but, np.int64)
     quantizer: Any = faiss.downcast_IndexBinary(segment.quantizer)
     cells = faiss.vector_to_array(quantizer.xb).tobytes()
-    near = _find_cells(bits.tobytes(), cells, segment.nprobe)
-    lists = N_CLASSES * near + classes(query)[:, None]
+    lists = _find_cells(query.tobytes(), cells, segment.nprobe)
     distance, found = search_preassigned(segment, bits, FIRST, lists)
     farthest, there_are_more = distance[:, -1], found[:, -1] >= 0
     distance = np.where(_is_of(found, dead), MISSING, distance)
@@ -172,10 +174,16 @@ def _is_of(number: Array, pictures: Array) -> Array:
 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells
-def _find_cells(bits: bytes, cells: bytes, probes: int) -> Array:
-    """(n, probes): the cells nearest to bits (n, 32), of equally near ones the first."""
-    quantizer = _quantizer(np.frombuffer(cells, np.uint8).reshape(-1, 32))
-    return np.asarray(quantizer.search(np.frombuffer(bits, np.uint8).reshape(-1, 32), probes)[1])
+def _find_cells(entries: bytes, cells: bytes, probes: int) -> Array:
+    """(n, probes): the cells nearest to n ENTRY, of equally near ones the first; -1 where there are fewer."""
+    looked, bits = np.frombuffer(entries, ENTRY), np.frombuffer(cells, np.uint8).reshape(-1, 32)
+    near, kinds = np.empty((len(looked), probes), np.int64), classes(looked)
+    starts = np.flatnonzero(~bits.any(axis=1))
+    for k, (first, last) in enumerate(pairwise([*starts, len(bits)])):
+        own = kinds == k
+        found = _quantizer(bits[first:last]).search(np.ascontiguousarray(looked["bits"][own]), probes)[1]
+        near[own] = np.where(found < 0, -1, found + first)
+    return near
 
 
 def _quantizer(cells: Array) -> Any:

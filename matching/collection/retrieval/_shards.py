@@ -21,7 +21,7 @@ from matching._common.threads import limit_threads
 from matching._common.types import Array
 from matching.collection.backends import Lost, Progress, Run
 from matching.collection.records import check_origin
-from matching.collection.retrieval._codes import ENTRY, PER_QUERY, encode
+from matching.collection.retrieval._codes import ENTRY, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import Neighbours, merge_neighbours, rank
 from matching.collection.work import INTERNAL, Settings, Source, get_described
@@ -133,8 +133,8 @@ def search_shard(
 
 
 def forget_shards() -> None:
-    """Open shards anew from now on, in this process."""
-    _open.cache_clear()
+    """Read the pictures of shards anew from now on, in this process."""
+    _sort_pictures.cache_clear()
 
 
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
@@ -144,20 +144,22 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
         yield some
 
 
-@lru_cache(maxsize=2 * TOGETHER)  # 320 kB each
+@lru_cache(maxsize=2 * TOGETHER)  # 370 kB each
 def _read_query(source: Source, settings: Settings) -> Array:
-    return encode(get_described(source, settings).described.features, PER_QUERY)
+    return encode_query(get_described(source, settings).described.features)
 
 
-@lru_cache(maxsize=4)
-def _open(shard: Shard, settings: Settings) -> tuple[Find, tuple[int, ...]]:
-    """What searches a Shard, which is made where it is missing; and the lost pictures."""
-    lost: list[int] = []
+def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
+    """What searches a Shard, which is made where it is missing; and the lost pictures.
+
+    A file is mapped for one task, so that this process has the pages of one file at a time.
+    """
     if shard.path is None:
-        entries = sort_entries(_encode(shard.pictures, settings, lost))
-        return lambda query, own: find_exact(query, entries, own), tuple(lost)
+        entries, gone = _sort_pictures(shard, settings)
+        return lambda query, own: find_exact(query, entries, own), gone
     from matching.collection.retrieval import _inverted
 
+    lost: list[int] = []
     path = Path(shard.path)
     try:
         if shard.pictures and not path.exists():
@@ -171,7 +173,13 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, tuple[int, ...]]:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{path}: this part of the index can't be used ({reason})") from None
     find = _inverted.find_neighbours
-    return lambda query, own: find(query, segment, (own, *shard.dead)), tuple(lost)
+    return lambda query, own: find(query, segment, (own, *shard.dead)), lost
+
+
+@lru_cache(maxsize=4)
+def _sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+    lost: list[int] = []
+    return sort_entries(_encode(shard.pictures, settings, lost)), lost
 
 
 def _encode(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: list[int]) -> Array:

@@ -82,11 +82,12 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
     )
     pictures, place = np.unique(shape >> 16, return_inverse=True)
     score = np.zeros(len(pictures), np.int64)
-    bins_each, rows = OCTAVES * SECTORS, max(len(query), 1)
+    bins_each, rows = 2 * OCTAVES * SECTORS, max(len(query), 1)
     for half_octave in (0, SCALE_STEPS // 2):
         for half_sector in (0, 256 // SECTORS // 2):
             bins = (octave + half_octave) // SCALE_STEPS % OCTAVES * SECTORS
             bins += (sector + half_sector) % 256 * SECTORS // 256
+            bins += (of_query >> 16) * OCTAVES * SECTORS  # the query as it is, or turned over
             voted = np.unique((place * bins_each + bins) * rows + row)  # a descriptor votes once in a bin
             counts = np.bincount(voted // rows, minlength=len(pictures) * bins_each)
             score = np.maximum(score, counts.reshape(len(pictures), bins_each).max(axis=1, initial=0))

@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, encode, pack_shapes
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, encode, encode_query, pack_shapes
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.pictures.images import make_picture
+from matching.pipelines.description import describe_picture
 
 
 def made_up(rng, n, like=None):
@@ -38,6 +41,14 @@ def cells():
 
 
 @pytest.fixture(scope="module")
+def few(cells):
+    """20 cells of each class; the first is the one of zeros."""
+    starts = np.flatnonzero(~cells.any(axis=1))
+    assert len(starts) == N_CLASSES and starts[0] == 0
+    return np.concatenate([cells[start : start + 20] for start in starts])
+
+
+@pytest.fixture(scope="module")
 def gallery():
     """Entries of seven pictures, one empty, one twice; the query shows parts of the fifth and the fourth."""
     rng = np.random.default_rng(1)
@@ -48,10 +59,10 @@ def gallery():
 
 
 @pytest.fixture
-def as_segment(cells, tmp_path):
+def as_segment(few, tmp_path):
     """Writes entries to a file of few lists, and opens it."""
 
-    def write(entries, cells=cells[:20]):
+    def write(entries, cells=few):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.seg"
         _inverted.write_segment(path, cells, [_inverted.assign(entries, cells)])
         return _inverted.open_segment(path)
@@ -61,6 +72,10 @@ def as_segment(cells, tmp_path):
 
 def distances(a, b):
     return np.unpackbits(a["bits"][:, None] ^ b["bits"], axis=2).sum(axis=2, dtype=np.int64)
+
+
+def distances_in_class(a, b):
+    return distances(a, b) + 1000 * ((a["id"][:, None] ^ b["id"]) & 3 != 0)
 
 
 def naive(query, entries, allowed, but=()):
@@ -117,13 +132,13 @@ def test_the_exact_search_follows_the_definition(gallery, own):
 
 
 @pytest.mark.parametrize("but", [(), (0, 4)])
-def test_the_search_of_lists_follows_the_definition(gallery, cells, as_segment, but):
-    """Of 20 cells, a descriptor looks through the eight nearest ones, of equally near ones the first."""
+def test_the_search_of_lists_follows_the_definition(gallery, few, as_segment, but):
+    """Of the 20 cells of its class, a descriptor looks through the eight nearest ones, of equally near ones the first."""
     pictures, query = gallery
-    entries, centres = np.concatenate(pictures), np.zeros(20, ENTRY)
-    centres["bits"] = cells[:20]
-    cell_of = distances(entries, centres).argmin(axis=1)
-    near = np.argsort(distances(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
+    entries, centres = np.concatenate(pictures), np.zeros(len(few), ENTRY)
+    centres["bits"], centres["id"] = few, np.repeat(np.arange(N_CLASSES), 20)
+    cell_of = distances_in_class(entries, centres).argmin(axis=1)
+    near = np.argsort(distances_in_class(query, centres), axis=1, kind="stable")[:, : _inverted.PROBES]
     allowed = (near[:, :, None] == cell_of).any(axis=1)
     found = _inverted.find_neighbours(query, as_segment(entries), but)
     check(found, query, naive(query, entries, allowed, but))
@@ -204,6 +219,21 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
 
 
+def test_a_query_finds_mirrored_copies_too():
+    """Turned over and then by a quarter: its votes agree on the turn, as those of the picture itself do."""
+    shown, other = skimage.data.chelsea(), skimage.data.rocket()
+    gallery = (shown, np.rot90(shown[:, ::-1]), other, other[:, ::-1])
+    described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
+    entries = sort_entries(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
+    query = encode_query(described[0])
+    assert len(query) == len(described[0]) + len(encode(described[0]))
+    votes = dict(rank(query["id"], find_exact(query, entries, -1)))
+    assert votes[0] > 300 and votes[1] > 300
+    assert max(votes.get(2, 0), votes.get(3, 0)) < 30
+    plain = encode(described[0])
+    assert dict(rank(plain["id"], find_exact(plain, entries, -1))).get(1, 0) < 30
+
+
 def test_nothing_to_look_up_or_to_look_in(as_segment):
     rng = np.random.default_rng(0)
     empty, query = encode(made_up(rng, 0)), encode(made_up(rng, 5))
@@ -238,9 +268,8 @@ def test_damaged_files_are_told(gallery, as_segment, tmp_path):
             _inverted.open_segment(tmp_path / f"{k}")
 
 
-def test_merged_segments_hold_what_a_new_one_would(gallery, cells, as_segment, tmp_path):
+def test_merged_segments_hold_what_a_new_one_would(gallery, few, as_segment, tmp_path):
     pictures, _ = gallery
-    few = cells[:20]
     parts = [as_segment(np.concatenate(some)) for some in (pictures[::2], pictures[1::2], pictures[1:2])]
     _inverted.write_segment(tmp_path / "all", few, _inverted.merge_lists(parts, [[2], [], []]))
     new = as_segment(np.concatenate([p for k, p in enumerate(pictures) if k != 2]))
