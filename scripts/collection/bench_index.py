@@ -301,10 +301,8 @@ def report(rows):
     print("| pictures | segments | add, s | kB a picture | query, s | memory, MB | with mapped files, MB |")
     print("|---|---|---|---|---|---|---|")
     for row in rows:
-        told = (
-            "| {pictures} | {segments} | {add:.3f} | {kB:.1f} | {query:.3f} | {anonymous:.0f} | {peak:.0f} |"
-        )
-        print(told.format(**row))
+        cost = "{add:.3f} | {kB:.1f} | {query:.3f} | {anonymous:.0f} | {peak:.0f}".format(**row)
+        print(f"| {row['pictures']} | {row['segments']} | {cost} |")
     names = " | ".join(f"of {row['pictures']}" for row in rows)
     print(f"\n| recall at {', '.join(map(str, LENGTHS))} | {names} |\n|---" + "|---" * len(rows) + "|")
     for kind in rows[0]["recall"]:

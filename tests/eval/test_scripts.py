@@ -32,7 +32,7 @@ def refusal(capsys, name, *options):
         ("ablation", ["--data", "none"], "none must hold folders with two images and gt.npz, found none"),
         ("measure/compare_ransac", ["--copies", "1", "0"], "--copies must be at least 1, got 0"),
         ("collection/evaluate_shortlist", ["none"], "none must hold scenes/labels.json"),
-        ("collection/bench_hard_queries", ["none"], "none must hold 40 photographs, found 0"),
+        ("collection/bench_index", ["none", "--folder", "index"], "none must hold photographs, found 0"),
         ("bench_clustering", ["growth", "--jobs", "0"], "--jobs must be at least 1, got 0"),
         ("bench_clustering", ["merging", "--repeats", "0"], "--repeats must be at least 1, got 0"),
         ("bench_clustering", ["speed"], "PART must be one of merging, "),

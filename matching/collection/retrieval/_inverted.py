@@ -2,9 +2,9 @@
 
 A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
 photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found; where they are too many, each
-list is searched on its own, and faiss keeps the first of equally near entries. So what is found depends
-neither on how entries are spread over files, nor on the number of threads.
+query looks through the lists of the nearest cells. All entries that may vote are found; where they are too
+many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
+depends neither on how entries are spread over files, nor on the number of threads.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def test_the_exact_search_follows_the_definition(gallery, own):
 
 @pytest.mark.parametrize("but", [(), (0, 4)])
 def test_the_search_of_lists_follows_the_definition(gallery, few, as_segment, but):
-    """Of the 20 cells of its class, a descriptor looks through the eight nearest ones, of equally near ones the first."""
+    """Of its class's 20 cells, a descriptor looks through the eight nearest, of equal ones the first."""
     pictures, query = gallery
     entries, centres = np.concatenate(pictures), np.zeros(len(few), ENTRY)
     centres["bits"], centres["id"] = few, np.repeat(np.arange(N_CLASSES), 20)
