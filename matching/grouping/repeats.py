@@ -260,18 +260,18 @@ def _cut_gaps(
     links = np.empty((n - 1, 2), np.int64)
     kept = np.ones(n - 1, bool)
     for k, (a, b, gap, _) in enumerate(tree):
-        parts = owned[int(a)], owned[int(b)]
-        owned.append(np.concatenate(parts))
-        links[k] = parts[0][0], parts[1][0]
-        if gap < config.reach or min(map(len, parts)) < config.min_matches:
+        sides = owned[int(a)], owned[int(b)]
+        owned.append(np.concatenate(sides))
+        links[k] = sides[0][0], sides[1][0]
+        if gap < config.reach or min(map(len, sides)) < config.min_matches:
             continue
-        if not all(is_object(correspondences, members[part], config) for part in parts):
+        if not all(is_object(correspondences, members[side], config) for side in sides):
             continue
         is_cut = all(
-            _count_chance(place[parts[0]], place[parts[1]], *known) <= config.max_log_nfa
+            _count_chance(place[sides[0]], place[sides[1]], *known) <= config.max_log_nfa
             for place, known in zip(places, shown, strict=True)
         )
-        kept[k] = not (is_cut and gaps.moves_apart(*(members[part] for part in parts)))
+        kept[k] = not (is_cut and gaps.moves_apart(*(members[side] for side in sides)))
     if kept.all():
         return [members]
     label = _link(n, links[kept])
