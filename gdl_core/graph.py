@@ -14,6 +14,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from ._common.checks import check_integer, check_integers, check_weighting
+from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Int32s, Ints
 
 MOST_WEIGHT = 1e100  # sums of products of two weights stay finite
@@ -287,7 +288,7 @@ def affinity_graph(
     farthest = squared[indptr[:-1][np.diff(indptr) > 0]].max(initial=0.0)  # of the nearest
     while sigma2 > 0 and np.exp(-farthest / sigma2) < min_nearest_weight:
         sigma2 *= 2
-    weights = np.exp(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
+    weights = exp_of_negative(-squared / sigma2) if sigma2 > 0 else (squared == 0).astype(np.float64)
     return AffinityGraph(indptr, indices, weights, sigma2)
 
 

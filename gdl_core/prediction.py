@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._common.exponential import exp_of_negative
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph
 
@@ -46,7 +47,10 @@ def weigh_neighbours(indices: Array, distances: Floats, labels: Ints, sigma2: fl
     """
     squared = distances**2
     nearest = squared[:, :1]  # weights relative to the nearest: far samples have some too
-    weights = np.exp(-(squared - nearest) / sigma2) if sigma2 > 0 else (squared == nearest).astype(np.float64)
+    if sigma2 > 0:
+        weights = exp_of_negative(((nearest - squared) / sigma2).ravel()).reshape(squared.shape)
+    else:
+        weights = (squared == nearest).astype(np.float64)
     shares = np.zeros((len(indices), int(labels.max(initial=-1)) + 1))
     for column in range(indices.shape[1]):
         of = labels[indices[:, column]]
