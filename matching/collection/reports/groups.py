@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +16,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from shapely import Polygon
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
 from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
-from matching.objects.frames import SMALL, hull_area
+from matching.objects.frames import SMALL
 from matching.pictures.images import Picture, read_picture
 
 COLUMNS = (
@@ -55,7 +57,7 @@ class Link:
     n_matches : int
         Of all objects.
     covered : float
-        Share of a picture that lies within the hull of the matches, of the one where it is smaller.
+        Share of a picture that lies within the outlines of the objects, of the one where it is smaller.
     """
 
     image0: int
@@ -187,7 +189,11 @@ def find_links(store: Store) -> Iterator[Link]:
             (inner, there), (outer, _) = shown if relation.share0 >= relation.share1 else shown[::-1]
             if not (inner and outer and is_alike(inner, outer, there)):
                 relation = replace(relation, kind="same thing", derived=None)
-        areas = (hull_area(xy[:, :2]) / math.prod(size0), hull_area(xy[:, 2:]) / math.prod(size1))
+        outlines = store.rows("SELECT outline0, outline1 FROM objects WHERE pair = ?", (pair,))
+        areas = [
+            sum(Polygon(json.loads(outline)).area for outline in own) / math.prod(size)
+            for own, size in zip(zip(*outlines, strict=True), (size0, size1), strict=True)
+        ]
         yield Link(image0, image1, relation, score, n, min(areas))
 
 

@@ -379,7 +379,9 @@ def test_lack_of_memory_is_recognised_behind_another_error():
             try:
                 raise cause
             except Exception as error:
-                raise SystemError("<built-in function cvtColor> returned a result with an exception set") from error
+                raise SystemError(
+                    "<built-in function cvtColor> returned a result with an exception set"
+                ) from error
         except SystemError as error:
             return error
 
