@@ -252,7 +252,7 @@ def test_the_gallery(page_of_collection):
         page.keyboard.press("Escape")  # lets the object go
         assert dialog.is_visible()
         dialog.get_by_role("button", name="Next").click()
-        assert dialog.get_by_role("heading").first.inner_text() != title
+        dialog.get_by_role("heading").first.filter(has_not_text=title).wait_for()
         page.keyboard.press("Escape")
         dialog.wait_for(state="hidden")
         assert page.complaints == []
