@@ -120,12 +120,10 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
             config = settings.config
             can_be = config.way.is_tested and not config.mirrored
             if can_be and may_be_mirrored(first.features, second.features, config):
-                turned = config.with_settings(mirrored=True)
-                result = max(
-                    result,
-                    match_described(first, second, turned),
-                    key=lambda found: (found.cluster >= 0).sum(),
-                )
+                turned = match_described(first, second, config.with_settings(mirrored=True))
+                has_mirrored = any(o.motion is not None and o.motion.mirrored for o in turned.objects)
+                if has_mirrored and (turned.cluster >= 0).sum() > (result.cluster >= 0).sum():
+                    result = turned
     except InputError as error:
         return PairRecord(number, contents, error=_one_line(error))
     except Exception:
