@@ -43,7 +43,6 @@ FINE = 0.002  # of the spread of points: the unit of what follows
 NOISES = 0.5, 1.0, 2.0, 4.0, 8.0  # of points, in that unit, which are tried
 ACCURATE = 4.0  # deviations of the points are a working pixel: most points are within one
 SPACING = 28.0  # working pixels from a match of an object to its 8th neighbour that settings are made for
-MIRRORED = 2.0  # times as many maps agree if one picture is turned over: then its axes are
 LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the settings were chosen
 
 
@@ -293,9 +292,9 @@ def _local_maps(
     """The maps of the matches that the nearest of a sample choose, which is as large as the program's own
     list: denser ones are as near as they are accurate.
 
-    Where the axes of the pictures point differently, as y up in one, nearly all maps are mirrored: then the
-    matches come with those of picture 1 turned over. With "auto", so does the map of each match that explains
-    its neighbours better if one of the pictures is turned over.
+    Where more maps are mirrored than not, as all are where y points up in one picture, the matches come with
+    those of picture 1 turned over. With "auto", so does the map of each match that explains its neighbours
+    better if one of the pictures is turned over.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(VOTERS, len(sample) - 1)
@@ -310,7 +309,7 @@ def _local_maps(
         matches = turned if mirrored else matches
         return matches, vote_for_maps(matches.xy0, matches.xy1, near, slope, matches.maps)
     kept, others = (vote_for_maps(m.xy0, m.xy1, near, slope, m.maps) for m in (matches, turned))
-    if np.count_nonzero(others.agreeing) > MIRRORED * np.count_nonzero(kept.agreeing) + VOTERS:
+    if np.count_nonzero(others.agreeing) > np.count_nonzero(kept.agreeing) + VOTERS:
         matches, kept, others = turned, others, kept
     better = others.agreeing & ~kept.agreeing
     better &= 2 * better[near].sum(axis=1) > n_voters  # mirrored objects have many such matches together
