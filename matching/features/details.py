@@ -20,7 +20,8 @@ from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features
 from matching.features.views import join_features
 
-GRID = 16  # pixels: tiles begin at multiples of it, so that the pixels of their octaves are the same
+GRID = 64  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the squares in
+# which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
 PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
 

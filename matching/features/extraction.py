@@ -26,13 +26,14 @@ from matching.features.detectors import (
     get_detector,
     list_detectors,
 )
-from matching.features.keypoints import dog_keypoints
-from matching.features.thinning import choose_strongest
+from matching.features.keypoints import LAYERS, dog_keypoints
+from matching.features.thinning import choose_clear, choose_strongest
 from matching.settings import LARGEST, REGIONS, check_settings, setting
 
 KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
+CLEAR = 0.04  # contrast of a key point that counts anywhere, as Lowe and OpenCV have it
 DESCRIBED = 0.8  # of a window that descriptors are of
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
@@ -65,8 +66,10 @@ class FeatureConfig:
         Side of a spatial bin over the radius: nested regions of similar size with centres in one bin count
         once; 0: all count.
     sift_contrast : float
-        Least response of a key point, as a share of the grey levels, as OpenCV counts it. A quarter of its
-        0.04: what is nearly plain has key points too, and the best candidates are chosen in any case.
+        Least response of a key point, as a share of the grey levels, as OpenCV counts it.
+    sift_fill : int
+        Key points fainter than OpenCV's 0.04 are kept where a square of 64 pixels has fewer key points than
+        this, the strongest first: what is nearly plain has some too, and what is rich takes no more time.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float
@@ -85,6 +88,7 @@ class FeatureConfig:
     mser_orientations: int = setting(2, 1, 36)
     mser_cell: float = setting(0.2, 0, 100)
     sift_contrast: float = setting(0.01, 0, 1)
+    sift_fill: int = setting(24, 0, LARGEST)
     sift_orientations: int = setting(2, 1, 36)
     sift_window: float = setting(7.5, 0.01, 100)
     descriptor: str = setting("rootsift", choices=DESCRIPTORS)
@@ -282,8 +286,10 @@ def _make_mser(config: FeatureConfig, n_threads: int) -> Detector:
 def _make_sift(config: FeatureConfig, n_threads: int) -> Detector:
     def detect(grey: Array) -> Detection:
         found = dog_keypoints(grey, config.sift_contrast, n_threads)
-        upright = found.sigma[:, None, None] * np.eye(2)
-        return Detection(found.xy, upright, np.abs(found.response), found.response < 0)
+        response = np.abs(found.response)
+        kept = choose_clear(found.xy, response * LAYERS / (CLEAR * 255), config.sift_fill)
+        xy, response, bright = found.xy[kept], response[kept], found.response[kept] < 0
+        return Detection(xy, found.sigma[kept, None, None] * np.eye(2), response, bright)
 
     return Detector(
         "sift", detect, window=config.sift_window, n_orientations=config.sift_orientations,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from matching._common.types import Array, Ints
+from matching._common.types import Array, Bools, Ints
 
 BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
@@ -20,10 +20,27 @@ def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
     """
     if len(xy) <= most:
         return np.arange(len(xy))
+    return np.sort(np.lexsort((-strength, _rank_in_square(xy, strength)))[:most])
+
+
+def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
+    """Choose the points of a clearness of 1 or more and, in squares of `BLOCK` pixels that have fewer than
+    `fill` of these, the clearest others up to that number.
+
+    xy (n, 2) float64; clearness (n,) float64 -> (n,) bool.
+    """
+    chosen: Bools = (clearness >= 1) | (_rank_in_square(xy, clearness) < fill)
+    return chosen
+
+
+def _rank_in_square(xy: Array, strength: Array) -> Ints:
+    """(n,) int64: how many points of a point's square are stronger, or as strong and of smaller index."""
+    if len(xy) == 0:
+        return np.empty(0, np.int64)
     column, row = np.floor(xy / BLOCK).astype(np.int64).T
     square = np.unique(row * (column.max() + 1) + column, return_inverse=True)[1]
     order = np.lexsort((-strength, square))
     starts = np.searchsorted(square[order], square[order])  # where the square of each begins
     rank = np.empty(len(xy), np.int64)
     rank[order] = np.arange(len(xy)) - starts
-    return np.sort(np.lexsort((-strength, rank))[:most])
+    return rank

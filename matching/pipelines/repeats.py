@@ -36,8 +36,6 @@ from matching.stages import Stage, Stages
 
 # Of a row of copies, at least: things that are alike but no copies agree with fewer neighbours.
 ROW_SCORE = 0.45
-# Times the contrast of key points between two pictures: faint texture, as of grass, is alike everywhere.
-CLEAR = 4.0
 
 
 def find_repeats(
@@ -98,8 +96,7 @@ def find_repeats_in_picture(
 ) -> MatchResult:
     """Find repeats in a picture already read."""
     clock = clock or Clock()
-    contrast = min(CLEAR * config.features.sift_contrast, 1.0)
-    clear = config.with_settings(sift_contrast=contrast)
+    clear = config.with_settings(sift_fill=0)  # faint texture, as of grass, is alike everywhere
     described = describe_picture(picture, clear, default_threads())
     clock.lap("features")
     return find_repeats_in_described(described, config, clock=clock)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter
 
 from matching.features.extraction import FeatureConfig, extract_features
-from matching.features.thinning import BLOCK, choose_strongest
+from matching.features.thinning import BLOCK, choose_clear, choose_strongest
 from synth.textures import Screen, texture
 
 RNG = np.random.default_rng(0)
@@ -30,6 +31,36 @@ def test_squares_have_equal_shares_of_their_strongest(most):
     for own, count in zip(squares.values(), counts, strict=True):
         assert set(own[:count]) <= set(chosen.tolist())  # the strongest, of equal ones the first
         assert count >= min(most_of_one - 1, len(own))
+
+
+def test_faint_points_fill_squares_that_have_few():
+    xy = RNG.uniform(0, 4 * BLOCK, (400, 2)) * RNG.choice([0.3, 1], (400, 1))
+    clearness = RNG.choice([0.3, 0.5, 0.7, 1.0, 2.0], 400)
+    chosen = choose_clear(xy, clearness, 9)
+    assert chosen[clearness >= 1].all() and not chosen.all()
+    squares = np.floor(xy / BLOCK)
+    for square in np.unique(squares, axis=0):
+        own = np.flatnonzero((squares == square).all(axis=1))
+        n_clear = np.count_nonzero(clearness[own] >= 1)
+        strongest = own[np.argsort(-clearness[own], kind="stable")[: max(n_clear, 9)]]
+        assert set(own[chosen[own]]) == set(strongest)  # of equal ones the first
+
+
+def test_no_points_and_no_fill():
+    assert choose_clear(np.empty((0, 2)), np.empty(0), 9).tolist() == []
+    assert choose_clear(np.zeros((3, 2)), np.array([0.9, 1.0, 3.0]), 0).tolist() == [False, True, True]
+
+
+def test_plain_pictures_have_faint_key_points_and_rich_ones_no_more():
+    noise = gaussian_filter(RNG.normal(0, 5, (256, 256)), 1.5)
+    plain, rich = (np.clip(128 + strength * noise, 0, 255).astype(np.uint8) for strength in (4, 60))
+
+    def count(grey, **settings):
+        return len(extract_features(grey, FeatureConfig(regions=("sift",), **settings)))
+
+    assert count(plain, sift_fill=0) < 20
+    assert 300 < count(plain) < count(plain, sift_fill=10**6) / 2
+    assert count(rich, sift_fill=0) == count(rich)
 
 
 def test_textures_have_no_more_features_than_asked():
