@@ -64,7 +64,7 @@ def grow_from(
         for t in range(len(agreeing)):
             ends[0, t], ends[1, t] = x1[agreeing[t], 0], x1[agreeing[t], 1]
             gap[t] = _apart(x0, agreeing[t], seeds[k, 0])
-        rows = agreeing[_nearest(gap, around)]
+        rows = agreeing[_find_around(gap, around, math.sqrt(around / math.pi) * apart)]
         for m in range(len(noises)):
             for h in range(len(bends)):
                 model = noises[m], bends[h], strain
@@ -108,8 +108,8 @@ def _grow(
     accepted[0], accepted[1], size = seed, second, 2
     gap, done = np.empty(len(rows)), np.zeros(len(rows), np.bool_)
     for t in range(len(rows)):
-        done[t] = rows[t] == seed or rows[t] == second
         gap[t] = min(_apart(x0, rows[t], seed), _apart(x0, rows[t], second))
+        done[t] = gap[t] < apart
     near, distance = np.empty(NEAREST, np.int64), np.empty(NEAREST)
     cov, weights = np.empty((NEAREST, NEAREST)), np.empty(NEAREST)
     predicted = np.empty(2)
@@ -137,7 +137,9 @@ def _grow(
             accepted[size] = i
             size += 1
             for s in range(len(rows)):
-                gap[s] = min(gap[s], _apart(x0, rows[s], i))
+                away = _apart(x0, rows[s], i)
+                gap[s] = min(gap[s], away)
+                done[s] = done[s] or away < apart  # would tell nothing new
             if total > largest:
                 largest, n_largest = total, size
         if total < largest - STOP or largest >= enough:
@@ -273,6 +275,22 @@ def _over_chance(ends: Array, x: Scalar, y: Scalar, qx: Scalar, qy: Scalar, vari
 def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
     dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
     return math.sqrt(dx * dx + dy * dy)
+
+
+@inner
+def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
+    """The indices of gap (n,) below a radius, or of the `around` smallest where these are more."""
+    n = 0
+    for t in range(len(gap)):
+        n += gap[t] < radius
+    if n <= around:
+        return _nearest(gap, around)
+    within, n = np.empty(n, np.int64), 0
+    for t in range(len(gap)):
+        if gap[t] < radius:
+            within[n] = t
+            n += 1
+    return within
 
 
 @inner

@@ -36,7 +36,9 @@ APART = 2.0  # pixels between matches that tell different things
 PARTNERS = 12  # of the matches around it, how many may make a seed with a match: these are tests
 SCALE, TURN = math.log(2.0), math.radians(45)  # at most between the maps of a match and of its seed
 DEPENDENT = 2.0  # added for given matches: false ones of one texture are not independent, as chance has it
-AROUND = 300  # matches around a seed that are read
+# Matches around a seed that are read; where they lie denser than APART, those within the circle that so many
+# would fill.
+AROUND = 300
 LIMIT = 100  # matches that agree after which growing ends
 
 

@@ -23,6 +23,7 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
 from matching.errors import InputError
+from matching.features.thinning import rank_in_squares
 from matching.grouping import GIVEN, Groups, group
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
@@ -96,8 +97,8 @@ def group_matches(
         an outlier then.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
-        how many matches are sampled for the maps around each. Its lengths are working pixels, see
-        `matching.pipelines.given`.
+        how many matches are clustered at a time, and sampled for the maps around each; all others may join
+        objects. Its lengths are working pixels, see `matching.pipelines.given`.
 
     Returns
     -------
@@ -235,13 +236,23 @@ def label_matches(
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     unit, spacing = measured
     correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-    found = group(correspondences, n, _adapt(config, n, spacing / unit), default_threads(), stages)
-    labels[near], dropped_by[near] = found.labels[matches.row], found.told_stages[matches.row]
+    order, row = _put_supported_first(correspondences, local.support, len(sample)), matches.row
+    row = np.argsort(order)[row]
+    adapted = _adapt(config, len(sample), spacing / unit)
+    found = group(correspondences[order], len(sample), adapted, default_threads(), stages)
+    labels[near], dropped_by[near] = found.labels[row], found.told_stages[row]
     rows = np.flatnonzero(near)
-    rejected = tuple(
-        replace(item, members=rows[np.isin(matches.row, item.members)]) for item in found.rejected
-    )
+    rejected = tuple(replace(item, members=rows[np.isin(row, item.members)]) for item in found.rejected)
     return replace(found, labels=labels, rejected=rejected, stages=dropped_by), unit * units[1].spread
+
+
+def _put_supported_first(matches: Correspondences, support: Floats, n_listed: int) -> Ints:
+    """(n,) the order of matches in which those that are clustered, n_listed, are the best supported of every
+    part of picture 0. As they are where all are clustered.
+    """
+    if n_listed == len(support):
+        return np.arange(n_listed)
+    return np.lexsort((-support, rank_in_squares(matches.xy0, support)))
 
 
 def _measure_points(
@@ -264,7 +275,6 @@ def _measure_points(
     members = grown.members[best][grown.members[best] >= 0]
     gap = _longer(*(xy[members, None] - xy[members] for xy in (xy0, xy1)))
     spacing = np.median(np.sort(gap, axis=1)[:, min(VOTERS, len(members) - 1)])
-    spacing *= np.sqrt(len(sample) / len(matches.xy0))  # all are denser than the sample
     return ACCURATE * FINE * float(np.median(grown.noise[significant])), float(spacing)
 
 

@@ -120,6 +120,15 @@ def test_the_maps_of_features_tell_more_than_their_places():
     assert by_maps < -4
 
 
+@pytest.mark.parametrize("by_maps", [False, True])
+def test_matches_denser_than_pixels_are_read_as_far_as_sparse_ones(by_maps):
+    """Of 20,000 matches within 200 pixels, 300 are within 5 of a seed, where few are apart."""
+    c = planted(10_000, 10_000)
+    c.xy0[10_000:] = np.random.default_rng(1).uniform(200, 400, (10_000, 2))
+    found = measure_significance(c, [np.arange(0, 10_000, 3)], by_maps)[0]
+    assert found <= significance.CERTAIN + (0 if by_maps else significance.DEPENDENT)
+
+
 def test_mirrored_objects_are_measured():
     flip = np.diag([-1.0, 1.0])
     c = planted(30, 100, matrix=flip)

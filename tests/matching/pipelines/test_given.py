@@ -335,6 +335,23 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
     assert 1.5 < factors[1] / factors[0] < 2.7
 
 
+def test_the_best_supported_of_long_lists_are_clustered():
+    """Among ten times as many outliers all objects are found."""
+    truth = moving_surfaces(0, n_objects=3, matches=(150, 300), outliers=0.9)
+    assert len(truth.label) > 2 * MatchConfig().candidates.max_matches
+    found = group_matches(truth.xy0, truth.xy1).cluster
+    assert found.max() == truth.label.max()
+    assert share_right(found, truth.label) > 0.99
+
+
+def test_where_pictures_are_swapped_or_rows_shuffled_the_same_are_clustered():
+    truth = moving_surfaces(1, n_objects=3, matches=(1500, 3000))
+    order = np.random.default_rng(0).permutation(len(truth.label))
+    found = group_matches(truth.xy0, truth.xy1).cluster
+    assert np.array_equal(group_matches(truth.xy0[order], truth.xy1[order]).cluster, found[order])
+    assert np.array_equal(group_matches(truth.xy1, truth.xy0).cluster, found)
+
+
 def test_time_grows_with_the_matches(monkeypatch):
     assert captured(monkeypatch, 500).graph.n_candidates == 2 * MatchConfig().clustering.n_neighbors
     assert captured(monkeypatch, 500, n_candidates=60).graph.n_candidates == 60
