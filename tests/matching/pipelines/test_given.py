@@ -182,6 +182,14 @@ def test_shares_of_pictures_that_lie_elsewhere_are_not_known():
     assert all(o.frame1 is None and o.motion.share is None for o in far.objects)
 
 
+@pytest.mark.parametrize(("n_inside", "within"), [(60, True), (40, False)])
+def test_most_points_lie_within_a_picture(n_inside, within):
+    """Of whole pixels half of one belongs to a picture beyond its outermost centres."""
+    xy = np.full((100, 2), [119.4, -0.4])
+    xy[n_inside:, 0] = 119.6
+    assert given._lie_within(xy, np.array([80.0, 120.0])) is within
+
+
 @pytest.mark.parametrize(
     ("unit", "origin"),
     [
