@@ -306,9 +306,7 @@ def test_parts_with_something_else_between_them_are_cut_where_they_move_otherwis
     assert count([*ends, *unmatched], moves_apart=False) == 1
     assert count(ends) == 1  # nothing is between: one print with a blank band
     assert count([*ends, between]) == 1  # in one of its places something lies in front of it
-    beside = between * (0.25, 1) + np.array(
-        [115.0, 0.0]
-    )  # a gap's width from it, and the places are 150 apart
+    beside = between * (0.25, 1) + np.array([115.0, 0.0])  # a gap's width from it
     assert count([*ends, beside, beside + np.array([150.0, 0.0])]) == 1
 
 
