@@ -4,9 +4,23 @@ The names of `__init__.pyi` load when they are first used, so that a command can
 broken installation in a line.
 """
 
-import lazy_loader
-
 from matching._version import __version__ as __version__
 from matching.errors import InputError as InputError
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+def __getattr__(name: str) -> object:
+    _attach()
+    return __all__ if name == "__all__" else __getattr__(name)
+
+
+def __dir__() -> list[str]:
+    _attach()
+    return __dir__()
+
+
+def _attach() -> None:
+    """Let lazy_loader give the names from now on: to load it takes most of the time of this module."""
+    global __getattr__, __dir__, __all__
+    import lazy_loader
+
+    __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

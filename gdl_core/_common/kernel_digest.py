@@ -68,22 +68,21 @@ def digest_parts(kernel: Any) -> str:
 
 def _list_contents(function: Any, todo: list[Any], seen: set[Any]) -> Iterator[bytes]:
     """Encode a function; the functions that it calls are appended to those to do."""
-    encode = partial(_encode, note=partial(_note, function, todo, seen))
+    codes = [*_list_codes(function.__code__)]
+    looked_up = frozenset(name for code in codes for name in code.co_names)
+    encode = partial(_encode, known=_Known(partial(_note, function, todo, seen), looked_up))
     how = declared.get(function)
     yield encode(sorted(how.options.items())) if how else b"plain"
     yield encode((function.__defaults__, tuple(sorted((function.__kwdefaults__ or {}).items()))))
     yield encode(tuple(cell.cell_contents for cell in function.__closure__ or ()))
-    for code in _list_codes(function.__code__):
+    for code in codes:
         constants = tuple(value for value in code.co_consts if not isinstance(value, CodeType))
         names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
         numbers = code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags
         yield encode((code.co_code, code.co_exceptiontable, names, numbers, constants))
         # a superset: names of attributes are among them
         for name in (name for name in code.co_names if name in function.__globals__):
-            value = function.__globals__[name]
-            yield encode((name, value))
-            if isinstance(value, ModuleType) and not _is_foreign(value.__name__):
-                yield encode(tuple((n, getattr(value, n)) for n in code.co_names if hasattr(value, n)))
+            yield encode((name, function.__globals__[name]))
 
 
 def _note(caller: Any, todo: list[Any], seen: set[Any], called: Any) -> None:
@@ -103,7 +102,17 @@ def _list_codes(code: CodeType) -> Iterator[CodeType]:
             yield from _list_codes(value)
 
 
-def _encode(value: Any, note: Callable[[Any], None]) -> bytes:
+class _Known(NamedTuple):
+    """What to encode a value of a function with: what notes functions, the names of attributes that the
+    function may look up, and the modules on the way to the value.
+    """
+
+    note: Callable[[Any], None]
+    names: frozenset[str]
+    modules: tuple[ModuleType, ...] = ()
+
+
+def _encode(value: Any, known: _Known) -> bytes:
     """The content of a value, of which nothing but that value could be made; a function is noted, too."""
     kind = type(value).__name__
     if value is None or value is ... or isinstance(value, NUMBERS):
@@ -111,28 +120,35 @@ def _encode(value: Any, note: Callable[[Any], None]) -> bytes:
     if isinstance(value, (str, bytes)):
         return _frame(kind, value if isinstance(value, bytes) else value.encode())
     if isinstance(value, (tuple, list)):
-        return _frame(kind, *(_encode(v, note) for v in value))
+        fields = repr(getattr(value, "_fields", ())).encode()
+        return _frame(kind, fields, *(_encode(v, known) for v in value))
     if isinstance(value, (dict, frozenset, set)):
         items = value.items() if isinstance(value, dict) else value
-        return _frame(kind, *sorted(_encode(v, note) for v in items))
+        return _frame(kind, *sorted(_encode(v, known) for v in items))
     if isinstance(value, slice):
-        return _frame(kind, _encode((value.start, value.stop, value.step), note))
+        return _frame(kind, _encode((value.start, value.stop, value.step), known))
     if type(value) is np.ndarray and not value.dtype.hasobject:
         order = value.flags.c_contiguous, value.flags.f_contiguous, value.flags.writeable
         return _frame(kind, repr((value.dtype.descr, value.shape, order)).encode(), value.tobytes())
-    return _encode_name(value, note)
+    return _encode_name(value, known)
 
 
-def _encode_name(value: Any, note: Callable[[Any], None]) -> bytes:
-    """Encode a value that has a name instead of a content: a function, a class, a module."""
+def _encode_name(value: Any, known: _Known) -> bytes:
+    """Encode a value that has a name instead of a content: a function, a class, a module and what may be
+    looked up in it.
+    """
     function = getattr(value, "py_func", value)
     if isinstance(function, FunctionType) and function in declared:
-        note(function)
+        known.note(function)
         return _frame("function", f"{function.__module__}.{function.__qualname__}".encode())
     if function is not value and not _is_foreign(function.__module__):
         raise TypeError(f"it calls {value!r}, which must be an inner function")
     if isinstance(value, ModuleType):
-        return _frame("module", value.__name__.encode())
+        found: list[Any] = []
+        if not _is_foreign(value.__name__) and value not in known.modules:
+            known = known._replace(modules=(*known.modules, value))
+            found = [(name, getattr(value, name)) for name in sorted(known.names) if hasattr(value, name)]
+        return _frame("module", value.__name__.encode(), _encode(found, known))
     named = isinstance(value, (type, BuiltinFunctionType, np.ufunc, FunctionType))
     home = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "")
     if (named and _is_foreign(home)) or type(value).__module__.partition(".")[0] == "numba":

@@ -10,6 +10,7 @@ from matching._common.types import Array, Scalar
 # Variance of a plane's level and slopes, in units of the bends: as good as free. The level drops out; slopes
 # are open across points in one line.
 FREE = 1e6
+ROUNDED = 1e-14 * FREE  # least smoothing: rounding errors of FREE are as large, and near points would be one
 
 
 @njit
@@ -192,7 +193,7 @@ def spline_residuals(
         square = _offsets(x, near[r], from_[r], u) / k + 1e-18
         u /= math.sqrt(square)
         _offsets(y, near[r], to[r], v)
-        variance = _kriging_shares(u, smoothing / square, matrix, right, shares)
+        variance = _kriging_shares(u, max(smoothing / square, ROUNDED), matrix, right, shares)
         a, b = 0.0, 0.0
         for n in range(k):
             a += shares[n] * v[n, 0]

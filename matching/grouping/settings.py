@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from matching.correspondences.candidates import CandidateConfig
 from matching.grouping.clustering import ClusteringConfig
 from matching.grouping.graph import GraphConfig
 from matching.grouping.merging import MergingConfig
@@ -14,6 +15,10 @@ from matching.grouping.refinement.suppression import SuppressionConfig
 
 class GroupingSettings(Protocol):
     """Settings of all stages of grouping, as `matching.config.MatchConfig` has them."""
+
+    @property
+    def candidates(self) -> CandidateConfig:
+        """Of the candidates."""
 
     @property
     def graph(self) -> GraphConfig:

@@ -31,7 +31,6 @@ import numpy as np
 
 from gdl_core import AffinityGraph
 from matching._common.types import Ints
-from matching.correspondences.candidates import CandidateConfig
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import is_within_reach
 from matching.grouping import clustering, merging
@@ -192,7 +191,7 @@ def suppress_by(by_one: bool) -> Callable[[Round, Context], Round]:
     def suppress(state: Round, context: Context) -> Round:
         n_known, places = len(state.known), (context.correspondences.xy0, context.correspondences.xy1)
         both = [*(part.members for part in state.known), *(own for own, _ in state.bodies)]
-        radius = CandidateConfig().duplicate_radius
+        radius = context.config.candidates.duplicate_radius
         kept = find_uncontained(*places, both, context.config.suppression.share, radius, by_one)
         for k in np.setdiff1d(np.arange(n_known, len(both)), kept).tolist():
             context.trace.drop_group("suppression", both[k])

@@ -14,6 +14,7 @@ from typing import Any
 
 from matching.errors import InputError
 from matching.labels.places import Place
+from matching.pictures.names import is_file
 
 NAME = "labels.jsonl"
 REMEDY = "choose another --out, or remove the folder"
@@ -144,6 +145,8 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a record that are complete; what is left of the last one is cut off."""
     if not path.exists():
         return
+    if not is_file(path):
+        raise InputError(f"{path}: is no file")
     content = path.read_bytes()
     end = content.rfind(b"\n") + 1
     if end < len(content):

@@ -18,6 +18,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from matching.errors import InputError
+from matching.pictures.names import is_file
 
 JOURNAL, REPLACED = ".journal.json", ".replaced"
 DECIDED = ".decided"  # suffix of a folder whose files are to be moved
@@ -64,6 +65,8 @@ def finish_earlier_run(folder: Path) -> None:
 
 def compute_digest(path: Path) -> str | None:
     """Compute the SHA-256 of a file."""
+    if not is_file(path):  # a pipe may never end
+        return None
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 from matching.errors import InputError
 from matching.output.commit import compute_digest, finish_earlier_run, move_files, name_part
+from matching.pictures.names import is_file
 
 MANIFEST = "matches.json"
 GENERATOR = b'<meta name="generator" content="gdl-match'  # among the first lines of all pages
@@ -29,6 +30,8 @@ Content = bytes | Callable[[Path], None]  # of a file: bytes, or a function that
 
 def read_results(folder: Path) -> dict[str, Any] | None:
     """Read matches.json of a folder."""
+    if not is_file(folder / MANIFEST):
+        return None
     try:
         told = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -48,6 +51,8 @@ def find_own_files(folder: Path) -> set[str]:
 
 def is_own_page(path: Path) -> bool:
     """Test whether a file is a page that an earlier run wrote."""
+    if not is_file(path):
+        return False
     try:
         with path.open("rb") as file:
             return GENERATOR in file.read(1000)

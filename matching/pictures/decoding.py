@@ -217,10 +217,13 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
     if encoded is not None and not (layout.is_plain or _is_simple_grey(image, layout)):
         with _damage(name), _open_encoded(encoded) as file:
             bands = tiff.read_bands(tiff.open_page(file), layout)
-        return _turned(tiff.mask_nodata(bands, layout.nodata), orientation), orientation
+        return _turned(bands, orientation), orientation
     with _damage(name):
         array = _array(image)
-    return np.ascontiguousarray(tiff.mask_nodata(array, layout.nodata)), orientation
+        stored = np.asarray(image) if image.mode == "P" else array
+    if layout.photometric == tiff.WHITE_IS_ZERO and stored.dtype == np.uint8:
+        stored = 255 - stored
+    return np.ascontiguousarray(tiff.hide_nodata(array, layout.nodata, stored)), orientation
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
@@ -230,7 +233,8 @@ def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
     modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
-    return layout.n_samples == 1 and layout.photometric == tiff.BLACK_IS_ZERO and image.mode in modes
+    is_grey = layout.n_samples == 1 and layout.photometric == tiff.BLACK_IS_ZERO
+    return is_grey and not layout.is_sparse and image.mode in modes
 
 
 def _turned(array: Array, orientation: int) -> Array:
@@ -332,11 +336,13 @@ def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tu
     _check_size(name, layout.width, layout.height)
     array = opencv.read_deep(encoded) if layout.is_plain else None  # turned already
     if array is None:
-        if layout.photometric not in tiff.PHOTOMETRIC_KINDS:
+        if layout.photometric not in tiff.N_COLOURS:
             raise InputError(f"{name}: is not a picture that can be read")
         with _damage(name):
             array = _turned(tiff.read_bands(page, layout), orientation)
-    return tiff.mask_nodata(array, layout.nodata), orientation if orientation in TURNS else 1
+    else:
+        array = tiff.hide_nodata(array, layout.nodata)
+    return array, orientation if orientation in TURNS else 1
 
 
 def _heif(file: BinaryIO, name: str | Path) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, BITS, COMPRESSION, PHOTOMETRIC, SAMPLES = 256, 257, 258, 259, 262, 277  # tags
 OFFSETS, ROWS, COUNTS, PLANES, EXTRA, NODATA = 273, 278, 279, 284, 338, 42113
-WHITE_IS_ZERO, BLACK_IS_ZERO, RGB = 0, 1, 2  # photometric interpretations
-PHOTOMETRIC_KINDS = (WHITE_IS_ZERO, BLACK_IS_ZERO, RGB)
+TILE_COUNTS = 325
+WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, INKS = 0, 1, 2, 5  # photometric interpretations
+N_COLOURS = {WHITE_IS_ZERO: 1, BLACK_IS_ZERO: 1, RGB: 3, INKS: 4}
 ALPHA = (1, 2)  # extra samples: associated, unassociated
 FLOAT_PREDICTOR = 3
 
@@ -49,6 +50,8 @@ class Layout:
         The sample that is declared as alpha.
     nodata : float or None
         The value that marks where there is no data.
+    is_sparse : bool
+        Whether strips or tiles without data are not stored.
     """
 
     width: int
@@ -59,17 +62,23 @@ class Layout:
     is_separate: bool
     alpha: int | None
     nodata: float | None
+    is_sparse: bool
 
     @property
     def is_plain(self) -> bool:
         """Whether the other readers take it as it is meant."""
-        if self.photometric not in PHOTOMETRIC_KINDS:
+        n_colours = N_COLOURS.get(self.photometric)
+        if self.bits > 8 and self.bits % 16 > 0:  # packed numbers of 10, 12 or 14 bits
             return True
-        if self.bits > 8:
-            return self.bits % 16 > 0  # packed numbers of 10, 12 or 14 bits
-        colours = 3 if self.photometric == RGB else 1
-        has_colours = self.n_samples - (self.alpha is not None) == colours
-        return has_colours and not (self.is_separate and colours == 1)
+        if n_colours is None or self.photometric == INKS:
+            return not (self.is_separate and self.bits > 8)
+        has_colours = self.n_samples - (self.alpha is not None) == n_colours
+        return (
+            self.bits <= 8
+            and has_colours
+            and not (self.is_separate and n_colours == 1)
+            and not self.is_sparse
+        )
 
 
 def read_layout(tags: Any) -> Layout:
@@ -90,6 +99,7 @@ def read_layout(tags: Any) -> Layout:
         several(PLANES, 1)[0] == 2 and n_samples > 1,
         alpha if tags.get(EXTRA) is not None and alpha is not None and alpha > 0 else None,
         read_nodata(tags),
+        read_nodata(tags) is not None and 0 in several(COUNTS, 1) + several(TILE_COUNTS, 1),
     )
 
 
@@ -102,32 +112,37 @@ def read_nodata(tags: Any) -> float | None:
         return None
 
 
-def mask_nodata(array: Array, nodata: float | None) -> Array:
+def hide_nodata(array: Array, nodata: float | None, stored: Array | None = None) -> Array:
     """Make what has no data transparent.
 
-    array (h, w), (h, w, 3) or (h, w, 4) array.
+    array, stored (h, w), (h, w, 3) or (h, w, 4) array; stored are the numbers of the file, where the colours
+    are others.
     """
-    if nodata is None:
+    stored = array if stored is None else stored
+    value = None if nodata is None else _convert(nodata, stored.dtype)
+    if value is None:
         return array
-    kind = array.dtype
-    with np.errstate(over="ignore"):
-        if kind.kind == "f":
-            limits = np.finfo(kind)
-            value = np.float64(nodata) if np.isinf(nodata) else np.clip(nodata, limits.min, limits.max)
-            value = value.astype(kind)
-        elif np.iinfo(kind).min <= nodata <= np.iinfo(kind).max and nodata == int(nodata):
-            value = kind.type(int(nodata))
-        else:
-            return array
-    colours = array if array.ndim == 3 else array[:, :, None]
-    same = np.isnan(colours[:, :, :3]) if np.isnan(value) else colours[:, :, :3] == value
-    if not (empty := same.all(axis=2)).any():
+    colours = (stored if stored.ndim == 3 else stored[:, :, None])[:, :, :3]
+    empty = (np.isnan(colours) if np.isnan(value) else colours == value).all(axis=2)
+    if not empty.any():
         return array
+    kind, array = array.dtype, array if array.ndim == 3 else array[:, :, None]
     opaque = np.iinfo(kind).max if kind.kind in "ui" and kind.itemsize <= 2 else 1
-    alpha = colours[:, :, 3].copy() if colours.shape[2] == 4 else np.full(empty.shape, opaque, kind)
+    alpha = array[:, :, 3].copy() if array.shape[2] == 4 else np.full(empty.shape, opaque, kind)
     alpha[empty] = 0
-    three = np.broadcast_to(colours[:, :, :3], (*empty.shape, 3))
+    three = np.broadcast_to(array[:, :, :3], (*empty.shape, 3))
     return np.concatenate([three, alpha[:, :, None]], axis=2)
+
+
+def _convert(nodata: float, kind: np.dtype[Any]) -> Any:
+    """A number that marks where there is no data as one of a kind; None where the kind has no such number."""
+    if kind.kind == "f":
+        limits = np.finfo(kind)
+        with np.errstate(over="ignore"):
+            value = np.float64(nodata) if np.isinf(nodata) else np.clip(nodata, limits.min, limits.max)
+            return value.astype(kind)
+    least, most = np.iinfo(kind).min, np.iinfo(kind).max
+    return kind.type(int(nodata)) if least <= nodata <= most and nodata == int(nodata) else None
 
 
 def open_page(file: BinaryIO) -> TiffPage:
@@ -146,27 +161,33 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
-    """Read the first three bands of a page, or its only one, and what is declared as alpha.
+    """Read the colours of a page, those of its first three bands or its only one, and what is declared as
+    alpha; what has no data is transparent.
 
     Returns (h, w), (h, w, 3) or (h, w, 4) array.
     """
+    if layout.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
+        raise ValueError(f"colours of kind {layout.photometric} in {page.dtype} can't be read")
+    n_colours = max(N_COLOURS[layout.photometric], 3)
     plain = [k for k in range(layout.n_samples) if k != layout.alpha]
-    chosen = plain[:3] if len(plain) >= 3 else plain[:1]
-    if layout.alpha is not None:
-        chosen.append(layout.alpha)
-    bands = _read_samples(page, layout, chosen)
-    colours = bands[:, :, : len(chosen) - (layout.alpha is not None)]
-    if layout.photometric == WHITE_IS_ZERO:
+    chosen = plain[:n_colours] if len(plain) >= n_colours else plain[:1]
+    bands = _read_samples(page, layout, chosen + [layout.alpha] * (layout.alpha is not None))
+    stored = colours = bands[:, :, : len(chosen)]
+    if layout.photometric in (WHITE_IS_ZERO, INKS):
         colours = np.iinfo(bands.dtype).max - colours if bands.dtype.kind == "u" else -colours
-    if layout.alpha is None:
-        return colours if colours.shape[2] == 3 else colours[:, :, 0]
-    three = np.broadcast_to(colours, (*colours.shape[:2], 3))
-    return np.concatenate([three, bands[:, :, -1:]], axis=2)
+    if layout.photometric == INKS:
+        colours = (colours[:, :, :3] * (colours[:, :, 3:] / np.iinfo(bands.dtype).max)).astype(bands.dtype)
+    if layout.alpha is not None:
+        three = np.broadcast_to(colours, (*colours.shape[:2], 3))
+        colours = np.concatenate([three, bands[:, :, -1:]], axis=2)
+    array = colours if colours.shape[2] > 1 else colours[:, :, 0]
+    return hide_nodata(array, layout.nodata, stored)
 
 
-def _read_samples(page: TiffPage, layout: Layout, chosen: list[int]) -> Array:
+def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) -> Array:
     """(h, w, c) the chosen samples, of all strips or tiles that hold them."""
-    bands = np.zeros((layout.height, layout.width, len(chosen)), page.dtype)
+    empty = _convert(layout.nodata or 0, np.dtype(page.dtype))
+    bands = np.full((layout.height, layout.width, len(chosen)), empty or 0, page.dtype)
     n_each = len(page.dataoffsets) // (layout.n_samples if layout.is_separate else 1)
     if page.imagedepth != 1 or not n_each:
         raise ValueError("no flat picture")

@@ -374,18 +374,22 @@ def test_digests_do_not_depend_on_where_code_lies_in_memory():
 
 
 SOURCE = """
-import types, numpy as np
+import collections, types, numpy as np
 from gdl_core._common.jit import inner
 other = types.ModuleType("other")
 exec("SIZE = 2", vars(other))
+other.below = types.ModuleType("below")
+exec("DEPTH = 2", vars(other.below))
+POINT = collections.namedtuple("Point", "a b")(1, 2)
 TABLE = np.arange(3.0)
 PAIR = (1, -0.0)
 @inner(inline="never")
 def half(x, by=2): return x / by
-def make(step):
+def make(step, given=other):
     def kernel(x, start=0, *, stop=9):
         try: return half(x) +\\
-            TABLE[start] + PAIR[0] + other.SIZE + step + (x in {1, 2}) + sum([v for v in (3, 4)])
+            TABLE[start] + PAIR[0] + other.SIZE + step + (x in {1, 2}) + sum([v for v in (3, 4)]) +\
+            other.below.DEPTH + given.below.DEPTH + POINT.a
         except Exception: return 5
     return kernel
 kernel = make(1)
@@ -411,6 +415,8 @@ CHANGES = {
     "one with a name": ("stop=9", "stop=8"),
     "a variable of a closure": ("make(1)", "make(2)"),
     "a name through a module": ("SIZE = 2", "SIZE = 3"),
+    "a name through two modules": ("DEPTH = 2", "DEPTH = 3"),
+    "names of a tuple": ('"a b"', '"b a"'),
     "a set": ("{1, 2}", "{1, 3}"),
     "a comprehension": ("(3, 4)", "(3, 5)"),
     "an exception that is caught": ("except Exception", "except ValueError"),
@@ -422,6 +428,13 @@ CHANGES = {
 def test_a_digest_holds(old, new):
     assert SOURCE.count(old) == 1
     assert _digest(SOURCE) == _digest(SOURCE) != _digest(SOURCE.replace(old, new))
+
+
+@pytest.mark.parametrize("place", ["(x, other=other): return x", "(x, y=(other,)): return x + y[0]"])
+def test_a_module_may_be_a_default_argument(place):
+    module = "import types\nother = types.ModuleType('other')\nother.SIZE = 2"
+    source = f"{module}\ndef kernel{place}.SIZE\ndel other"
+    assert _digest(source) != _digest(source.replace("= 2", "= 3"))
 
 
 @pytest.mark.parametrize(

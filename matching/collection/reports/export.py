@@ -14,6 +14,7 @@ from matching.collection.database.store import open_store
 from matching.errors import InputError
 from matching.output.commit import finish_earlier_run
 from matching.output.folders import make_temporary_folder, place_files
+from matching.pictures.names import is_file
 
 TABLES = {  # and the order of their rows
     "images": "SELECT * FROM images ORDER BY id",
@@ -40,7 +41,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     finish_earlier_run(Path(folder))
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
-        if path.exists() and _read_columns(path, kind) != columns:
+        if path.exists() and read_columns(path, kind) != columns:
             raise InputError(
                 f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
             )
@@ -76,8 +77,11 @@ def _columns() -> dict[str, list[str]]:
         }
 
 
-def _read_columns(path: Path, kind: str) -> list[str] | None:
+def read_columns(path: Path, kind: str = "csv") -> list[str] | None:
+    """Read the names of the columns of a table; None where it is none."""
     try:
+        if not is_file(path):
+            return None
         if kind == "csv":
             with path.open(newline="", encoding="utf-8") as file:
                 return next(csv.reader(file), None)

@@ -29,7 +29,7 @@ from matching.output.commit import finish_earlier_run
 from matching.output.export_formats import FILES
 from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
-from matching.pictures.names import make_relative
+from matching.pictures.names import is_file, make_relative
 
 FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
@@ -94,6 +94,8 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
 
 
 def _is_ours(path: Path) -> bool:
+    if not is_file(path):
+        return False
     try:
         if path.suffix == ".db":
             address = f"{path.absolute().as_uri()}?mode=ro"  # the name may hold #, ? or %

@@ -20,6 +20,7 @@ from shapely import Polygon
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
+from matching.collection.reports.export import read_columns
 from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
@@ -123,14 +124,7 @@ def read_groups(db: Path) -> list[tuple[Member, ...]]:
 def check_groups_replaceable(folder: Path) -> None:
     """Check that a file in the way of groups.csv is a table of groups."""
     path = Path(folder) / "groups.csv"
-    if not path.exists():
-        return
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            columns = next(csv.reader(file), None)
-    except (OSError, ValueError, csv.Error):
-        columns = None
-    if columns != list(COLUMNS):
+    if path.exists() and read_columns(path) != list(COLUMNS):
         raise InputError(
             f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
         )

@@ -267,6 +267,22 @@ def test_tables_of_others_are_not_replaced(finished, tmp_path, capsys, kind, nam
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_a_pipe_is_no_table_and_no_page(finished, tmp_path, capsys, monkeypatch):
+    def open_no_pipe(path, *arguments, before=Path.open, **options):
+        assert not path.is_fifo()  # it may take forever
+        return before(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", open_no_pipe)
+    for option, name in (("--csv", "images.csv"), ("--csv", "groups.csv"), ("--html", "a.html")):
+        (pipe := tmp_path / name).unlink(missing_ok=True)
+        os.mkfifo(pipe)
+        told = pipe if option == "--html" else tmp_path
+        more = ["--groups"] if name == "groups.csv" else []
+        assert command.main(["--db", str(finished[0] / "c.db"), option, str(told), *more]) == 2
+        assert f"{pipe}: was not written by gdl-match" in capsys.readouterr().err
+        pipe.unlink()
+
+
 def test_an_interrupted_export_leaves_nothing(finished, tmp_path, monkeypatch):
     written = []
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 from planting import crops
+from stored import FILES, fill
 
+from matching import MatchConfig, MatchResult
 from matching.cli.commands.collection import main
 from matching.collection import match_collection, plan_folder
 from matching.collection.database.store import open_store
+from matching.collection.records import make_pair_record
 from matching.collection.reports.groups import (
     COLUMNS,
     Link,
@@ -22,6 +25,7 @@ from matching.collection.reports.groups import (
 )
 from matching.collection.reports.originals import Shot
 from matching.collection.reports.relations import Relation
+from matching.objects.description import describe_object
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +74,18 @@ def test_a_logo_alone_joins_no_group_and_mirrored_copies_need_no_option(cache, t
         (cat,) = find_groups(store)
     assert [named(member.picture)[:3] for member in cat] == ["cat", "cat"]
     assert cat[1].role == "mirrored copy of"
+
+
+def test_what_is_small_in_one_of_the_pictures_joins_no_group(tmp_path):
+    """A thing that fills a picture of its own, and a small part of another one."""
+    xy0 = np.random.default_rng(0).uniform(0, 90, (60, 2))
+    found = describe_object(0, xy0, xy0 / 10, 0.5)
+    result = MatchResult(xy0, xy0 / 10, np.zeros(60, np.int64), np.zeros(60), (found,))
+    with open_store(tmp_path / "c.db", MatchConfig()) as store:
+        fill(store).record_pair(make_pair_record(0, FILES, result))
+        (link,) = find_links(store)
+    assert 0 < link.covered < 0.01
+    assert not link.is_strong
 
 
 def _link(image0, image1, n_matches, kind="copy"):

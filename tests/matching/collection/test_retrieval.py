@@ -144,6 +144,17 @@ def test_the_search_of_lists_follows_the_definition(gallery, few, as_segment, bu
     check(found, query, naive(query, entries, allowed, but))
 
 
+def test_all_entries_that_are_just_near_enough_are_found(gallery, as_segment):
+    """More of them than a search asks for at first."""
+    query = gallery[1][:1]
+    near = np.repeat(query, 40)
+    near["bits"][:, :2] ^= np.array([0b11111111, 0b111], np.uint8)
+    near["id"] = (np.arange(40) << 16) | (query["id"] & 0xFFFF)
+    found = _inverted.find_neighbours(query, as_segment(near))
+    assert found.distance.tolist() == [_votes.NEARLY_EQUAL - 1] * KEPT
+    assert (found.id >> 16).tolist() == [*range(KEPT)]
+
+
 def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
     """However many there are: here a hundred equal ones before the living one."""
     pictures, query = gallery

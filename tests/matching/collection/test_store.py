@@ -10,6 +10,7 @@ from stored import FILES, fill, result
 from matching import InputError, MatchConfig
 from matching.collection.database import settings as settings_module
 from matching.collection.database import store as store_module
+from matching.collection.database.connection import wait_for_databases
 from matching.collection.database.settings import (
     has_same_results,
     list_programs,
@@ -135,6 +136,22 @@ def test_pairs_of_failed_pictures_fail_with_their_reason(db):
             (1, "failed", "/c: no such file"),
             (2, "failed", "/c: no such file"),
         ]
+
+
+def test_pairs_to_be_matched_are_pending_and_their_pictures_described(db):
+    with open_store(db, MatchConfig()) as store:
+        fill(store)
+        assert (list(store.pending_pairs()), store.n_pending_pairs()) == ([(0, 0, 1)], 1)
+        store.record_pair(make_pair_record(0, FILES, result()))
+        assert (list(store.pending_pairs()), store.n_pending_pairs()) == ([], 0)
+
+
+def test_where_all_pairs_have_failed_already_nothing_is_locked(db):
+    with open_store(db, MatchConfig()) as store, closing(sqlite3.connect(db)) as other:
+        fill(store).fail_pairs_of_failed_images()
+        other.execute("BEGIN IMMEDIATE")
+        with wait_for_databases(0):
+            store.fail_pairs_of_failed_images()
 
 
 def test_a_changed_picture_starts_again_with_all_its_pairs(db):

@@ -174,6 +174,18 @@ def test_what_the_first_objects_leave_over_is_grouped_again(crowded):
     assert np.abs(moved - [-340, 0]).max() < 3
 
 
+@pytest.mark.parametrize(("radius", "n_kept"), [(3.0, 2), (8.0, 1)])
+def test_points_are_one_within_the_radius_of_the_settings(radius, n_kept):
+    grid = np.stack(np.mgrid[:10, :10], axis=-1).reshape(-1, 2) * 20.0
+    frames = np.tile(np.eye(2), (150, 1, 1))
+    xy = np.vstack([grid, grid[:50] + np.array([5.0, 0.0])])
+    config = DEFAULT.with_settings(duplicate_radius=radius)
+    context = rounds.Context(geometry(candidates(xy, xy, frames, frames)), 150, config, Trace(150))
+    bodies = [(np.arange(100), 0.0), (np.arange(100, 150), 0.0)]
+    state = stages.suppress_by(by_one=False)(rounds.Round([], bodies=bodies), context)
+    assert len(state.bodies) == n_kept
+
+
 def test_near_misses_beside_an_object_are_none():
     """A fine pattern gives clusters shifted by a period, on top of the object."""
     rng = np.random.default_rng(5)

@@ -59,6 +59,9 @@ WRITERS = {
     "np.savetxt, header of blanks: m.csv": lambda path: np.savetxt(
         path, TABLE[:, [1, 0, 3, 2]], header="by a matcher\ny0 x0 y1 x1", delimiter=","
     ),
+    "np.savetxt, header of semicolons: m.txt": lambda path: np.savetxt(
+        path, TABLE[:, [1, 0, 3, 2]], header="y0;x0;y1;x1"
+    ),
     "np.savetxt, header: m.txt": lambda path: np.savetxt(path, TABLE[:, [1, 0, 3, 2]], header="y0 x0 y1 x1"),
     "np.savetxt, commas: m.csv": lambda path: np.savetxt(
         path, TABLE[:, [1, 0, 3, 2]], header="y0,x0,y1,x1", delimiter=","

@@ -142,7 +142,7 @@ def lines(form, *head):
     [
         lines('"{}","{}","{}","{}","{}"'.format),
         lines("{};{};{};{};{}".format, "sep=;"),
-        lines('"{}";"{}";"{}";"{}";"{}"'.format, "sep=;", '"x0";"y0";"x1";"y1";"score"'),
+        lines('"{}";"{}";"{}";"{}";"{}"'.format, "SEP=;", '"x0";"y0";"x1";"y1";"score"'),
         lines('"{}"\t"{}"\t"{}"\t"{}"\t"{}"'.format, '"x0"\t"y0"\t"x1"\t"y1"\t"score"'),
         lines('"{}" "{}" "{}" "{}" "{}"'.format),
         lines("'{}', '{}', '{}', '{}', '{}'".format),

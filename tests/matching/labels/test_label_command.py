@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -161,6 +162,10 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     assert "annotations.json: was not written by gdl-match label, or has been changed since" in error
     status, _, error = label("cup.png", "--out", "labels")
     assert (status, "is of a run with other references" in error) == (2, True)
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / "labels.jsonl")
+    status, _, error = label("cup.png", "--out", "pipes")
+    assert (status, "labels.jsonl: is no file" in error) == (2, True)
     status, _, error = label("cup.png", "--out", "photos")
     assert (status, "holds both.png, which no run of label wrote" in error) == (2, True)
     assert sorted(entry.name for entry in (tmp_path / "photos").iterdir()) == ["both.png", "cat.png"]

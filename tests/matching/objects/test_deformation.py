@@ -134,6 +134,15 @@ def test_the_smoothing_can_be_given(result):
     assert short.error < 0.3 * long.error
 
 
+def test_the_least_smoothing_over_a_large_picture():
+    rng = np.random.default_rng(0)
+    xy0 = rng.uniform(0, 20_000, (150, 2))
+    xy0 = np.vstack([xy0, xy0 + rng.normal(0, 0.01, xy0.shape)])
+    xy1 = xy0 + 400 * np.sin(xy0 / 3000)
+    fitted = fit_smooth_map(xy0, xy1, np.eye(3), 1e-3)
+    assert np.linalg.norm(fitted(xy0) - xy1, axis=1).max() < 100
+
+
 def test_equal_results_give_equal_maps(result):
     one, two = (object_deformation(result, 0).forward(grid()) for _ in range(2))
     assert np.array_equal(one, two)

@@ -221,6 +221,15 @@ def test_a_horizon_across_the_object_is_not_sound(sign):
     before = sign * np.array([[1.0, 0, 0], [0, 1, 0], [0.01, 0, 1]])
     assert is_sound(before, square)
     assert not is_sound(behind, square)
+    depths = (np.array([[1.0, 0, 0], [0, 1, 0], [sign * (1 / r - 1) / 100, 0, sign]]) for r in (0.22, 0.18))
+    assert [is_sound(transform, square) for transform in depths] == [True, False]  # far from it: a fifth
+
+
+@pytest.mark.parametrize(("n", "kind"), [(7, "affine"), (8, "homography")])
+def test_eight_points_fix_a_homography(n, kind):
+    xy0 = np.random.default_rng(3).uniform(0, 100, (n, 2))
+    transform = np.array([[1.0, 0.1, 5], [0.1, 1.2, 3], [0.006, 0.001, 1]])
+    assert fit_transform(xy0, apply_transform(transform, xy0))[1] == kind
 
 
 @pytest.mark.parametrize("squeeze", [[0.0, 0.0], [1.0, 0.0], [1.0, 1e-9]], ids=["point", "line", "thin"])

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from matching.output import folders
 from matching.output.figures import drawing
 from matching.output.figures.drawing import COLOURS, choose_frame, colour, draw_matches, spread
 from matching.output.files import encode_npz, make_folder, summarise, write_results
-from matching.output.folders import check_folder, write_whole
+from matching.output.folders import check_folder, is_own_page, write_whole
 from matching.output.words import format_object
 from matching.pictures.images import Picture, add_mask, make_picture_of_array
 
@@ -159,6 +160,23 @@ def test_what_no_run_wrote_is_not_replaced(pictures, result, tmp_path, name):
         write_results(tmp_path, pictures, result, MatchConfig(), html=True, exports=("colmap",))
     assert names_in(tmp_path) == [name]
     assert (tmp_path / name).read_bytes() == b"{}"
+
+
+@pytest.mark.parametrize("name", ["matches.json", "matches.npz"])
+def test_a_pipe_is_not_opened(pictures, result, tmp_path, monkeypatch, name):
+    """To open one may take forever."""
+    write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+
+    def open_no_pipe(path, *arguments, before=Path.open, **options):
+        assert not path.is_fifo()
+        return before(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", open_no_pipe)
+    with pytest.raises(InputError, match=rf"{name}: was not written by gdl-match"):
+        write_results(tmp_path, pictures, result, MatchConfig(), figure=False)
+    assert not is_own_page(tmp_path / name)
 
 
 def test_what_was_changed_since_is_not_replaced_or_removed(pictures, result, tmp_path):

@@ -292,6 +292,25 @@ def test_bands_of_a_tiff(tmp_path, kind, n, photometric, alpha):
                 np.testing.assert_array_equal(found[:, :, 3], bands[:, :, -1])
 
 
+@pytest.mark.parametrize("planar", ["contig", "separate"])
+@pytest.mark.parametrize("kind", ["u1", "u2"])
+def test_inks_of_a_tiff(tmp_path, kind, planar):
+    most = np.iinfo(kind).max
+    black = np.minimum(RGB[:, :, :1], 128)
+    inks = (np.dstack([255 - RGB, black]) / 255 * most).astype(kind)
+    write_bands(tmp_path / "a.tiff", inks, photometric="separated", planar=planar, extrasamples=None)
+    shown, true = decode(tmp_path / "a.tiff")[0], RGB / 255 * (255 - black)
+    assert np.corrcoef(shown.ravel(), true.ravel())[0, 1] > 0.999
+
+
+def test_colours_in_separate_planes_that_are_not_known_are_refused(tmp_path):
+    write_bands(
+        tmp_path / "a.tiff", DEEP[:, :, :3].astype("u2"), photometric=8, planar="separate", extrasamples=None
+    )
+    with pytest.raises(InputError, match="can be read"):
+        decode(tmp_path / "a.tiff")
+
+
 @pytest.mark.parametrize("codec", ["LZW", "ADOBE_DEFLATE", "PACKBITS"])
 @pytest.mark.parametrize(("kind", "predictor"), [(np.uint16, 2), (np.float32, 3), (np.float64, 3)])
 @pytest.mark.parametrize("n", [1, 3])
@@ -351,6 +370,41 @@ def test_no_data_is_masked_and_takes_no_contrast(tmp_path, kind, told, n):
     assert not picture.mask[10:30, 20:60].any()
     assert picture.mask.sum() == 60 * 90 - 20 * 40
     assert np.abs(picture.rgb[picture.mask].astype(int) - whole.rgb[picture.mask]).mean() < 12
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2", "f4", "f8"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_tiles_that_are_not_stored_have_no_data(tmp_path, kind, n):
+    bands = RGB[:, :, :n].astype(kind) // 2 + np.array(60, kind)
+    extra = [(42113, "s", 0, "7", True)]
+    photometric = "rgb" if n == 3 else "minisblack"
+    write_bands(tmp_path / "a.tiff", bands, photometric=photometric, tile=(32, 32), extratags=extra)
+    with tifffile.TiffFile(tmp_path / "a.tiff", mode="r+b") as file:
+        tags = file.pages.first.tags
+        for name in ("TileOffsets", "TileByteCounts"):
+            tags[name].overwrite((0, *tags[name].value[1:]))
+    picture = read_picture(tmp_path / "a.tiff")
+    assert not picture.mask[:32, :32].any()
+    assert picture.mask.sum() == 60 * 90 - 32 * 32
+    assert kind == "u1" or picture.rgb[picture.mask].min() < 5  # all contrast is that of the rest
+
+
+def test_no_data_of_a_palette_is_a_number_of_it(tmp_path):
+    number = (RGB[:, :, 0] // 64 + 1).astype(np.uint8)
+    number[10:30, 20:60] = 0
+    colours = np.zeros((3, 256), np.uint16)
+    colours[:, :5] = np.array([65535, 0, 20000, 30000, 40000])  # 0 is white, and 1 black
+    extra = [(42113, "s", 0, "0", True)]
+    tifffile.imwrite(tmp_path / "a.tiff", number, photometric="palette", colormap=colours, extratags=extra)
+    assert np.array_equal(read_picture(tmp_path / "a.tiff").mask, number > 0)
+
+
+@pytest.mark.parametrize("kind", ["u1", "u2"])
+def test_no_data_where_white_is_zero(tmp_path, kind):
+    grey = RGB[:, :, :1].astype(kind) // 2 + np.array(1, kind)
+    grey[10:30, 20:60] = 0
+    write_bands(tmp_path / "a.tiff", grey, photometric="miniswhite", extratags=[(42113, "s", 0, "0", True)])
+    assert np.array_equal(read_picture(tmp_path / "a.tiff").mask, grey[:, :, 0] > 0)
 
 
 def test_no_data_of_another_kind_is_passed_over(tmp_path):

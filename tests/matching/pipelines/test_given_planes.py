@@ -5,6 +5,12 @@ from matching import group_matches
 from matching.grouping.objects import Groups
 from matching.objects.transforms import apply_transform
 from matching.pipelines.given_planes import (
+    OUTLIER,
+    _assign,
+    _choose,
+    _find_near,
+    _merge,
+    _refit,
     find_planes_of_object,
     fit_plane,
     split_into_planes,
@@ -116,3 +122,62 @@ def test_planes_of_a_room_are_told_apart_where_they_are_asked_for():
     for k in range(len(planes.objects)):
         own = given.label[planes.cluster == k]
         assert np.bincount(own[own >= 0]).max() > 0.6 * len(own)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fit_is_better_than_the_truth(seed):
+    """Of matches whose depths differ by a factor of five, which weighs algebraic errors alike."""
+    rng = np.random.default_rng(seed)
+    steep = np.array([[1.1, 0.05, 10], [0.02, 1.0, 5], [0.01, 0, 1]])
+    xy0 = rng.uniform((0, 0), (400, 300), (60, 2))
+    xy1 = apply_transform(steep, xy0) + rng.normal(0, 0.5, (60, 2))
+    assert squared_error(fit_plane(xy0, xy1), xy0, xy1).sum() < squared_error(steep, xy0, xy1).sum()
+
+
+def test_a_match_chooses_the_plane_that_is_most_probable_with_its_neighbours():
+    rng = np.random.default_rng(0)
+    cost, near = rng.uniform(0, 3, (3, 40)), rng.integers(0, 40, (40, 14))
+    labels = rng.integers(-1, 2, 40)
+    for n, chosen in enumerate(_assign(cost, near, labels)):
+        count = [np.count_nonzero(labels[near[n]] == p) for p in (0, 1, -1)]
+        probable = [np.exp(-cost[p, n]) * (count[p] + 0.5) for p in range(3)]
+        assert chosen == [0, 1, -1][int(np.argmax(probable))]
+
+
+def test_a_plane_has_eight_matches():
+    xy0, xy1, _ = corner()
+    labels = np.repeat([0, 1, -1], [8, 7, 105])
+    planes, renumbered = _refit(xy0, xy1, [LEFT, RIGHT], labels)
+    assert len(planes) == 1
+    assert np.array_equal(renumbered, np.where(labels == 0, 0, -1))
+
+
+def test_the_accuracy_is_that_of_the_better_proposals():
+    """The first quartile of chi-squared over 20 degrees of freedom is 0.77 of its mean."""
+    xy0, xy1, truth = corner(n=400)
+    own = truth == 0
+    error = squared_error(LEFT, xy0[own], xy1[own]).mean() / 2
+    assert 0.7 < _choose(xy0[own], xy1[own])[1] / error < 0.85
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.004, 0.007, 0.008, 0.009, 0.01, 0.012, 0.02])
+def test_planes_are_merged_where_that_costs_less(bend):
+    n, variance = 200, 0.125
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        xy0 = rng.uniform((0, 0), (400, 300), (n, 2))
+        labels = (xy0[:, 0] > 200).astype(np.int64)
+        xy1 = apply_transform(LEFT, xy0) + rng.normal(0, 0.5, (n, 2))
+        xy1[:, 1] += bend * np.maximum(xy0[:, 0] - 200, 0)
+        near = _find_near(xy0, xy1)
+        apart = [fit_plane(xy0[labels == p], xy1[labels == p]) for p in (0, 1)]
+        one = fit_plane(xy0, xy1)
+        costs = [2 * 4 * np.log(n), 4 * np.log(n)]  # of naming eight numbers, to half the logarithm of n each
+        for k in range(n):
+            own = apart[labels[k]]
+            for p, plane in enumerate((own, one)):
+                error = squared_error(plane, xy0[[k]], xy1[[k]])[0]
+                costs[p] += min(error / (2 * variance), OUTLIER)
+            count = np.bincount(labels[near[k]], minlength=2) + 0.5
+            costs[0] -= np.log(count[labels[k]] / count.sum())  # of telling which of the two it is on
+        assert len(_merge(xy0, xy1, apart, near, labels, variance)[0]) == (2 if costs[0] < costs[1] else 1)

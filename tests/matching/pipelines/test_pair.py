@@ -397,6 +397,14 @@ def test_a_picture_in_negative_is_told(pair, found):
     assert np.array_equal(swapped.cluster, negative.cluster)
 
 
+def test_an_object_of_a_negative_that_is_small_is_none(pair, monkeypatch):
+    """A logo is seen in negative by chance more easily than a picture."""
+    monkeypatch.setattr(pipeline, "SMALL", 0.9)
+    result = match(pair[0], 255 - pair[1])
+    assert not result.objects
+    assert not result.negative
+
+
 def test_without_objects_a_negative_changes_nothing():
     one, other = skimage.data.coins(), skimage.data.page()
     result = match(one, other)

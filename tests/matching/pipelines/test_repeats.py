@@ -7,7 +7,7 @@ from planting import crops
 from matching import InputError, MatchConfig, find_repeats
 from matching.grouping import Groups
 from matching.grouping.objects import ObjectsConfig
-from matching.grouping.repeats import Gaps, direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import Gaps, _find_shown, direct_both_ways, find_repeats_in_groups
 from matching.objects.transforms import apply_transform
 from matching.output.words import format_repeats
 
@@ -306,3 +306,12 @@ def test_parts_with_something_else_between_them_are_cut_where_they_move_otherwis
     assert count([*ends, *unmatched], moves_apart=False) == 1
     assert count(ends) == 1  # nothing is between: one print with a blank band
     assert count([*ends, between]) == 1  # in one of its places something lies in front of it
+    beside = between * (0.25, 1) + np.array([115.0, 0.0])  # a gap's width from it
+    assert count([*ends, beside, beside + np.array([150.0, 0.0])]) == 1
+
+
+def test_a_feature_is_matched_where_a_match_ends():
+    place = np.random.default_rng(0).uniform(0, 100, (50, 2))
+    for off, share in ((0.3, 1), (0.4, 0)):
+        unmatched, found = _find_shown(place, place + off)  # half a pixel tells them apart
+        assert (len(unmatched), found) == (50 * (1 - share), share)

@@ -47,6 +47,19 @@ def test_residuals_are_those_of_scipys_spline(smoothing):
         assert r == pytest.approx(np.linalg.norm(spline(from_[None])[0] - to), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.parametrize("extent", [200.0, 20_000.0, 170_000.0])
+@pytest.mark.parametrize("smoothing", [1e-9, 1e-3, 1.0])
+def test_points_that_nearly_coincide_are_no_trouble(extent, smoothing):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, extent, (30, 2))
+    x = np.vstack([x, x + rng.normal(0, 0.01, x.shape)])
+    y = x @ similarity(0.3, 1.1).T
+    near = cKDTree(x).query(x, 13)[1][:, 1:]
+    residual, deviation = spline_residuals(x, y, near, smoothing)
+    assert np.isfinite(deviation).all()
+    assert residual.max() < 1e-5 * extent
+
+
 def kriging_deviation(x, at, smoothing):
     """The standard deviation at a point in the textbook's words: the smallest variance of any linear
     prediction from x that is exact for affine maps.
