@@ -22,22 +22,12 @@ from matching.pictures.images import Picture, add_mask, make_picture
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a match, from which the pictures can be read again: no pixels are copied.
+    """The inputs of a match, from which the pictures can be read again: no pixels are copied."""
 
-    Parameters
-    ----------
-    images, masks : tuple
-        Two each: files, their contents, Pillow images, arrays or Pictures; a mask may be None.
-    sizes : tuple
-        Width and height of both pictures.
-    contents : tuple of str
-        The `digest_pixels` of both pictures, with their masks.
-    """
-
-    images: tuple[Any, Any]
+    images: tuple[Any, Any]  # files, their contents, Pillow images, arrays or Pictures
     masks: tuple[Any, Any]
-    sizes: tuple[tuple[int, int], tuple[int, int]]
-    contents: tuple[str, str]
+    sizes: tuple[tuple[int, int], tuple[int, int]]  # width and height of each picture
+    contents: tuple[str, str]  # `digest_pixels` of each picture and its mask
 
     def pictures(self) -> list[Picture]:
         """Read both pictures again."""

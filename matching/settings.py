@@ -18,28 +18,14 @@ DECLARED = "setting"  # in the metadata of a field
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting.
+    """One setting."""
 
-    Parameters
-    ----------
-    default : object
-        Its value unless another is given; its type is that of the setting.
-    least, most : float, optional
-        Of a number.
-    choices : tuple of str
-        Of a word.
-    kind : type, optional
-        Its type where the default is None, which then stands for itself.
-    symbol, text : str
-        Name of the value, and what it is, in the help of the command line.
-    """
-
-    default: Any
-    least: float = -math.inf
+    default: Any  # its type is that of the setting
+    least: float = -math.inf  # of a number
     most: float = math.inf
-    choices: tuple[str, ...] = ()
-    kind: type | None = None
-    symbol: str = "N"
+    choices: tuple[str, ...] = ()  # of a word
+    kind: type | None = None  # the type, if the default is None
+    symbol: str = "N"  # the value's name in the help of the command line
     text: str = ""
 
     @property

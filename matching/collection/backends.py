@@ -42,15 +42,7 @@ CONNECT = 30  # seconds
 
 @dataclass(frozen=True)
 class Lost:
-    """A task during which every worker died.
-
-    Parameters
-    ----------
-    id : int
-        Its number.
-    error : str
-        What to report.
-    """
+    """A task during which every worker died."""
 
     id: int
     error: str

@@ -41,18 +41,10 @@ DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zli
 
 @dataclass(frozen=True, eq=False)
 class CachedPicture:
-    """What is kept of a picture.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The features.
-    width, height : int
-        Pixels of the picture as displayed.
-    """
+    """What is kept of a picture."""
 
     described: DescribedPicture
-    width: int
+    width: int  # pixels of the picture as displayed
     height: int
 
 

@@ -56,11 +56,19 @@ class Plan:
 
 
 def plan_list(path: str | Path) -> Plan:
-    """Read the pairs of a list: two paths a line, with a tab, a comma or blanks between them.
+    """Plan the pairs of a list: two paths in each line, separated by a tab, a comma or blanks.
 
-    Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
-    where they are found there, else from the current folder. Empty lines and lines that begin with # are
-    passed over.
+    Paths that contain blanks need a tab, a comma or quotes. Empty lines and comment lines (#) are skipped.
+
+    Parameters
+    ----------
+    path : path
+        The list. Relative paths in it start from its folder if found there, else from the current folder.
+
+    Returns
+    -------
+    Plan
+        The pairs.
     """
     path = Path(path)
     try:
@@ -82,7 +90,20 @@ def plan_list(path: str | Path) -> Plan:
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
-    """Plan all pairs of the pictures in a folder, in the order of their names."""
+    """Plan all pairs of the pictures in a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    recursive : bool
+        Include the folders in it.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+    """
     if is_file(Path(folder)):
         raise InputError(f"{folder}: is a file; a folder of pictures is needed")
     paths = list_pictures(folder, recursive)
@@ -93,7 +114,20 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
-    """Plan every picture of a folder with every one of another folder, none with itself."""
+    """Plan pairs of each picture in one folder with each picture in another, but none with itself.
+
+    Parameters
+    ----------
+    queries, gallery : path
+        The two folders.
+    recursive : bool
+        Include the folders in them.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+    """
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
     asked, searched = (tuple(rows[path] for path in side) for side in sides)

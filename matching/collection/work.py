@@ -40,21 +40,11 @@ VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at
 
 @dataclass(frozen=True)
 class Settings:
-    """What all work of a collection shares.
-
-    Parameters
-    ----------
-    config : MatchConfig
-        The settings of the matching.
-    cache : FeatureCache
-        Where features are kept.
-    detectors : tuple of Detector
-        Those that were registered, for processes that know none.
-    """
+    """What all work of a collection shares."""
 
     config: MatchConfig
     cache: FeatureCache
-    detectors: tuple[Detector, ...] = field(default_factory=list_registered)
+    detectors: tuple[Detector, ...] = field(default_factory=list_registered)  # for new processes
 
     def register(self) -> None:
         """Make the detectors known in this process."""
@@ -64,18 +54,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Source:
-    """The file of a picture.
-
-    Parameters
-    ----------
-    path : str
-        Where it is.
-    content : str or None
-        Its `compute_digest` when it was described.
-    """
+    """The file of a picture."""
 
     path: str
-    content: str | None
+    content: str | None  # its `compute_digest` when it was described
 
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:

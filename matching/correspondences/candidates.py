@@ -54,29 +54,15 @@ class CandidateConfig:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidate correspondences, aligned arrays, by rising score in each kind of region.
+    """Candidate correspondences, aligned arrays, by rising score in each kind of region."""
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Centres in image 0 and in image 1, pixels.
-    frames0, frames1 : (m, 2, 2) float64
-        Frames in image 0 and in image 1, from the unit circle to the region.
-    score : (m,) float64
-        Distance of the descriptors, smaller is better.
-    kind : (m,) int8
-        As of features.
-    row0, row1 : (m,) int64
-        Rows of the features of image 0 and of image 1.
-    """
-
-    xy0: Array
+    xy0: Array  # (m, 2) float64, centres, pixels
     xy1: Array
-    frames0: Array
+    frames0: Array  # (m, 2, 2) float64, from the unit circle to the region
     frames1: Array
-    score: Array
-    kind: Array
-    row0: Array
+    score: Array  # (m,) float64, distance of the descriptors
+    kind: Array  # (m,) int8, as in Features
+    row0: Array  # (m,) int64, rows of the features
     row1: Array
 
     def __len__(self) -> int:

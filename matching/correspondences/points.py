@@ -47,24 +47,11 @@ def nearest_points(
 
 @dataclass(eq=False)
 class NearestMembers:
-    """The members of a set of points that are nearest to points, as members come and go.
+    """The k members nearest to each of `points` (m, 2), as members join and leave; only what changed is
+    searched again.
 
-    Most points keep theirs from one change to the next, so that only the others are looked for again.
-
-    Parameters
-    ----------
-    points : (m, 2) float64
-        All points.
-    k : int
-        Members for each point.
-
-    Attributes
-    ----------
-    index : (m, k) int64
-        Numbers of the members nearest to each point, the nearest first, without itself; -1 where there are
-        fewer. Of points that were asked for last.
-    square : (m, k) float64
-        How far they are, squared; infinite where there are fewer.
+    `index` (m, k) int64 holds them, nearest first, without the point itself and padded with -1, for the
+    points queried last; `square` (m, k) float64 holds their squared distances, padded with infinity.
     """
 
     points: Floats

@@ -101,27 +101,13 @@ class FeatureConfig:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of one image, aligned arrays.
+    """Features of one image, aligned arrays."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Centres, pixels.
-    frames : (n, 2, 2) float64
-        Each takes the unit circle to the region, its first column along the dominant orientation.
-    descriptors : (n, 128) float32
-        Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
-    kind : (n,) int8
-        Index into the names of `matching.features.detectors.list_detectors`.
-    bright : (n,) bool
-        Brighter than its surroundings, or darker; only features of equal polarity are matched.
-    """
-
-    xy: Array
-    frames: Array
-    descriptors: Array
-    kind: Array
-    bright: Array
+    xy: Array  # (n, 2) float64, centres, pixels
+    frames: Array  # (n, 2, 2) float64, from the unit circle to the region; first column: dominant orientation
+    descriptors: Array  # (n, 128) float32, whole numbers, Euclidean norm about DESCRIPTOR_NORM
+    kind: Array  # (n,) int8, index into the names of `matching.features.detectors.list_detectors`
+    bright: Array  # (n,) bool, brighter than its surroundings; only equal polarities are matched
 
     def __len__(self) -> int:
         return len(self.xy)
@@ -181,21 +167,11 @@ def rotation(angle: Array) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pyramid:
-    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops.
+    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops."""
 
-    Parameters
-    ----------
-    pixels : (p,) float32
-        The pixels of all levels.
-    levels : (l, 4) float64
-        Offset into `pixels`, height, width, image pixels a level pixel.
-    blur : (l,) float64
-        Standard deviation of each level's blur, pixels of the image.
-    """
-
-    pixels: Array
-    levels: Array
-    blur: Array
+    pixels: Array  # (p,) float32, of all levels
+    levels: Array  # (l, 4) float64, offset into `pixels`, height, width, image pixels per level pixel
+    blur: Array  # (l,) float64, standard deviation of each level's blur, pixels of the image
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:

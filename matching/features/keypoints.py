@@ -28,20 +28,11 @@ LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """Key points of one image, octave by octave, aligned arrays.
+    """Key points of one image, octave by octave, aligned arrays."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Pixels, (0, 0) the centre of the top-left one.
-    sigma : (n,) float64
-        The scale, pixels.
-    response : (n,) float64
-        The difference of Gaussians there, grey levels; negative where it is brighter than its surroundings.
-    """
-
-    xy: Array
-    sigma: Array
+    xy: Array  # (n, 2) float64, pixels, (0, 0) the centre of the top-left one
+    sigma: Array  # (n,) float64, the scale, pixels
+    # (n,) float64, difference of Gaussians, grey levels; negative if brighter than its surroundings
     response: Array
 
 

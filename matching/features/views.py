@@ -29,21 +29,11 @@ SHARE = 0.25  # of max_features, a unit of area: up to 60,000 in all views, whic
 
 @dataclass(frozen=True)
 class View:
-    """A simulated view.
+    """A simulated view."""
 
-    Parameters
-    ----------
-    tilt : float
-        How many times the picture is squeezed, 1 or more.
-    angle : float
-        Radians by which it is turned before it is squeezed along x.
-    kinds : tuple of str
-        Kinds of features that are looked for.
-    """
-
-    tilt: float
-    angle: float
-    kinds: tuple[str, ...] = KINDS
+    tilt: float  # factor by which the picture is squeezed, at least 1
+    angle: float  # radians of the turn before the picture is squeezed along x
+    kinds: tuple[str, ...] = KINDS  # of the features to find
 
 
 def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
@@ -72,17 +62,7 @@ def _choose_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
 
 
 class ViewedPicture:
-    """A picture with the features of its views, which are computed when they are first asked for.
-
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The picture.
-    mask : (h, w) bool, optional
-        Where features may lie.
-    config : FeatureConfig
-        Settings of the detectors and of the descriptor.
-    """
+    """A picture (h, w) with the features of its views, which are computed when they are first needed."""
 
     def __init__(self, grey: Array, mask: Bools | None, config: FeatureConfig) -> None:
         self._grey, self._mask, self._config = grey, mask, config

@@ -21,21 +21,11 @@ from matching.grouping import _vote_kernels
 
 @dataclass(frozen=True, eq=False)
 class LocalMaps:
-    """Maps around m matches, and how well they explain the k neighbours of each.
+    """Maps around m matches, and how well they explain the k neighbours of each."""
 
-    Parameters
-    ----------
-    maps : (m, 2, 2) float64
-        The maps.
-    support : (m,) float64
-        Share of the neighbours that is explained, in [0, 1].
-    near : (m, k) int64
-        The neighbours.
-    """
-
-    maps: Floats
-    support: Floats
-    near: Ints
+    maps: Floats  # (m, 2, 2)
+    support: Floats  # (m,), share of the neighbours that it explains, in [0, 1]
+    near: Ints  # (m, k)
 
     @property
     def agreeing(self) -> Bools:

@@ -60,18 +60,10 @@ class MergingConfig:
 
 @dataclass(frozen=True)
 class Roughness:
-    """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them.
+    """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them."""
 
-    Parameters
-    ----------
-    bend : float
-        b, the standard deviation of the bends.
-    accuracy : float
-        s, pixels.
-    """
-
-    bend: float
-    accuracy: float
+    bend: float  # b, the standard deviation of the bends
+    accuracy: float  # s, pixels
 
 
 def find_landmarks(

@@ -55,27 +55,13 @@ class ObjectsConfig:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Objects found among m correspondences.
+    """Objects found among m correspondences."""
 
-    Parameters
-    ----------
-    labels : (m,) int64
-        The object of each, 0, 1, ... by falling score; -1 for outliers.
-    scores : (n_objects,) float64
-        In [0, 1]: see `clustering.cluster_scores`.
-    log_nfa : (n_objects,) float64, optional
-        Decimal logarithms of their numbers of false alarms, see `matching.grouping.significance`.
-    rejected : tuple of Dropped
-        Groups that are no objects, the largest first.
-    stages : (m,) int8, optional
-        The stage that dropped each correspondence, see `rejections.Trace`; None where that is not told.
-    """
-
-    labels: Ints
-    scores: Floats
-    log_nfa: Floats | None = None
-    rejected: tuple[Dropped, ...] = ()
-    stages: Int8s | None = None
+    labels: Ints  # (m,), the object of each, numbered by descending score; -1 for outliers
+    scores: Floats  # (n_objects,), see `clustering.cluster_scores`
+    log_nfa: Floats | None = None  # (n_objects,), log10 of their numbers of false alarms
+    rejected: tuple[Dropped, ...] = ()  # largest first
+    stages: Int8s | None = None  # (m,), see `rejections.Trace`; None if not traced
 
     @property
     def members(self) -> list[Ints]:

@@ -13,21 +13,11 @@ from matching.correspondences.points import is_within_reach
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a stage drops matches.
+    """Why a stage drops matches."""
 
-    Parameters
-    ----------
-    word : str
-        In `matches.json`.
-    text : str
-        A clause.
-    hint : str
-        What to try.
-    """
-
-    word: str
-    text: str
-    hint: str
+    word: str  # in `matches.json`
+    text: str  # a clause
+    hint: str  # what to try
 
 
 _MORE = "try --max-matches 6000, or a larger picture"
@@ -138,21 +128,11 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """A group of correspondences that is no object.
+    """A group of correspondences that is no object."""
 
-    Parameters
-    ----------
-    stage : str
-        Which dropped it, a key of REASONS.
-    members : (k,) int64
-        The rows of its correspondences, rising.
-    measure, bound : float or None
-        As of a `Rejection`.
-    """
-
-    stage: str
-    members: Ints
-    measure: float | None = None
+    stage: str  # that dropped it, a key of REASONS
+    members: Ints  # (k,), rows of its correspondences, ascending
+    measure: float | None = None  # as in Rejection
     bound: float | None = None
 
     def locate(self, xy0: Floats, xy1: Floats) -> Rejection:
@@ -161,13 +141,7 @@ class Dropped:
 
 
 class Trace:
-    """What becomes of m correspondences, as the stages write it down.
-
-    Parameters
-    ----------
-    m : int
-        How many correspondences there are.
-    """
+    """What becomes of m correspondences, as the stages record it."""
 
     def __init__(self, m: int) -> None:
         self.stages = np.full(m, STAGES.index("candidates"), np.int8)

@@ -33,37 +33,20 @@ BESIDE = 1.5  # of a gap: what is this far from both of its sides, together, lie
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Objects among n matches within a picture.
+    """Objects among n matches within a picture."""
 
-    Parameters
-    ----------
-    groups : Groups
-        Of the n matches.
-    reversed : (n,) bool
-        Whether a match leads from xy1 to xy0: the place further left in the picture comes first (of two
-        places at the same x, the upper one).
-    periodic : (n_objects,) bool
-        Whether an object is a periodic texture, shifted onto itself.
-    """
-
-    groups: Groups
+    groups: Groups  # of the n matches
+    # (n,), whether a match leads from xy1 to xy0: it starts at the left place, or the upper one
     reversed: Bools
-    periodic: Bools
+    periodic: Bools  # (n_objects,), whether an object is a periodic texture shifted onto itself
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """What tells whether two parts of an object are two things.
+    """What tells whether two parts of an object are two things."""
 
-    Parameters
-    ----------
-    features : (n, 2) float64
-        Those of the picture.
-    moves_apart : callable
-        Whether two groups of directed matches, rows (k,) and (l,), move otherwise.
-    """
-
-    features: Floats
+    features: Floats  # (n, 2), those of the picture
+    # whether rows (k,) and (l,) of directed matches move differently
     moves_apart: Callable[[Ints, Ints], bool]
 
 

@@ -42,21 +42,11 @@ LIMIT = 100  # matches that agree after which growing ends
 
 @dataclass(frozen=True, eq=False)
 class Growths:
-    """Objects grown from seeds.
+    """Objects grown from seeds."""
 
-    Parameters
-    ----------
-    log_nfa : (s,) float64
-        Decimal logarithms of the number of false alarms.
-    noise : (s,) float64
-        Deviation of the points at which it is least.
-    members : (s, LIMIT) int64
-        The matches that agree, and -1 behind them.
-    """
-
-    log_nfa: Floats
-    noise: Floats
-    members: Ints
+    log_nfa: Floats  # (s,), log10 of the number of false alarms
+    noise: Floats  # (s,), standard deviation of the points at which that is least
+    members: Ints  # (s, LIMIT), the matches that agree, padded with -1
 
 
 def grow_objects(

@@ -39,21 +39,11 @@ MANY = ("hloc", "colmap")  # kinds that hold many pairs
 
 @dataclass(frozen=True)
 class MatchFile:
-    """A file of matches.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        "npz", "text", "storage", "torch", "hloc" or "colmap".
-    features : Path, optional
-        hloc's file of features.
-    """
+    """A file of matches."""
 
     path: Path
-    kind: str
-    features: Path | None = None
+    kind: str  # "npz", "text", "storage", "torch", "hloc" or "colmap"
+    features: Path | None = None  # hloc's file of features
 
     @property
     def holds_many(self) -> bool:

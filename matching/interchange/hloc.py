@@ -38,21 +38,11 @@ MOST_BYTES = 10**9  # of an array: 60 million points
 
 @dataclass(frozen=True)
 class StoredPair:
-    """A pair of a matches file.
+    """A pair of a matches file."""
 
-    Parameters
-    ----------
-    group : str
-        Its group in the file.
-    names : pair of str
-        The names of its images.
-    is_dense : bool
-        Whether it is read as matches of a dense matcher.
-    """
-
-    group: str
-    names: tuple[str, str]
-    is_dense: bool
+    group: str  # in the file
+    names: tuple[str, str]  # of its images
+    is_dense: bool  # whether the matches are those of a dense matcher
 
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:

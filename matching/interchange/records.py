@@ -25,21 +25,11 @@ Sizes = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class KeypointSet:
-    """The keypoints of one image.
+    """The keypoints of one image."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Points, pixels.
-    frames : (n, 2, 2) float64, optional
-        None where scale or orientation is not known.
-    size : tuple of int, optional
-        Height and width of the image.
-    """
-
-    xy: Array
-    frames: Array | None = None
-    size: tuple[int, int] | None = None
+    xy: Array  # (n, 2) float64, pixels
+    frames: Array | None = None  # (n, 2, 2) float64, None if scale or orientation is unknown
+    size: tuple[int, int] | None = None  # height and width of the image
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,21 +41,11 @@ NEAR = 9  # matches of an object that tell whether a part of it belongs to a sce
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera as COLMAP's database has it.
+    """A camera as COLMAP's database has it."""
 
-    Parameters
-    ----------
-    model : int
-        Number of COLMAP's camera model.
-    parameters : tuple of float
-        Of the model.
-    has_prior : bool
-        Whether its focal length is known.
-    """
-
-    model: int
+    model: int  # COLMAP's number of the camera model
     parameters: tuple[float, ...]
-    has_prior: bool
+    has_prior: bool  # whether the focal length is known
 
     def normalise(self, xy: Floats) -> Floats | None:
         """Take points to the plane at depth 1, without the lens distortion.
@@ -77,18 +67,10 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """What COLMAP's table of two-view geometries says of a pair.
-
-    Parameters
-    ----------
-    config : int
-        The configuration.
-    fundamental, essential, homography : (3, 3) float64, optional
-        F, E and H, as far as they were found.
-    """
+    """What COLMAP's table of two-view geometries says of a pair."""
 
     config: int
-    fundamental: Floats | None = None
+    fundamental: Floats | None = None  # (3, 3), like the others
     essential: Floats | None = None
     homography: Floats | None = None
 

@@ -21,28 +21,12 @@ REMEDY = "choose another --out, or remove the folder"
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """A picture and where it shows the things.
+    """A picture and where it shows the things."""
 
-    Parameters
-    ----------
-    id : int
-        Its number in the run.
-    name : str
-        Its path in the folder, with / between folders.
-    content : str or None
-        SHA-256 of its file; None if it can't be read.
-    width, height : int
-        Pixels, as displayed.
-    places : tuple of Place
-        Where it shows the things.
-    error : str, optional
-        Why it can't be used.
-    """
-
-    id: int
-    name: str
-    content: str | None
-    width: int = 0
+    id: int  # in the run
+    name: str  # path in the folder, with / as separator
+    content: str | None  # SHA-256 of its file; None if it can't be read
+    width: int = 0  # pixels, as displayed
     height: int = 0
     places: tuple[Place, ...] = ()
     error: str | None = None
@@ -50,28 +34,14 @@ class LabelledPicture:
 
 @dataclass
 class Record:
-    """The content of a record.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    head : dict
-        What the run looks for and with which settings.
-    pictures : dict of str to LabelledPicture
-        The latest line of each picture, by its name.
-    verdicts : dict
-        True for a place that the user accepted, False for one dropped, by the content of the picture's file
-        and the number of the place.
-    written : dict of str to list of str
-        SHA-256 of all that was written to each label file.
-    """
+    """The content of a record."""
 
     path: Path
-    head: dict[str, Any]
-    pictures: dict[str, LabelledPicture] = field(default_factory=dict)
+    head: dict[str, Any]  # what the run looks for, and its settings
+    pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # by name, the latest line
+    # by content of the file and number of the place: True if the user accepted it, False if dropped
     verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
-    written: dict[str, list[str]] = field(default_factory=dict)
+    written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
         """Add a picture."""

@@ -38,28 +38,14 @@ KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are
 
 @dataclass(frozen=True)
 class Labels:
-    """What a run has found.
+    """What a run has found."""
 
-    Parameters
-    ----------
-    folder, out : Path
-        The folders of the pictures and of the labels.
-    record : Record
-        All that is known.
-    names : tuple of str
-        The pictures of the folder.
-    classes : tuple of str
-        The names of the things.
-    has_tracks : bool
-        Whether the pictures are frames that follow each other.
-    """
-
-    folder: Path
+    folder: Path  # of the pictures
     out: Path
     record: Record
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    has_tracks: bool = False
+    names: tuple[str, ...]  # of the pictures in the folder
+    classes: tuple[str, ...]  # names of the things
+    has_tracks: bool = False  # whether the pictures are consecutive frames
 
     @property
     def pictures(self) -> list[LabelledPicture]:

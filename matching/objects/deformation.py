@@ -32,28 +32,14 @@ OUTLIER = 5.0  # times the median residual: a match that is left out
 
 @dataclass(frozen=True, eq=False)
 class SmoothMap:
-    """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64.
+    """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64."""
 
-    Parameters
-    ----------
-    base : (3, 3) float64
-        The homography or affine map that it bends.
-    smoothing : float
-        Length of bends that are damped to a half, pixels of the first picture; inf: the base alone.
-    error : float
-        Hold-out error, the median distance in pixels of the second picture between a match and where a map
-        fitted without the matches around it takes it.
-    base_error : float
-        The same distance for the base alone (fitted with all matches).
-    spline : callable, optional
-        The bend, from pixels (n, 2) to displacements (n, 2).
-    """
-
-    base: Array
-    smoothing: float
+    base: Array  # (3, 3) float64, the homography or affine map that is bent
+    smoothing: float  # pixels of the first picture: bends of this length are halved; inf: the base alone
+    # median hold-out distance in the second picture, pixels, of maps fitted without the matches nearby
     error: float
-    base_error: float
-    spline: Spline | None = None
+    base_error: float  # the same of the base alone, fitted with all matches
+    spline: Spline | None = None  # from pixels (n, 2) to displacements (n, 2)
 
     def __call__(self, xy: Array) -> Floats:
         """Map points (n, 2)."""
@@ -64,17 +50,9 @@ class SmoothMap:
 
 @dataclass(frozen=True, eq=False)
 class Deformation:
-    """The smooth maps of an object in both directions.
+    """The smooth maps of an object in both directions."""
 
-    Parameters
-    ----------
-    forward : SmoothMap
-        From pixels of image 0 to image 1.
-    backward : SmoothMap
-        From pixels of image 1 to image 0.
-    """
-
-    forward: SmoothMap
+    forward: SmoothMap  # from image 0 to image 1
     backward: SmoothMap
 
 

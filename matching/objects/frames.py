@@ -26,28 +26,13 @@ SMALL = 0.1  # of a picture: letters, a logo and a watermark cover less
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How an object lies in picture 1, compared with picture 0.
+    """How an object lies in picture 1, compared with picture 0."""
 
-    Parameters
-    ----------
-    centre : (2,) float64
-        Its middle in picture 1, pixels.
-    turn : float
-        Degrees clockwise, as seen, in (-180, 180]; of a mirrored object, after it was turned over left to
-        right.
-    scale : float
-        Pixels of picture 1 a pixel of picture 0.
-    mirrored : bool
-        Whether it is turned over.
-    share, share1 : float or None
-        In [0, 1], of picture 0 and of picture 1 (of the boxes around what their masks show) that the outlines
-        cover; None where the sizes of the pictures are not known.
-    """
-
-    centre: Array
-    turn: float
-    scale: float
+    centre: Array  # (2,) float64, in picture 1, pixels
+    turn: float  # degrees clockwise, in (-180, 180]; of a mirrored object, after the flip left to right
+    scale: float  # pixels of picture 1 per pixel of picture 0
     mirrored: bool
+    # in [0, 1], of picture 0 (the box of its mask) within the outlines; None if sizes are unknown
     share: float | None
     share1: float | None = 0.0
 

@@ -63,25 +63,13 @@ CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY NOT NULL, rows INT
 
 @dataclass(frozen=True, eq=False)
 class StoredImage:
-    """An image as its file stores it.
+    """An image as its file stores it."""
 
-    Parameters
-    ----------
-    name : str
-        Its name in the image folder.
-    width, height : int
-        Its size, pixels.
-    keypoints : (n, 2) float64
-        Pixels, (0, 0) the centre of the top-left one.
-    turn : (3, 3) array
-        The map from displayed to stored pixels.
-    """
-
-    name: str
-    width: int
+    name: str  # in the image folder
+    width: int  # pixels
     height: int
-    keypoints: Array
-    turn: Array
+    keypoints: Array  # (n, 2) float64, pixels
+    turn: Array  # (3, 3), from displayed to stored pixels
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:

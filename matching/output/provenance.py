@@ -31,17 +31,9 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "p
 
 @dataclass(frozen=True)
 class Origin:
-    """The programs and the machine that something was computed with.
+    """The programs and the machine that something was computed with."""
 
-    Parameters
-    ----------
-    programs : mapping of str to str
-        What `programs` gave there.
-    machine : str
-        What `machine` gave there.
-    """
-
-    programs: Mapping[str, str]
+    programs: Mapping[str, str]  # as `programs` returns them
     machine: str
 
 

@@ -27,27 +27,13 @@ CHECKERBOARD = (255, 204)  # its greys, those of most image editors
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One picture.
+    """One picture."""
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The pixels, RGB.
-    mask : (h, w) bool, optional
-        Where features may lie; None for everywhere.
-    path : Path, optional
-        Where it came from; None for an array.
-    orientation : int
-        EXIF orientation of the file, 1 to 8, already applied to `rgb` and `mask`.
-    transparent : (h, w) bool, optional
-        Where it is more transparent than not; None for nowhere.
-    """
-
-    rgb: Array
-    mask: Array | None = None
-    path: Path | None = None
-    orientation: int = 1
-    transparent: Array | None = None
+    rgb: Array  # (h, w, 3) uint8
+    mask: Array | None = None  # (h, w) bool, where features may lie; None for everywhere
+    path: Path | None = None  # None for an array
+    orientation: int = 1  # EXIF, 1 to 8, already applied to `rgb` and `mask`
+    transparent: Array | None = None  # (h, w) bool, where alpha is below one half; None for nowhere
 
     @property
     def displayed(self) -> Array:
@@ -94,21 +80,11 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class WorkingImage:
-    """What the matching looks at: a picture's grey values, at a smaller size where it is large.
+    """What the matching looks at: a picture's grey values, at a smaller size where it is large."""
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The grey values.
-    mask : (h, w) bool or None
-        Where features may lie; None for everywhere.
-    step : (2,) float64
-        Pixels of the picture a working pixel, in x and y.
-    """
-
-    grey: Array
-    mask: Array | None
-    step: Array
+    grey: Array  # (h, w) uint8
+    mask: Array | None  # (h, w) bool, where features may lie; None for everywhere
+    step: Array  # (2,) float64, pixels of the picture per working pixel, in x and y
 
     def to_picture(self, xy: Array) -> Floats:
         """Convert working pixels to pixels of the picture.

@@ -31,34 +31,16 @@ FLOAT_PREDICTOR = 3
 
 @dataclass(frozen=True)
 class Layout:
-    """How the numbers of a TIFF's first page are laid out.
+    """How the numbers of a TIFF's first page are laid out."""
 
-    Parameters
-    ----------
-    width, height : int
-        Pixels.
-    bits : int
-        Of the widest sample.
-    n_samples : int
-        Numbers a pixel.
-    photometric : int
-        The tag's value.
-    is_separate : bool
-        Whether each sample has a plane of its own.
-    alpha : int or None
-        The sample that is declared as alpha.
-    nodata : float or None
-        The value that marks where there is no data.
-    """
-
-    width: int
+    width: int  # pixels
     height: int
-    bits: int
-    n_samples: int
+    bits: int  # of the widest sample
+    n_samples: int  # per pixel
     photometric: int
-    is_separate: bool
-    alpha: int | None
-    nodata: float | None
+    is_separate: bool  # whether each sample has its own plane
+    alpha: int | None  # the sample declared as alpha
+    nodata: float | None  # the value that marks missing data
 
     @property
     def is_plain(self) -> bool:

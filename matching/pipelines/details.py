@@ -46,52 +46,24 @@ Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tupl
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The features of a picture at one size.
+    """The features of a picture at one size."""
 
-    Parameters
-    ----------
-    features : Features
-        In pixels of that size.
-    step : (2,) float64
-        Pixels of the picture in one of these, in x and y.
-    """
-
-    features: Features
-    step: Floats
+    features: Features  # in pixels of that size
+    step: Floats  # (2,), pixels of the picture per pixel of that size, in x and y
 
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """Matches and objects in the pixels of two pictures.
+    """Matches and objects in the pixels of two pictures."""
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Matched points.
-    score : (m,) float64
-        Descriptor distances.
-    labels : (m,) int64
-        The object of each, -1 for outliers.
-    scores : (n_objects,) float64
-        Of the objects.
-    steps : (n_objects, 2) float64
-        Pixels of picture 0, and of picture 1, in one of the pixels in which each object was found.
-    log_nfa : (n_objects,) float64 or None
-        Decimal logarithms of their numbers of false alarms; None where they are not tested.
-    stages : (m,) int8
-        The stage that dropped each match, see `matching.grouping.rejections.Trace`.
-    rejected : tuple of Rejection
-        Groups that are no objects.
-    """
-
-    xy0: Floats
+    xy0: Floats  # (m, 2)
     xy1: Floats
-    score: Floats
-    labels: Ints
-    scores: Floats
-    steps: Floats
-    log_nfa: Floats | None
-    stages: Int8s
+    score: Floats  # (m,), descriptor distances
+    labels: Ints  # (m,), the object of each, -1 for outliers
+    scores: Floats  # (n_objects,)
+    steps: Floats  # (n_objects, 2), pixels of each picture per pixel of the size at which an object was found
+    log_nfa: Floats | None  # (n_objects,), log10 of their numbers of false alarms; None if not tested
+    stages: Int8s  # (m,), the stage that dropped each match, see `rejections.Trace`
     rejected: tuple[Rejection, ...] = ()
 
     @property

@@ -20,18 +20,10 @@ LIKE_PIXELS = 0.01  # of the spread: it is then about a pixel of a picture that 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A unit and an origin of points.
+    """A unit and an origin of points."""
 
-    Parameters
-    ----------
-    origin : (2,) float64
-        The middle of the points.
-    spread : float
-        How far half of them are from it, or would be all over a picture of known size.
-    """
-
-    origin: Floats
-    spread: float
+    origin: Floats  # (2,), the middle of the points
+    spread: float  # median distance from it; of a known size, that of points all over the picture
 
     @property
     def size(self) -> float:

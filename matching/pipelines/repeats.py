@@ -107,15 +107,7 @@ def find_repeats_in_picture(
 
 @dataclass(frozen=True, eq=False)
 class RepeatsContext:
-    """What the stages of one picture read.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The picture.
-    config : MatchConfig
-        The settings.
-    """
+    """What the stages of one picture read."""
 
     described: DescribedPicture
     config: MatchConfig
@@ -123,32 +115,14 @@ class RepeatsContext:
 
 @dataclass(frozen=True, eq=False)
 class RepeatsState:
-    """What is known of one picture, as far as its stages have come.
+    """What is known of one picture, as far as its stages have come."""
 
-    Parameters
-    ----------
-    candidates : Candidates
-        The best, and the next best by rising score, each of them once.
-    n_listed : int
-        How many the result lists.
-    correspondences : Correspondences
-        The candidates directed either way, (2 n,).
-    groups : Groups
-        What is found among these.
-    repeats : Repeats
-        What is found among the candidates.
-    located : Located
-        The same in pixels of the picture, from `listing` on.
-    objects, things : tuple
-        The objects, described, and which show the same.
-    """
-
-    candidates: Any = None
-    n_listed: int = 0
-    correspondences: Any = None
-    groups: Any = None
-    repeats: Any = None
-    located: Any = None
+    candidates: Any = None  # the best, then the next best, each once
+    n_listed: int = 0  # candidates that the result lists
+    correspondences: Any = None  # (2 n,), the candidates in both directions
+    groups: Any = None  # Groups of these
+    repeats: Any = None  # Repeats of the candidates
+    located: Any = None  # Located: the same in pixels of the picture, from `listing` on
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()
 

@@ -34,16 +34,10 @@ class _NotBegun(Exception):
 
 
 class Worker:
-    """A process that carries out requests one at a time.
+    """A process that carries out requests one at a time: "check" or "match", see `matching.serve.worker`.
 
-    It is started for the first request and kept for the next ones. If it dies or fails, it is replaced.
-
-    Parameters
-    ----------
-    role : str
-        "check" or "match", see `matching.serve.worker`.
-    memory : int
-        Bytes of address space that it may take, on systems that have such a limit.
+    It is started for the first request, kept for the next ones, and replaced if it dies or fails. `memory`
+    limits its address space in bytes, where the system has such a limit.
     """
 
     def __init__(self, role: str, memory: int) -> None:

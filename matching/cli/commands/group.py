@@ -109,27 +109,15 @@ def make_parser() -> LineParser:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of the command.
-
-    Parameters
-    ----------
-    file : MatchFile
-        The matches.
-    folder : Path
-        Where the results go.
-    config : MatchConfig
-        The settings.
-    arguments : Namespace
-        Parsed.
-    guard : callable
-        Returns a context in which Ctrl-C ends the process at once, for what leaves nothing behind.
-    """
+    """One run of the command."""
 
     file: MatchFile
-    folder: Path
+    folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Guard
+    guard: (
+        Guard  # makes a context in which Ctrl-C ends the process at once, for work that leaves nothing behind
+    )
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -41,27 +41,13 @@ HOW_SURE = HEADER.index("how sure")
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one picture.
-
-    Parameters
-    ----------
-    path : Path
-        The picture.
-    folder : Path, optional
-        Where its results are; None if it can't be used.
-    result : MatchResult, optional
-        What it has in common with the first picture.
-    error : str, optional
-        Why it can't be used.
-    shot : Shot, optional
-        Its entry of the overview.
-    """
+    """The outcome of one picture."""
 
     path: Path
-    folder: Path | None = None
+    folder: Path | None = None  # of its results; None if the picture can't be used
     result: MatchResult | None = None
     error: str | None = None
-    shot: Shot | None = None
+    shot: Shot | None = None  # its entry in the overview
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:

@@ -68,21 +68,11 @@ def is_many(images: list[Path]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What is matched.
+    """What is matched."""
 
-    Parameters
-    ----------
-    pictures : list of Picture
-        The two pictures, with their masks.
-    paths : tuple of str, optional
-        Their absolute paths, None for the demo's.
-    others : dict of str to bytes
-        Names and contents of the pictures that the demo makes.
-    """
-
-    pictures: list[Picture]
-    paths: tuple[str, ...] | None = None
-    others: dict[str, bytes] = field(default_factory=dict)
+    pictures: list[Picture]  # the two pictures, with their masks
+    paths: tuple[str, ...] | None = None  # absolute; None for the demo
+    others: dict[str, bytes] = field(default_factory=dict)  # by name, pictures made by the demo
 
 
 def _match(

@@ -95,13 +95,7 @@ def _begin_anew(connection: Connection, config: MatchConfig) -> None:
 
 
 class Store:
-    """An open database, whose tables it reads and writes.
-
-    Parameters
-    ----------
-    connection : Connection
-        The database.
-    """
+    """An open database: reads and writes its tables."""
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection

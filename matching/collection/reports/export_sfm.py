@@ -40,28 +40,14 @@ LEAST = 15  # matches of a two-view geometry, COLMAP's
 
 @dataclass(frozen=True, eq=False)
 class ExportedPair:
-    """The matches of a pair, as keypoints of its pictures.
+    """The matches of a pair, as keypoints of its pictures."""
 
-    Parameters
-    ----------
-    image0, image1 : int
-        Numbers in the collection's database.
-    matches : (n, 2) uint32
-        Of the keypoints of each.
-    score : (n,) float64
-        Descriptor distances.
-    is_static : (n,) bool
-        Whether a common motion of the camera explains the match.
-    fundamental : (3, 3) float64 or None
-        Of that motion between stored pixels whose centres are at (0.5, 0.5), None if there is none.
-    """
-
-    image0: int
+    image0: int  # in the database
     image1: int
-    matches: Array
-    score: Floats
-    is_static: Bools
-    fundamental: Array | None
+    matches: Array  # (n, 2) uint32, rows of the keypoints
+    score: Floats  # (n,), descriptor distances
+    is_static: Bools  # (n,), whether the motion of the camera explains the match
+    fundamental: Array | None  # (3, 3) float64, of that motion, with pixel centres at (0.5, 0.5)
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:

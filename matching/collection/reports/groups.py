@@ -44,28 +44,14 @@ KEPT = 8  # pictures in memory
 
 @dataclass(frozen=True)
 class Link:
-    """Two pictures with objects in common.
+    """Two pictures with objects in common."""
 
-    Parameters
-    ----------
-    image0, image1 : int
-        Their numbers in the database.
-    relation : Relation
-        Of the first to the second.
-    score : float
-        Of the best object.
-    n_matches : int
-        Of all objects.
-    covered : float
-        Share of a picture that lies within the outlines of the objects, of the one where it is smaller.
-    """
-
-    image0: int
+    image0: int  # in the database
     image1: int
-    relation: Relation
-    score: float
-    n_matches: int
-    covered: float = 1.0
+    relation: Relation  # of image0 to image1
+    score: float  # of the best object
+    n_matches: int  # of all objects
+    covered: float = 1.0  # share of a picture within the outlines, the smaller of the two
 
     @property
     def is_strong(self) -> bool:
@@ -79,21 +65,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Member:
-    """A picture of a group.
+    """A picture of a group."""
 
-    Parameters
-    ----------
-    picture : str
-        Its path.
-    of : str, optional
-        Path of the picture of the group that it is compared with; None for the first.
-    link : Link, optional
-        From `of` to the picture: its motion makes the picture of the other one. None for the first.
-    """
-
-    picture: str
-    of: str | None = None
-    link: Link | None = None
+    picture: str  # path
+    of: str | None = None  # path of the picture that it is compared with; None for the first of the group
+    link: Link | None = None  # from `of` to the picture; None for the first
 
     @property
     def role(self) -> str:

@@ -19,19 +19,9 @@ COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey ones have 
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a group.
+    """A picture of a group."""
 
-    Parameters
-    ----------
-    number : int
-        In the database.
-    path : str
-        Its file.
-    n_pixels : int
-        Its width times its height.
-    """
-
-    number: int
+    number: int  # in the database
     path: str
     n_pixels: int
 
@@ -56,17 +46,9 @@ def choose_original(shots: Sequence[Shot]) -> Shot:
 
 @dataclass(frozen=True)
 class Look:
-    """What a picture looks like.
+    """What a picture looks like."""
 
-    Parameters
-    ----------
-    sharpness : float
-        Mean square of the second differences of its luma.
-    is_coloured : bool
-        Whether it has colours.
-    """
-
-    sharpness: float
+    sharpness: float  # mean square of the second differences of the luma
     is_coloured: bool
 
 

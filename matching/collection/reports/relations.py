@@ -28,31 +28,15 @@ ROUNDS = 5  # of fitting
 
 @dataclass(frozen=True)
 class Relation:
-    """What two pictures are to each other.
+    """What two pictures are to each other."""
 
-    Parameters
-    ----------
-    kind : str
-        "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing".
-    derived : int or None
-        0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds.
-    share0, share1 : float
-        Parts of either picture that the other one shows, if one motion holds for all of it.
-    turn : float
-        Degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]; where it is
-        mirrored, after it was turned over left to right.
-    scale : float
-        How many times as large picture 0 is in picture 1.
-    mirrored : bool
-        Whether it is mirrored there. The numbers are NaN where no frame can be told.
-    """
-
-    kind: str
-    derived: int | None
-    share0: float
+    kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
+    derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
+    share0: float  # of each picture that the other shows, if one motion holds throughout
     share1: float
+    # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float
-    scale: float
+    scale: float  # size of picture 0 in picture 1; NaN, like the turn, where no frame is known
     mirrored: bool
 
     @property

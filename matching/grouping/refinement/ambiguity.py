@@ -29,21 +29,11 @@ NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one,
 
 @dataclass(frozen=True)
 class Periodicity:
-    """How confusable an object is.
+    """How confusable an object is."""
 
-    Parameters
-    ----------
-    share : float
-        Of its matches, those that are confusable, in the image where these are fewer.
-    bound : float
-        The share from which on it may be a periodic texture.
-    is_lattice : bool
-        Whether one shift leads to the confusable places.
-    """
-
-    share: float
-    bound: float
-    is_lattice: bool
+    share: float  # of confusable matches, in the image where it is smaller
+    bound: float  # share above which it may be a periodic texture
+    is_lattice: bool  # whether one shift leads to all confusable places
 
     @property
     def is_periodic(self) -> bool:
