@@ -39,31 +39,7 @@ class Setting:
         return self.kind or type(self.default)
 
     def check(self, name: str, value: Any) -> Any:
-        """Check a value.
-
-        Parameters
-        ----------
-        name : str
-            Of the setting, for messages.
-        value : object
-            The value.
-
-        Returns
-        -------
-        object
-            The value as Python's own number or truth value.
-
-        Raises
-        ------
-        InputError
-            Where it is of another type or out of bounds.
-
-        Examples
-        --------
-        >>> Setting(4, 0, 100).check("rounds", -1)
-        Traceback (most recent call last):
-        matching.errors.InputError: rounds must be at least 0, got -1
-        """
+        """Return a value as Python's own type, or raise InputError if its type or value is wrong."""
         if value is None and self.default is None:
             return None
         if self.choices:

@@ -61,7 +61,7 @@ def defined_in(module):
 
 
 def described_in_full():
-    """Full names of what users import: all of `gdl_core` and `synth`, and of `matching` what is exported or on
+    """Full names of what users import: all of `gdl_core` and `synth`, and what `matching` exports or lists on
     a reference page. The rest has a sentence, with shapes.
     """
     pages = "".join((ROOT / "docs/reference" / f"{page}.md").read_text("utf-8") for page in REFERENCE)

@@ -29,10 +29,7 @@ def default_threads() -> int:
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
-    """Let this process compute with a limited number of threads: own loops, OpenCV's and the BLAS's.
-
-    For many processes side by side, which would otherwise each start a thread for every processor.
-    """
+    """Limit the threads of this process (own loops, OpenCV, BLAS), for use in many processes side by side."""
     global _most
     before, _most = _most, n
     opencv_before = opencv.set_threads(n)
@@ -46,10 +43,9 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Let each call of the BLAS compute with one thread, for blocks in which own threads call it.
+    """Limit the BLAS to one thread per call, for blocks in which several of our threads call it.
 
-    Several own threads would wait for those of the BLAS. The limit holds for the process: the first of
-    several threads sets it, the last takes it away.
+    The limit applies to the whole process: the first thread sets it, the last one removes it.
     """
     global _blas_users, _blas_limits
     with _blas_lock:
@@ -72,9 +68,8 @@ def _libraries() -> ThreadpoolController:
 
 
 def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
-    """Call a function over consecutive ranges that cover 0..n, on several threads.
-
-    Each call writes rows of its own, so the number of threads changes nothing but the time.
+    """Call a function over consecutive ranges that cover 0..n, in several threads; each writes its own
+    rows.
     """
     starts = iter(range(0, n, block))
 
@@ -105,10 +100,10 @@ def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_t
 
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    """Threads that stay from one call to the next: to start one takes as long as many a loop.
+    """Threads kept between calls, since starting one takes as long as many a loop.
 
-    Calls from several threads share them. None waits for another call: whoever calls does what no helper has
-    begun.
+    Calls from several threads share them without waiting for each other: the caller does whatever no helper
+    has begun.
     """
     return ThreadPoolExecutor(os.cpu_count() or 1)
 

@@ -67,23 +67,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Make names of what follows `--`, which argparse forgets where options may stand among pictures.
-
-    Parameters
-    ----------
-    argv : sequence of str
-        Arguments.
-
-    Returns
-    -------
-    list of str
-        Those before, and those after it, which no longer look like options.
-
-    Examples
-    --------
-    >>> name_after_dashes(["--quiet", "--", "-a.png", "b.png"])
-    ['--quiet', './-a.png', 'b.png']
-    """
+    """Turn what follows `--` into names that don't look like options; argparse forgets it among pictures."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")

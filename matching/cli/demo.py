@@ -6,11 +6,9 @@ from matching._common.types import Bytes
 
 
 def make_demo_pair() -> tuple[Bytes, Bytes]:
-    """Make two composite pictures from photographs that scikit-image ships.
+    """Make two composite pictures from photographs that scikit-image ships -> tuple of (960, 960, 3) uint8.
 
-    Four objects are in both pictures; those in the second one are bent.
-
-    Returns tuple of (960, 960, 3) uint8.
+    Four objects appear in both pictures; in the second one they are bent.
     """
     from synth.composite import composite_pair  # only the demo needs these
     from synth.photographs import read_shipped

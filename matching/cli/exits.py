@@ -33,11 +33,11 @@ Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C 
 def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
 ) -> int:
-    """Do a command's work and return its exit status.
+    """Run a command and return its exit status.
 
-    Bad input is reported in one line, and so are a full disk and an interrupt by the user. Any other error,
-    including that of a library that can't be imported, is the program's own and keeps its traceback. If
-    nobody reads the output any more (`| head`), the rest is dropped.
+    Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
+    that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
+    more (`| head`), the rest is dropped.
     """
     owns_process = owns_process and _is_main_thread()
     try:
@@ -48,9 +48,7 @@ def exit_status(
 
 
 def _interrupt_once() -> None:
-    """Let the first Ctrl-C interrupt the work. Further ones would interrupt what cleans up after it: they are
-    passed over, until that takes too long.
-    """
+    """Let only the first Ctrl-C interrupt the work; ignore further ones during cleaning up, up to a limit."""
     began: list[float] = []
 
     def interrupt(*_: object) -> None:
@@ -104,10 +102,9 @@ def _has_working_folder() -> bool:
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
-    """Run a command and end the process with its status, without taking down what is in memory.
+    """Run a command and end the process with its status, without Python's clean-up of memory.
 
-    Python would clear all modules first, which takes a fifth of the time of matching two small pictures. What
-    libraries registered for the end is done before.
+    That takes a fifth of the time of matching two small pictures. Exit handlers of libraries run before.
     """
     status: list[int] = []  # none where `main` raises
     atexit.register(_end_at_once, status)  # first, and so called last
@@ -137,10 +134,9 @@ def _drop_output() -> None:
 
 @contextmanager
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
-    """Let Ctrl-C end the process at once, with one line.
+    """Let Ctrl-C end the process at once, with one line, while nothing is left behind.
 
-    For imports and computations that leave nothing behind: libraries ignore a KeyboardInterrupt, or print
-    tracebacks.
+    Libraries ignore a KeyboardInterrupt during imports and long computations, or print tracebacks.
     """
     if not _is_main_thread():
         yield  # signals reach the main thread only

@@ -60,9 +60,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 
 def _end_pool() -> None:
-    """End the processes at once. What they share is released now: their library tells of what is left at the
-    end of this process.
-    """
+    """End the processes at once, and release what they share now: loky warns about what is left later."""
     from joblib.externals.loky import reusable_executor
 
     executor = getattr(reusable_executor, "_executor", None)
@@ -76,9 +74,8 @@ def _end_pool() -> None:
 def _no_imports_from_current_folder() -> Iterator[None]:
     """Let Python processes started inside import nothing from the current folder, which may hold any files.
 
-    loky starts its processes by `python -m` and `python -c`, which put the current folder before all others
-    until they are sent the path of this process. It replaces workers while others run, so this has to hold
-    for a whole run.
+    loky starts processes by `python -m` and `python -c`, which search the current folder first. It replaces
+    workers at any time, so this has to hold for a whole run.
     """
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)
@@ -136,8 +133,8 @@ def _begin_worker(parent: int) -> None:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them, and
-    they print no tracebacks.
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all of them: this one ends
+    them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # only that one may say what a signal does

@@ -19,10 +19,9 @@ OF_SOURCES = "its sources"
 
 
 def compare_programs(store: Store, settings: Settings, path: Path) -> str:
-    """Compare what this process finds with what is there, where the database was made with other libraries.
+    """Match some pairs with many matches again if the database was made with other libraries.
 
-    Some pairs with most matches are matched again. Returns what is to be told, empty where the programs are
-    known. Raises InputError where a result is another one.
+    Returns what to report, or "" if the libraries are known. Raises InputError if a result differs.
     """
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
     here = _without_sources(programs())

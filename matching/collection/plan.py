@@ -161,10 +161,7 @@ def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
 
 @cache
 def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of files that can be read as pictures.
-
-    HEIC's are among them also where its package is missing, so that such a file gives an error.
-    """
+    """The suffixes of readable picture files, and HEIC's in any case, so that such a file gives an error."""
     kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
     known = Image.registered_extensions().items()
     return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)

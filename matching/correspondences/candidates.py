@@ -103,9 +103,8 @@ def match_within(
     n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of one picture with each other, each pair once, and keep the next best pairs too.
-
-    clearance (n,) float64.
+    """Match the features of a picture with each other, each pair once; also keep the reserve; clearance
+    (n,).
     """
     both = features, mirrored_features(features) if mirrored else features
 
@@ -210,10 +209,7 @@ def choose_best(
     most: int,
     config: CandidateConfig,
 ) -> Candidates:
-    """Choose the best pairs of features, near duplicates left out.
-
-    i, j (p,) array of int; squared (p,) array.
-    """
+    """Choose the best pairs of features, without near duplicates: i, j (p,); squared (p,)."""
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
@@ -225,10 +221,7 @@ def choose_best(
 
 
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
-    """Make candidates of pairs of features.
-
-    i, j (p,) array of int; squared (p,) array.
-    """
+    """Make candidates of pairs of features: i, j (p,); squared (p,)."""
     return Candidates(
         features0.xy.take(i, axis=0), features1.xy.take(j, axis=0),
         features0.frames.take(i, axis=0), features1.frames.take(j, axis=0),
@@ -239,10 +232,7 @@ def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, 
 def find_comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
-    """Find the rows of either image's features that are compared with each other.
-
-    Returns list of (rows0, rows1).
-    """
+    """List the rows of both images' features that are compared with each other -> list of (rows0, rows1)."""
     own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
         return [(np.flatnonzero(own[0]), np.flatnonzero(own[1]))]
@@ -264,7 +254,7 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
+    """Pairs of the given rows with near descriptors: rows (p,) of each image, squared distance.
 
     limits : `apart` or `bound` of `nearest_descriptors`
     """

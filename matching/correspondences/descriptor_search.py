@@ -45,11 +45,9 @@ def nearest_descriptors(
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
-    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
-
-    descriptors0 (n0, d) float32; descriptors1 (n1, d) float32; apart pair of ((n, 2) float64, (n,) float64)
-    -> indices (n0, width) int64, squared (n0, width) float32.
+    descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
+    Descriptors are whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly
+    and the result doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
@@ -89,9 +87,9 @@ def _search_within(
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter what is within the bound into found and score (n0, width), as `nearest_descriptors` has them.
+    """Enter what is within the bound into found and score (n0, width), as for `nearest_descriptors`.
 
-    Sums of d products in float32 are off by less than d eps times the largest, which is added to the bound.
+    float32 sums of d products are off by less than d eps times the largest, which is added to the bound.
     """
     basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
@@ -129,10 +127,7 @@ def _principal_axes(descriptors: Array) -> Array:
 def estimate_bound(
     parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
 ) -> float:
-    """Estimate a squared distance within which there are more pairs than are wanted, from a sample.
-
-    parts sequence of ((n0, d), (n1, d) float32).
-    """
+    """Estimate from a sample a squared distance that more pairs than wanted are within."""
     within = SURPLUS * wanted
     if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
         return np.inf
@@ -144,10 +139,9 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find about the `width` nearest rows of descriptors1 for each row of descriptors0.
+    """Find about the `width` nearest rows of descriptors1 (n1, 128) for each of descriptors0 (n0, 128).
 
-    descriptors0, descriptors1 (n0, 128), (n1, 128) float32 -> indices (n0, width) int64, squared (n0, width)
-    float32.
+    Returns indices (n0, width) and squared distances (n0, width) float32.
     """
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
@@ -177,10 +171,7 @@ def search_by_cells(
 
 
 def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
-    """Find the centres of cells, by k-means on an even sample.
-
-    descriptors (m, 128) float32 -> (n, 128) float32.
-    """
+    """Find n centres of cells, by k-means on an even sample of descriptors (m, 128) float32."""
     step = max(len(descriptors) // (n * SAMPLE), 1)
     sample = descriptors[::step]
     centres: Array = sample[np.linspace(0, len(sample) - 1, n).astype(int)]

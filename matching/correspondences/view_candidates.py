@@ -108,8 +108,9 @@ def _nearest_pairs(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Pairs of those rows whose descriptors are nearer than those of any other place: rows (p,) of either
-    picture, squared distance, and ratio.
+    """Pairs of the given rows with descriptors nearer than those of any other place.
+
+    Returns rows (p,) of each picture, squared distance, and ratio.
     """
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)

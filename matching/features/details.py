@@ -33,9 +33,8 @@ def extract_details(
     config: FeatureConfig = FeatureConfig(),
     n_threads: int = 1,
 ) -> Features:
-    """Extract the features of all octaves of a large picture.
-
-    grey (h, w) uint8; mask (h, w) bool or None; step (2,) float64.
+    """Extract the features of all octaves of a large picture: grey (h, w) uint8; mask (h, w) bool; step
+    (2,).
     """
     kinds = ("sift",) if "sift" in config.regions else config.regions
     detectors = [get_detector(kind, config) for kind in kinds]

@@ -117,12 +117,10 @@ class Features:
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
-    """The ellipses of the second moments of the bright or the dark MSER regions.
+    """Ellipses of the second moments of the bright or dark MSER regions: grey (h, w) uint8 -> xy, frames.
 
-    A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the root
-    of the moment matrix.
-
-    grey (h, w) uint8 -> xy (n, 2) float64, frames (n, 2, 2) float64.
+    A uniform ellipse with half axes r has second moments r^2 / 4, so a frame is twice the root of the moment
+    matrix.
     """
     moments = _region_kernels.stable_regions(
         grey,
@@ -157,10 +155,7 @@ def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
 
 
 def rotation(angle: Array) -> Floats:
-    """The rotations from the x axis towards the y axis.
-
-    angle (n,) array -> (n, 2, 2) float64.
-    """
+    """The rotations from the x axis towards the y axis: angle (n,) -> (n, 2, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
 
@@ -175,9 +170,8 @@ class Pyramid:
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth an image to levels of blur 0.8, 1.13, 1.6, ... pixels; every second one at half the resolution.
-
-    grey (h, w) uint8.
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; every second level has half the
+    size.
     """
     images: list[Array] = []
     levels, blur = [], []
@@ -203,12 +197,9 @@ def extract_features(
     n_threads: int = 1,
     below: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract the features of a grey image.
+    """Extract the features of a grey image: grey (h, w) uint8; mask (h, w) bool.
 
-    Of each kind at most `max_features`: the strongest of every part of the image (`choose_strongest`), by
-    the response of key points and by the size of MSER regions.
-
-    grey (h, w) uint8; mask (h, w) bool.
+    Keeps at most `max_features` of each kind, the strongest of every part of the image (`choose_strongest`).
     """
     pyramid = build_pyramid(grey)
 
@@ -232,9 +223,7 @@ def extract_features(
 
 
 def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
-    """The features turned to their dominant orientations, each of which makes one; as found where the
-    detector tells directions itself.
-    """
+    """Turn features to their dominant orientations, one feature each; unless the detector sets directions."""
     if not detector.n_orientations:
         return found
     half = detector.window if detector.orientation_window is None else detector.orientation_window
@@ -277,12 +266,10 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """The directions in which the gradients in a window point most.
+    """Directions of most gradients in each window: xy (n, 2); windows (n, 2, 2) -> (n, most).
 
-    They are the peaks of at least 0.8 times the highest one in a 36-bin histogram, in the coordinates of the
+    They are the peaks of a 36-bin histogram that reach 0.8 times the highest one, in coordinates of the
     window.
-
-    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, most) float64.
     """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
@@ -296,13 +283,11 @@ def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_thr
 def describe(
     pyramid: Pyramid, xy: Floats, windows: Floats, n_threads: int = 1, descriptor: str = "rootsift"
 ) -> Float32s:
-    """Describe windows by SIFT or RootSIFT.
+    """Describe windows by SIFT or RootSIFT: xy (n, 2); windows (n, 2, 2) -> (n, 128) float32.
 
-    4 x 4 spatial bins of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the
-    window. For "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the
-    square roots of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
-
-    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, 128) float32.
+    4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the window. "sift"
+    clips the histogram at a fifth of its norm and normalises it again; "rootsift" takes the roots of the
+    L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
     """
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
@@ -312,10 +297,10 @@ def describe(
 
 
 def mirrored_features(features: Features) -> Features:
-    """The features of the picture turned over, at their places in the picture as it is.
+    """The features of the mirrored picture, at their places in the original.
 
-    Their frames have negative determinants, and their descriptors are those of the same windows with the axis
-    across the dominant orientation turned round: rows of spatial bins and directions in reverse.
+    Frames get negative determinants. Descriptors belong to the same windows with the axis across the dominant
+    orientation reversed, and with it the rows of spatial bins and the directions.
     """
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
@@ -323,10 +308,10 @@ def mirrored_features(features: Features) -> Features:
 
 
 def negative_features(features: Features) -> Features:
-    """The features of the picture in negative: dark where it was bright.
+    """The features of the picture in negative.
 
-    All gradients point the other way, and the dominant orientations with them. So frames and windows are
-    turned by half a turn: the spatial bins come in reverse, their directions stay.
+    All gradients and dominant orientations are reversed: frames turn by half a turn, the spatial bins come in
+    reverse order, their directions stay.
     """
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)

@@ -37,10 +37,7 @@ class Keypoints:
 
 
 def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Keypoints:
-    """Find extrema of the differences of Gaussians of a grey image, over place and scale.
-
-    grey (h, w) uint8.
-    """
+    """Find extrema of the differences of Gaussians of a grey image (h, w) uint8, over place and scale."""
     least: Any = np.float32(contrast * 255 / LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
@@ -55,8 +52,10 @@ def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Ke
 
 
 def _differences(image: Array) -> tuple[Float32s, Array]:
-    """(LAYERS + 2, h, w) float32: of an octave's images, each blurred 2^(1 / LAYERS) times as wide as the one
-    before it, and the image blurred twice as wide as the first.
+    """(LAYERS + 2, h, w) float32 differences of an octave's blurred images, and the image blurred twice as
+    much.
+
+    Each image is blurred 2^(1 / LAYERS) times as much as the one before it.
     """
     dog = np.empty((LAYERS + 2, *image.shape), np.float32)
     for k in range(len(dog)):
@@ -70,12 +69,10 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
 
 
 def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
-    """Find the extrema of the differences of Gaussians of one octave.
+    """Find the extrema of the differences of Gaussians of one octave: dog (l, h, w) float32 -> (n, 4).
 
-    The extrema are those among half pixels, between the pixels by Lagrange's formula for six; their place and
-    value are the vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
-
-    dog (l, h, w) float32 -> (n, 4) float64.
+    Extrema are sought among half pixels, interpolated by Lagrange's formula for six; place and value are the
+    vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
     """
 
     def of_layer(layer: int) -> tuple[Ints, Floats]:

@@ -10,13 +10,10 @@ BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest points of every part of a picture.
+    """Choose the strongest points of every part of a picture: xy (n, 2); strength (n,) -> (k,).
 
-    The picture is cut into squares of `BLOCK` pixels. First the strongest point of each square is taken, then
-    the second of each, and so on; of the last such round the strongest ones. Of equal strength the points of
-    smaller index come first.
-
-    xy (n, 2) float64; strength (n,) float64 -> (k,) int64.
+    Takes the strongest point of each square of `BLOCK` pixels, then the second of each, and so on; the
+    strongest in the last round. Ties go to the smaller index.
     """
     if len(xy) <= most:
         return np.arange(len(xy))

@@ -37,13 +37,12 @@ class View:
 
 
 def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
-    """List the views to look at beside the picture itself: few, then many more.
+    """List the views to simulate, first a few, then many more.
 
-    A view at tilt t has 1 / t of the picture's pixels, and angles must be t times as dense, so that each tilt
-    costs the same. Steps of 90 degrees over the tilt suffice for tilts 2 and 4 that are not too far from
-    those simulated; half of that step, and tilt 8, gives about four times as many correct matches on extreme
-    pairs, as it applies to both pictures. One in seven of these comes from MSER, at half of the cost: the
-    dense angles are for key points alone, where both are wanted.
+    A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
+    Steps of 90 degrees over the tilt suffice for tilts 2 and 4; half of that step, and tilt 8, yields about
+    four times as many correct matches on extreme pairs. One in seven of these comes from MSER, at half of the
+    cost: where both kinds are wanted, dense angles are for key points only.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds
@@ -81,12 +80,9 @@ class ViewedPicture:
 def extract_from_view(
     grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Extract the features of a simulated view of a picture, and map them back to it.
+    """Extract features of a simulated view and map them to the picture: grey (h, w) uint8; mask (h, w) bool.
 
-    Those whose region reaches beyond the picture's border are left out: the border is seen from the side
-    in the view, and would be matched with borders.
-
-    grey (h, w) uint8; mask (h, w) bool.
+    Regions that cross the picture's border are left out: tilted borders would match borders.
     """
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
@@ -96,10 +92,7 @@ def extract_from_view(
 
 
 def map_back(features: Features, matrix: Array) -> Features:
-    """Map the features of a view back to the picture.
-
-    matrix (2, 3) float64.
-    """
+    """Map the features of a view back to the picture: matrix (2, 3)."""
     back = np.linalg.inv(matrix[:, :2])
     return replace(features, xy=(features.xy - matrix[:, 2]) @ back.T, frames=back @ features.frames)
 

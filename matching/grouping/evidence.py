@@ -25,9 +25,8 @@ def find_supported(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> Ints:
-    """Find the mutual correspondences that others support; CONFIRMED of them are evidence of an object.
-
-    Returns (n,) int64, rising rows.
+    """Find the mutual correspondences that others support -> (n,), ascending; CONFIRMED of them are
+    evidence.
     """
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
@@ -41,10 +40,7 @@ def find_supported(
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
-    """Find the correspondences both of whose points are in no better one of the same handedness.
-
-    Returns (n,) int64.
-    """
+    """Find the correspondences neither point of which is in a better one of the same handedness -> (n,)."""
     is_mutual = np.zeros(len(correspondences), bool)
     for rows in (np.flatnonzero(~correspondences.mirrored), np.flatnonzero(correspondences.mirrored)):
         is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])

@@ -69,9 +69,8 @@ class Roughness:
 def find_landmarks(
     correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
 ) -> Ints:
-    """Choose matches of a part that stand for it: well supported, spread out, and without outliers.
-
-    members (n,) array of int; degrees (n,) float64 -> (k,) int64.
+    """Choose well supported, spread out matches of a part, no outliers: members (n,); degrees (n,) ->
+    (k,).
     """
     known = degrees > 0
     if np.count_nonzero(known) >= LEAST:
@@ -86,10 +85,7 @@ def find_landmarks(
 
 
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
-    """Estimate how strongly an object bends, by restricted maximum likelihood.
-
-    landmarks (k,) array of int.
-    """
+    """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,)."""
     if len(landmarks) < LEAST:
         return Roughness(0.0, accuracy)
     x, y = _points(correspondences, landmarks, magnification(correspondences[landmarks]))
@@ -106,12 +102,10 @@ def merge_parts(
     smooth_map: SmoothMapConfig,
     reach: float,
 ) -> tuple[Ints, list[Ints]]:
-    """Merge parts, the pair with the strongest evidence first, until no pair has any.
+    """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
-    Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
+    Merged parts bend as their parts do, on average over their matches: a part that is no object, and bends
     enough to explain anything, glues no others.
-
-    Returns labels (n_parts,) int64.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
@@ -163,9 +157,7 @@ def _find_evidence(
     config: MergingConfig,
     extent: float,
 ) -> float:
-    """The logarithm of how much likelier the motion of two parts against each other is if they are one
-    object, whose variances b^2 and s^2 are given, than if they are two.
-    """
+    """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two."""
     both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
     square, volume = _restricted(*both, bends, noise) - (
         _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
@@ -180,8 +172,8 @@ def _find_evidence(
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
     """(2,) the squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates.
 
-    P and these do not depend on what K has along T, so a plane is added that makes K positive definite, and
-    phi may count lengths in any unit.
+    They do not depend on K along T: a plane is added that makes K positive definite, and phi may have any
+    unit.
     """
     middle = x.mean(axis=0)
     unit = math.sqrt(((x - middle) ** 2).sum(axis=1).mean()) or 1.0
@@ -198,8 +190,9 @@ def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """The contrasts of n landmarks, uncorrelated: values (n - 3,) of phi, vectors (n, n - 3), and the
-    coordinates of y along them (n - 3, 2). Each landmark's residual counts `weights` (n,) times.
+    """The contrasts of n landmarks, uncorrelated: values (n - 3,) of phi and vectors (n, n - 3).
+
+    Also the coordinates of y along them (n - 3, 2). Each landmark's residual counts `weights` (n,) times.
     """
 
     values: Floats
@@ -228,9 +221,7 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
-    """(n,) how far each landmark is from where the others have it, over the standard deviation of that, by
-    iteratively reweighted REML.
-    """
+    """(n,) distance of each landmark from its prediction over its standard deviation, by reweighted REML."""
     phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
     for _ in range(ROUNDS):
         spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))

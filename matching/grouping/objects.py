@@ -74,19 +74,15 @@ class Groups:
         return all_of_stage("method", self.labels) if self.stages is None else self.stages
 
     def at(self, rows: Ints) -> Groups:
-        """The groups of the same correspondences in another order, in which they are at other rows.
-
-        rows (m,) int64.
-        """
+        """The groups of the same correspondences in another order: rows (m,) is where they are in it."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
         rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
-        """The others are no objects, as a stage has found.
-
-        kept (n_objects,) bool; measures, bounds (n_objects,) float64, of the `Rejection`.
+        """Reject the objects that a stage did not keep: kept (n_objects,); measures, bounds as in a
+        `Rejection`.
         """
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         labels = number[self.labels]
@@ -102,19 +98,13 @@ class Groups:
 
 
 def measure_width(correspondences: Correspondences, members: Ints) -> float:
-    """Measure the width of matches over their length, in the picture where that is less.
-
-    members (k,) array of int.
-    """
+    """Measure the width of matches (k,) over their length, in the picture where that is less."""
     spreads = _measure_spreads(correspondences, members)
     return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Test whether matches are enough, and spread out in both pictures, by a pixel or more in any direction.
-
-    members (k,) array of int.
-    """
+    """Test whether matches (k,) are enough, and spread out by a pixel in any direction in both pictures."""
     return len(members) >= config.min_matches and all(
         bool(low >= 1 and low >= config.min_width**2 * high)
         for low, high in _measure_spreads(correspondences, members)

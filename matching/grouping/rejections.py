@@ -148,19 +148,13 @@ class Trace:
         self.groups: list[Dropped] = []
 
     def drop(self, stage: str, rows: Array) -> None:
-        """Note that single correspondences were dropped.
-
-        rows (k,) int64 or (m,) bool.
-        """
+        """Note that single correspondences were dropped: rows (k,) or (m,) bool."""
         self.stages[rows] = np.maximum(self.stages[rows], STAGES.index(stage))
 
     def drop_group(
         self, stage: str, members: Ints, measure: float | None = None, bound: float | None = None
     ) -> None:
-        """Note that a group was dropped.
-
-        members (k,) int64, rising.
-        """
+        """Note that a group was dropped: members (k,), ascending."""
         self.drop(stage, members)
         self.groups.append(Dropped(stage, members, measure, bound))
 
@@ -174,10 +168,7 @@ class Trace:
 
 
 def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, ...]:
-    """The largest ones, each once: none of which most matches are in an object, or in a larger one.
-
-    labels (m,) int64.
-    """
+    """The largest groups, each once: most of their matches are in no object or larger group; labels (m,)."""
     taken = labels >= 0
     found: list[Dropped] = []
     for group in sorted(dropped, key=lambda group: (-len(group.members), *group.members[:1])):
@@ -190,9 +181,9 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
 def choose_apart(
     rejected: Sequence[Rejection], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[Rejection, ...]:
-    """The largest ones, none of which most matches lie near those of objects, or of a larger one.
+    """The largest groups, most of whose matches lie away from objects and larger ones.
 
-    xy0, xy1 (n, 2) float64, the matches of objects; reaches (2,) float64, of either picture.
+    xy0, xy1 (n, 2), the matches of objects; reaches (2,), of each picture.
     """
     taken, found = [np.asarray(xy0), np.asarray(xy1)], list[Rejection]()
     for item in sorted(rejected, key=lambda item: (-item.n_matches, *item.points0[:1].tolist())):
@@ -208,26 +199,17 @@ def choose_apart(
 
 
 def name_stages(stages: Int8s) -> Array:
-    """The names of stages, "" for a match of an object.
-
-    stages (m,) int8 -> (m,) str.
-    """
+    """The names (m,) of stages (m,) int8, "" for a match of an object."""
     return np.array([*STAGES, ""])[stages]
 
 
 def all_of_stage(stage: str, labels: Ints) -> Int8s:
-    """The stages of matches of which one dropped all that are in no object.
-
-    labels (m,) int64 -> (m,) int8.
-    """
+    """Stages (m,) of matches if one stage dropped all that are in no object; labels (m,)."""
     return np.where(labels >= 0, IN_OBJECT, STAGES.index(stage)).astype(np.int8)
 
 
 def mark_dropped(stages: Int8s, stage: str, rows: Bools | Ints) -> Int8s:
-    """The same, with some rows dropped by a stage.
-
-    stages (m,) int8; rows (k,) int64 or (m,) bool -> (m,) int8.
-    """
+    """Stages (m,) int8 with some rows (k,) or (m,) bool dropped by a stage."""
     stages = stages.copy()
     stages[rows] = STAGES.index(stage)
     return stages

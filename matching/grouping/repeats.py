@@ -51,10 +51,7 @@ class Gaps:
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
-    """Direct matches either way.
-
-    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64.
-    """
+    """Direct matches either way: xy0, xy1 (n, 2); maps (n, 2, 2)."""
     there = Correspondences(xy0, xy1, maps)
     return Correspondences(
         np.concatenate([xy0, xy1]),
@@ -214,9 +211,10 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
 def _split_things(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
 ) -> list[Ints]:
-    """The parts of an object whose points in the first place are more than half the shift apart: of things
-    that stand twice side by side, A A B B, the second A is between the first and B. And those between which
-    something else lies.
+    """Split an object into parts more than half the shift apart in the first place, or with a gap between
+    them.
+
+    Of things that stand twice side by side, A A B B, the second A is between the first and B.
     """
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
@@ -231,9 +229,10 @@ def _split_things(
 def _cut_gaps(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
 ) -> list[Ints]:
-    """The parts of an object that something else lies between, in both places, and that move otherwise: none
-    of the features in the gap are matched, and by chance some would be. The gaps are those of the minimum
-    spanning tree of the first place, those of `reach` or more.
+    """Parts of an object that move differently and have something else between them in both places.
+
+    None of the features in the gap are matched, and by chance some would be. Gaps are edges of the minimum
+    spanning tree of the first place that are at least `reach` long.
     """
     places = _get_places(correspondences, members)
     shown = [_find_shown(place, gaps.features) for place in places]
@@ -271,8 +270,8 @@ def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
 
 
 def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -> float:
-    """The decimal logarithm of the chance that of the features between two parts none is matched, if each is
-    with a chance of `share`.
+    """Log10 of the chance that no feature between two parts is matched, if each is with probability
+    `share`.
     """
     tree, other_tree = cKDTree(part), cKDTree(other)
     gap = other_tree.query(part)[0].min()
@@ -282,8 +281,10 @@ def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -
 
 
 def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The parts of an object no place of which lies between the points of its other place, as of things that
-    stand corner to corner and move alike. What overlaps is left as it is, and what parts would lose half of.
+    """Split an object into parts whose places don't lie among the points of their other place.
+
+    Things that stand corner to corner may move alike. What overlaps stays, and so do parts that would lose
+    half.
     """
     places = _get_places(correspondences, members)
     between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
@@ -297,8 +298,8 @@ def _split_tangled(correspondences: Correspondences, members: Ints, config: Obje
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The two halves of an object by where its first place lies, those that are objects; none where they hold
-    less than half of it.
+    """The halves of an object, by its first place, that are objects; none if they hold less than half of
+    it.
     """
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
@@ -321,9 +322,9 @@ def _is_within_hull(points: Floats, others: Floats) -> Bools:
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into copies; none where these hold less than half of it.
+    """The members of a row of copies, cut into copies; none if these hold less than half of it.
 
-    Of several rows, one above the other, each is cut for itself.
+    Several rows, one above the other, are cut separately.
     """
     if steps := _cut_steps(correspondences, members, config):
         return steps
@@ -350,8 +351,9 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
 def _split_copies(
     correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
 ) -> list[_Joined]:
-    """An object, or its parts, one a copy, where its places are rows of copies that others of those found
-    join: of two pairs of a thing, side by side, the matches are four things'.
+    """Split an object into one part per copy if its places are rows of copies that other objects join.
+
+    Of two pairs of a thing, side by side, the matches are those of four things.
     """
     if item.periodic:
         return [item]

@@ -59,12 +59,10 @@ def grow_objects(
     certain: float = -np.inf,
     n_threads: int = 1,
 ) -> Growths:
-    """Grow an object from each seed, as far as it is most significant.
+    """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
 
     With by_maps the maps of matches are what the features themselves predict: then only those matches are
     read, and are what chance chooses from, whose map is like that of the seed. Growing ends at `certain`.
-
-    seeds (s, 2) int64; mirrored (s,) bool.
     """
     from matching.grouping import _growth_kernels as _kernels
 
@@ -95,10 +93,8 @@ def _angles(matches: Correspondences) -> Floats:
 def measure_significance(
     correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
 ) -> Floats:
-    """Measure how significant objects are: decimal logarithms of their numbers of false alarms.
-
-    objects list of (k,) int64 arrays, rising rows; by_maps as of `grow_objects`, else the matches are given
-    -> (n_objects,) float64.
+    """Measure how significant objects are: decimal logarithms of their numbers of false alarms; objects list
+    of (k,), rising rows; by_maps as of `grow_objects`, else the matches are given -> (n_objects,).
     """
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)

@@ -45,8 +45,7 @@ TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pai
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
     """Read the matches of each pair in a database of COLMAP, in the order of the pairs' ids.
 
-    Matches are those before the geometric verification, which keeps one motion only; those that it kept where
-    there are no others.
+    Prefers the matches from before the geometric verification, which keeps only one motion.
     """
     with _open(path) as database:
         images = {
@@ -93,13 +92,11 @@ def write_groups(
 ) -> None:
     """Write a copy of a database of COLMAP without the outliers of its pairs.
 
-    `two_view_geometries` has the static scene of each pair, see `matching.interchange.two_views`, and its
-    geometry, which stays as it was where the scene is what was verified; or all objects, several of them as
-    multiple geometries. `matches` has the matches of all objects and of the static scene. Tables
-    `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the second, ... object of each pair
-    alone, with the matrix of its plane or of its rigid motion.
-
-    groups mapping of int to (PairMatches, (n,) array of int).
+    `two_view_geometries` gets the static scene of each pair, see `matching.interchange.two_views`, with its
+    old geometry if the scene is what was verified; or all objects, several as multiple geometries. `matches`
+    gets the matches of all objects and of the static scene. Tables `two_view_geometries_0`,
+    `two_view_geometries_1`, ... get the first, second, ... object of each pair, with the matrix of its plane
+    or rigid motion.
     """
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)

@@ -70,11 +70,9 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
     """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
 
-    `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the
-    group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
-    the rows that are kept, and `groups` (n,) int32 their groups.
-
-    labels mapping of str to (PairMatches, (n,) array of int).
+    `matches0` and `matching_scores0` stay, with -1 and 0 for outliers; `groups0` (n0,) int32 is the group of
+    each keypoint's match or -1. Of dense pairs, `keypoints0`, `keypoints1` and `scores` keep the grouped
+    rows, and `groups` (n,) int32 are their groups.
     """
     buffer = io.BytesIO()
     with _open(path) as file, _h5py().File(buffer, "w") as written:
@@ -101,19 +99,13 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
 
 
 def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make the content of a list of the pairs that have an object, as hloc reads it: two names a line.
-
-    labels mapping of str to (PairMatches, (n,) array of int).
-    """
+    """Make the content of hloc's list of the pairs that have an object: two names per line."""
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()
 
 
 def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
-    """Make the content of a list of pairs of paths, as hloc's retrieval writes it: a query, a picture.
-
-    images : the folder of hloc's pictures, from which their names count
-    """
+    """Make the content of hloc's list of pairs (query, picture), relative to its folder `images`."""
     lines = [" ".join(_name_in(path, images) for path in pair) + "\n" for pair in pairs]
     return "".join(lines).encode("utf-8", "backslashreplace")
 
@@ -129,10 +121,7 @@ def _name_in(path: str, images: str) -> str:
 
 
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
-    """The pairs of a matches file.
-
-    names : those of the features, by the names that a matches file has for them
-    """
+    """The pairs of a matches file; names: those of the features, by how a matches file writes them."""
     groups, has_keypoints = [], False
 
     def visit(name: str, item: Any) -> None:

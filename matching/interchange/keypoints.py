@@ -86,8 +86,8 @@ def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
 def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
     """Whether the frames of both images have one unit.
 
-    LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
-    images with different longer sides can't be compared.
+    LightGlue gives scales in pixels of the resized image: those of images with different longer sides can't
+    be compared.
     """
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
@@ -96,10 +96,7 @@ def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, Keypo
 
 
 def to_points(value: Any, name: str) -> Array:
-    """Take points from an array, with or without a batch dimension.
-
-    Returns (n, 2) float64.
-    """
+    """Take points (n, 2) from an array, with or without a batch dimension."""
     array = to_array(value, name)
     if array.ndim == 3 and array.shape[1:] == (1, 2):  # as OpenCV has them
         array = array[:, 0]

@@ -35,10 +35,7 @@ def check_masks_folder(folder: Path) -> None:
 
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
-    """Write the masks of all images of some pairs, all of them or none.
-
-    pairs iterable of (PairMatches, (n,) array of int).
-    """
+    """Write the masks of all images of some pairs, all of them or none: pairs of (PairMatches, (n,))."""
     sizes, outlines = _outline(pairs)
     try:
         if folder.exists():
@@ -83,10 +80,7 @@ def _outline(
 
 
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:
-    """Draw what moved in one image.
-
-    size (h, w); outlines list of pairs of lists of (k, 2) float64 -> (h, w) bool.
-    """
+    """Draw what moved in one image: size (h, w); outlines list of pairs of lists of (k, 2) -> (h, w) bool."""
     votes = np.zeros(size, np.int32)
     for moved, others in outlines:
         inside = opencv.fill_polygons(size, moved)

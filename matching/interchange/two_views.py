@@ -48,10 +48,7 @@ class Camera:
     has_prior: bool  # whether the focal length is known
 
     def normalise(self, xy: Floats) -> Floats | None:
-        """Take points to the plane at depth 1, without the lens distortion.
-
-        xy (n, 2) float64 -> (n, 2) float64 or None.
-        """
+        """Take points to the plane at depth 1, without the lens distortion: xy (n, 2) -> (n, 2) or None."""
         p = self.parameters
         if len(p) != {0: 3, 1: 4, 2: 4, 3: 5, 4: 8, 5: 8, 6: 12}.get(self.model):
             return None
@@ -76,10 +73,7 @@ class TwoViews:
 
 
 def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None = None) -> TwoViews:
-    """Estimate the geometry of matches, and choose its configuration by COLMAP's rules.
-
-    xy0, xy1 (n, 2) float64.
-    """
+    """Estimate the geometry of matches, and choose its configuration by COLMAP's rules: xy0, xy1 (n, 2)."""
     fundamental, homography = fit_fundamental(xy0, xy1), opencv.fit_homography(xy0, xy1, MAX_ERROR)
     by_f = 0 if fundamental is None else int((epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR).sum())
     by_h = 0
@@ -115,18 +109,12 @@ def _fit_essential(
 
 
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the fundamental matrix that explains most matches.
-
-    xy0, xy1 (n, 2) float64 -> (3, 3) float64 or None.
-    """
+    """Fit the fundamental matrix that explains most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
     return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, TRIALS)[0]
 
 
 def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Measure how far matches are from what a fundamental matrix allows.
-
-    fundamental (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
-    """
+    """Distances of matches from what a fundamental matrix (3, 3) allows: xy0, xy1 (n, 2) -> (n,)."""
     a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
     line1, line0 = a @ fundamental.T, b @ fundamental
     slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
@@ -135,20 +123,19 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
 
 
 def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
-    """Find the matches of the static scene: of the largest set of objects that one matrix explains.
+    """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
-    A set begins with one object, and takes in one after another, the one with most matches first. It takes in
-    an object if the fundamental matrix of all is nearly as accurate for each as that object's own: two small
-    objects that moved by themselves nearly share a matrix, but it is off by a pixel. The largest set is the
-    one whose objects cover most of both images: what is near or finely textured has more matches, and may
-    have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
-    a part of one, with those around which it explains most; matches of no object where it explains them.
+    A set grows from one object by adding others, those with most matches first. An object joins if the matrix
+    of all is nearly as accurate for each as its own: two small objects that moved nearly share a matrix, but
+    it is off by a pixel. The largest set covers most of both images: near or finely textured objects have
+    more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
+    leaves out a part, those around which it explains most; unassigned matches count where it explains them.
 
-    At wide baselines near and far do not move smoothly together, and there may be no such set. Then nothing
-    speaks against what was verified before; if nothing was, the matches that one matrix explains are the
-    static scene if they are significant.
+    At wide baselines near and far do not move smoothly together, and there may be no such set. Then
+    `verified` stands; without it, the matches that one matrix explains are the static scene if they are
+    significant.
 
-    xy0, xy1 (n, 2) float64; cluster (n,) array of int; verified (n,) bool -> (n,) bool.
+    xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
     verified = np.zeros(len(cluster), bool) if verified is None else verified
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
@@ -171,10 +158,10 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
 
 
 def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Tell whether verified matches are a wider scene than the static one, which may have too few matches for
-    its matrix: their own matrix explains its objects as well, and they cover more of both images.
+    """Whether `verified` (n,) is a wider scene than `static` (n,), which may be too small for its matrix.
 
-    scene list of (m,) rows; static, verified (n,) bool.
+    Its own matrix explains the objects of the scene as well, and it covers more of both images; scene: rows
+    (m,).
     """
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
     if not static.any() or areas[1] <= areas[0]:
@@ -195,14 +182,12 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 
 
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
-    """Measure how significant a fundamental matrix is: the decimal logarithm of its number of false alarms.
+    """Log10 of the number of false alarms of a fundamental matrix: xy0, xy1 (n, 2).
 
     That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the
     points are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at
-    most d from a line with a probability of 2 d diagonal / area, of the box around all points, in the image
-    where this is more. A point that stands in several matches counts once.
-
-    xy0, xy1 (n, 2) float64.
+    most d from a line with probability 2 d diagonal / area of the box around all points, in the image where
+    this is larger. A point in several matches counts once.
     """
     new = np.zeros((2, len(xy0)), bool)
     for image, xy in enumerate((xy0, xy1)):
@@ -244,8 +229,10 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) the matrix of a scene explains: that of its own rows, or that of these and the free
-    ones, which may be more, if it explains about as much of the scene.
+    """Which matches (n,) the matrix of a scene explains.
+
+    The matrix is fitted to the scene's rows, or to these and the free ones if it explains about as much of
+    the scene.
     """
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
@@ -287,8 +274,10 @@ def _area(xy: Floats) -> float:
 
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Which matches of an object, `rows` (m,), have more explained ones than others among the NEAR nearest by
-    places (n, 4) in both images; all, where nearly all are explained.
+    """Which matches, `rows` (m,), have more explained than unexplained ones among their NEAR nearest; all if
+    nearly all are explained.
+
+    Nearest by places (n, 4) in both images.
     """
     if explained[rows].mean() >= WHOLE:
         return np.ones(len(rows), bool)

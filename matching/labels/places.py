@@ -50,10 +50,7 @@ def find_places(
     box: Floats,
     size: tuple[int, int],
 ) -> list[Place]:
-    """Find the places of one thing.
-
-    shape tuple of (float, float) or None; box (2, 2) float64.
-    """
+    """Find the places of one thing; box (2, 2)."""
     places = []
     for found in objects:
         polygon = found.outline1

@@ -15,23 +15,7 @@ GAP = 5  # frames in which a thing may be missed
 
 
 def sort_frames(names: Sequence[str]) -> list[int]:
-    """Sort the names of frames by the numbers in them.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-
-    Returns
-    -------
-    list of int
-        Rows in the order of the frames.
-
-    Examples
-    --------
-    >>> sort_frames(["frame10.png", "frame9.png"])
-    [1, 0]
-    """
+    """Sort the names of frames by the numbers in them -> rows in order."""
 
     def key(row: int) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
@@ -40,10 +24,10 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number the things in frames that follow each other.
+    """Number the things in consecutive frames.
 
-    In each frame, places and the tracks of their class are paired so that the distances between their
-    centres, in sizes (the mean of both diagonals), have the least sum. A distance above REACH is none.
+    In each frame, places are assigned to the tracks of their class so that the distances between centres,
+    over the mean diagonal, have the least sum; none may exceed REACH.
     """
     last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
     numbers, n = [], 0

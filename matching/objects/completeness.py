@@ -63,10 +63,7 @@ class Completeness:
 def measure_completeness(
     picture0: Picture, picture1: Picture, frame1: Floats, outline0: Floats
 ) -> Completeness | None:
-    """Measure how much of picture 0 a place in picture 1 shows.
-
-    frame1 (4, 2) float64; outline0 (k, 2) float64.
-    """
+    """Measure how much of picture 0 a place in picture 1 shows: frame1 (4, 2); outline0 (k, 2)."""
     shape = shapely.Polygon(frame1)
     if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
         return None
@@ -96,9 +93,7 @@ def measure_completeness(
 
 
 def _find_print(picture: Picture) -> Floats | None:
-    """The box of what a mask shows, or of a picture without its margins: rows and columns of one colour at
-    its edges. None where all is of one colour.
-    """
+    """Box of what a mask shows, or of a picture without margins of one colour; None if it has one colour."""
     box = picture.box
     if picture.mask is not None:
         return box
@@ -116,10 +111,7 @@ def _find_print(picture: Picture) -> Floats | None:
 
 
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
-    """Compare the colours of two pictures in different light.
-
-    a, b (h, w, 3) float64; own (h, w) bool -> (h, w) float64.
-    """
+    """Compare the colours of two pictures in different light: a, b (h, w, 3); own (h, w) bool -> (h, w)."""
     a, b = blur(a, FINE), blur(b, FINE)
     light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
     off = b / light - a

@@ -57,10 +57,7 @@ class Deformation:
 
 
 def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
-    """Fit the smooth maps of an object in both directions.
-
-    xy0, xy1 (n, 2) array; transform (3, 3) array.
-    """
+    """Fit the smooth maps of an object in both directions: xy0, xy1 (n, 2); transform (3, 3)."""
     # many matches of one place make a map that has no inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
     return Deformation(
@@ -69,10 +66,7 @@ def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float |
 
 
 def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:
-    """Fit the smooth map of matched pixels that bends a given map.
-
-    source, target (n, 2) array; base (3, 3) array.
-    """
+    """Fit the smooth map of matched pixels that bends a given map: source, target (n, 2); base (3, 3)."""
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)

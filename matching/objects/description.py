@@ -122,10 +122,7 @@ def describe_object(
     box1: Floats | None = None,
     log_nfa: float | None = None,
 ) -> MatchedObject:
-    """Describe the object of the correspondences of one cluster.
-
-    xy0, xy1 (n, 2) float64; box, box1 (2, 2) float64.
-    """
+    """Describe the object of the correspondences of one cluster: xy0, xy1 (n, 2); box, box1 (2, 2)."""
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     errors = transform_errors(transform, xy0, xy1)
@@ -147,14 +144,11 @@ def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tup
 
 
 def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
-    """Draw polygons around matched points in either image.
+    """Draw polygons (k, 2) around matched points xy0, xy1 (n, 2) in each image.
 
-    Both are around the same triangles between matches: those of the Delaunay triangulation in the image in
-    which the points reach farther (of equal ones, by their bytes) that are small in both images.
-    So swapped images have the same polygons. Where they don't hold nearly all matches together, the polygons
-    are the convex hulls. Corners are as exact as a thousandth of the polygon's width or height.
-
-    xy0, xy1 (n, 2) float64 -> outline0 (k, 2) float64, outline1 (k, 2) float64.
+    Both enclose the same Delaunay triangles, small in both images, of the image in which the points reach
+    farther (ties: by bytes), so that swapping the images changes nothing. If they don't hold nearly all
+    matches, the polygons are convex hulls. Corners are exact to a thousandth of the polygon's size.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
@@ -191,8 +185,8 @@ def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """The union of the triangles of a mesh. Those that do not overlap are merged along their common sides,
-    which takes a tenth of the time; where the mesh is folded, some are turned over.
+    """Union of the triangles of a mesh. Those that don't overlap are merged along their sides, in a tenth of
+    the time; if the mesh is folded, some are flipped.
     """
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2

@@ -43,13 +43,7 @@ class Motion:
 
     @property
     def words(self) -> str:
-        """The motion in a few words.
-
-        Examples
-        --------
-        >>> Motion(np.zeros(2), -30.0, 0.5, True, 0.4).words
-        'mirrored, turned 30° anticlockwise, 0.50 times as large'
-        """
+        """The motion in a few words."""
         parts = ["mirrored"] if self.mirrored else []
         degrees = round(abs(self.turn))
         if degrees:
@@ -59,18 +53,14 @@ class Motion:
 
 
 def list_corners(box: Array) -> Floats:
-    """List the corners of a box.
-
-    box (2, 2) float64 -> (4, 2) float64.
-    """
+    """List the corners of a box: box (2, 2) -> (4, 2)."""
     (left, top), (right, bottom) = box
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
 
 def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
-    """Find the corners of a box in picture 0 as they lie in picture 1.
-
-    xy0, xy1 (n, 2) float64; box (2, 2) float64; transform (3, 3) float64 -> (4, 2) float64.
+    """Find the corners (4, 2) in picture 1 of a box in picture 0: xy0, xy1 (n, 2); box (2, 2); transform (3,
+    3).
     """
     corners, middle = list_corners(box), np.median(xy0, axis=0)
     derivative = linear_part(transform, middle)
@@ -85,10 +75,7 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
 def describe_motion(
     transform: Array, outline0: Array, outline1: Array, box: Array, box1: Array | None = None
 ) -> Motion:
-    """Describe how an object moved.
-
-    transform (3, 3) float64; outline0, outline1 (k, 2) float64; box, box1 (2, 2) float64.
-    """
+    """Describe how an object moved: transform (3, 3); outline0, outline1 (k, 2); box, box1 (2, 2)."""
     linear = linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
     (a, b), (c, d) = linear @ np.diag([-1.0, 1.0]) if mirrored else linear
@@ -103,18 +90,12 @@ def _share(outline: Array, box: Array) -> float:
 
 
 def hull_area(xy: Array) -> float:
-    """Compute the area of the convex hull of points.
-
-    xy (n, 2) array.
-    """
+    """Compute the area of the convex hull of points: xy (n, 2)."""
     return polygon_area(opencv.convex_hull(xy)) if len(xy) >= 3 else 0.0
 
 
 def polygon_area(polygon: Array) -> float:
-    """Compute the area of a polygon.
-
-    polygon (k, 2) array.
-    """
+    """Compute the area of a polygon: polygon (k, 2)."""
     x, y = (polygon - polygon[0]).T
     return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
 

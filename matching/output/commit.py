@@ -72,9 +72,7 @@ def compute_digest(path: Path) -> str | None:
 
 
 def _read_journal(decided: Path) -> tuple[list[str], dict[str, str | None]]:
-    """The names of the new files, and the SHA-256 of what was there of each name; nothing where somebody else
-    has finished, or nothing is known.
-    """
+    """Names of the new files, and SHA-256 of what they replace; empty if somebody else has finished."""
     try:
         told = json.loads((decided / JOURNAL).read_bytes())
         new, there = told["new"], told["there"]

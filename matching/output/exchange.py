@@ -100,10 +100,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
 
 
 def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> dict[str, bytes]:
-    """Write the matches that are in an object in one format.
-
-    Equal results give equal bytes.
-    """
+    """Write the matches that are in an object in one format; equal results give equal bytes."""
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
     if name == "csv":
@@ -185,12 +182,10 @@ def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int,
 
 
 def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
-    """Choose COLMAP's configuration for the matches of one object.
+    """Choose COLMAP's configuration for the matches of an object: xy0, xy1 (n, 2); transform (3, 3).
 
-    An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
-    bent one has multiple geometries.
-
-    xy0, xy1 (n, 2) float64; transform (3, 3) array -> fundamental, homography (3, 3) float64 or None.
+    It is planar if its transform explains it, uncalibrated if a fundamental matrix does; a bent object has
+    multiple geometries. Returns it, and fundamental and homography (3, 3) or None.
     """
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
@@ -223,9 +218,8 @@ def _matches(images: list[StoredImage], distance: Array) -> bytes:
 
 
 def hloc_score(distance: Array) -> NDArray[np.float16]:
-    """The score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors.
-
-    distance (n,) array -> (n,) float16.
+    """hloc's score of nearest neighbours, (1 + cosine) / 2 of unit descriptors: distance (n,) -> (n,)
+    float16.
     """
     return (1 - distance**2 / 4).astype(np.float16)
 

@@ -70,10 +70,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
-    """The names of the files that `write_results` writes.
-
-    Those of single objects are not among them: see FILES of `matching.output.figures.warping`.
-    """
+    """Names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FILES[export]}
     return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}
@@ -96,7 +93,7 @@ def write_results(
 ) -> None:
     """Write the results of a run into a folder, made if missing: all files, or none if it fails.
 
-    What an earlier run left there is replaced or removed, as long as nobody has changed it.
+    Replaces or removes what an earlier run left there, unless somebody has changed it.
     """
     deformations = _deformations(result) if warp else {}
 

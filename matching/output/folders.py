@@ -121,11 +121,9 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write the files of a run into a folder, in place of those of an earlier run.
+    """Write all files of a run into a folder, in place of those of an earlier run; none if it fails.
 
-    The folder is made if missing. All files are written, or none where it fails or is interrupted.
-
-    files iterable of (str, bytes or callable).
+    The folder is made if missing. files: iterable of (name, bytes or callable).
     """
     digests: dict[str, Any] = {}
     try:
@@ -165,10 +163,10 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a temporary folder on the file system of another one.
+    """Make a temporary folder on the file system of another one, for files that are renamed when complete.
 
-    It is beside that folder, or in it where it exists, for files that are renamed when all are complete. It
-    is removed afterwards, and so are parents that were missing before if nothing has come into them.
+    It is beside that folder, or in it if it exists. Afterwards it is removed, and so are parents made for it
+    that stay empty.
     """
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)

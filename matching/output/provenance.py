@@ -76,23 +76,7 @@ def origin() -> Origin:
 
 
 def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Name the programs that differ.
-
-    Parameters
-    ----------
-    made_with, here : mapping of str to str
-        Versions of programs, by their names.
-
-    Returns
-    -------
-    str
-        The programs with both versions; empty where all are equal.
-
-    Examples
-    --------
-    >>> differences({"numpy": "1.26.0", "scipy": "1.13.0"}, {"numpy": "2.0.0", "scipy": "1.13.0"})
-    'numpy 1.26.0 (here 2.0.0)'
-    """
+    """Name the programs that differ, with both versions: "" if all are equal."""
     names = [name for name in {**made_with, **here} if made_with.get(name) != here.get(name)]
     return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
 

@@ -87,18 +87,12 @@ class WorkingImage:
     step: Array  # (2,) float64, pixels of the picture per working pixel, in x and y
 
     def to_picture(self, xy: Array) -> Floats:
-        """Convert working pixels to pixels of the picture.
-
-        xy (n, 2) array -> (n, 2) float64.
-        """
+        """Convert working pixels to pixels of the picture: xy (n, 2) -> (n, 2)."""
         return to_picture(xy, self.step)
 
 
 def to_picture(xy: Array, step: Array) -> Floats:
-    """Convert working pixels to pixels of the picture; in both, (0, 0) is the centre of the top-left pixel.
-
-    xy (n, 2) array; step (2,) array -> (n, 2) float64.
-    """
+    """Convert working pixels (n, 2) to picture pixels by step (2,); both have (0, 0) at the first centre."""
     return (xy + 0.5) * step - 0.5
 
 
@@ -120,8 +114,8 @@ def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> 
 def read_picture(path: str | PathLike[str]) -> Picture:
     """Read the picture in a file, turned as its EXIF orientation says.
 
-    Transparent pixels (alpha < 128) are masked; but of a drawing in one colour, the shape is what is opaque,
-    and it is shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
+    Transparent pixels (alpha < 128) are masked, except in drawings in one colour, whose shape is opaque: they
+    are shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
     percentile, without fill values.
     """
     array, orientation = decode(path)
@@ -152,10 +146,7 @@ def _decode_any(image: Any, name: str) -> tuple[Any, int]:
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
-    """Take the picture that an array holds.
-
-    array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Take the picture that an array holds: array (h, w), (h, w, 3) or (h, w, 4)."""
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
     rgb = _to_three_channels(to_eight_bits(array, mask))
@@ -200,8 +191,8 @@ def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
 
 
 def _opaque(alpha: Array) -> float:
-    """The alpha value of an opaque pixel: 1 for floats and booleans, the largest number of the types that
-    pictures have, the full scale of wider ones.
+    """The alpha of an opaque pixel: 1 for floats and booleans, else the maximum of the type, or full
+    scale.
     """
     if alpha.dtype.kind not in "ui":
         return 1

@@ -85,10 +85,7 @@ def read_nodata(tags: Any) -> float | None:
 
 
 def mask_nodata(array: Array, nodata: float | None) -> Array:
-    """Make what has no data transparent.
-
-    array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Make what has no data transparent: array (h, w), (h, w, 3) or (h, w, 4)."""
     if nodata is None:
         return array
     kind = array.dtype
@@ -128,9 +125,8 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
-    """Read the first three bands of a page, or its only one, and what is declared as alpha.
-
-    Returns (h, w), (h, w, 3) or (h, w, 4) array.
+    """Read the first three bands of a page, or its only one, and the declared alpha -> (h, w) or (h, w, 3 or
+    4).
     """
     plain = [k for k in range(layout.n_samples) if k != layout.alpha]
     chosen = plain[:3] if len(plain) >= 3 else plain[:1]
@@ -172,8 +168,9 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: list[int]) -> Array:
 
 
 def _plan_decompression(page: TiffPage) -> Callable[[bytes, int], bytes]:
-    """What prepares the bytes of a strip or tile, by its number, for tifffile, which lacks some codecs unless
-    imagecodecs is installed: then the page is from here on taken as one that is not compressed.
+    """Return a function that decompresses strips or tiles, by number, where tifffile lacks the codec.
+
+    The page is from here on taken as uncompressed.
     """
     from tifffile import TIFF
 
@@ -215,8 +212,8 @@ def _undo_compression(data: bytes, compression: int, rows: int, width: int) -> A
 
 
 def _undo_float_predictor(stored: Array, number: np.dtype[Any], n_samples: int) -> Array:
-    """The numbers of rows of bytes (rows, width): differences of the bytes, which stand in a row by rank, the
-    highest first (TIFF Technical Note 3).
+    """Undo the float predictor of rows of bytes (rows, width): differences, highest byte first (TIFF Note
+    3).
     """
     steps = stored.reshape(len(stored), -1, n_samples)
     summed = np.cumsum(steps, axis=1, dtype=np.uint8).reshape(len(stored), number.itemsize, -1)

@@ -86,12 +86,10 @@ class Located:
 def locate(
     candidates: Candidates, groups: Groups, step0: Floats, step1: Floats, most: int | None = None
 ) -> Located:
-    """Tell where candidates and their groups lie in the pictures; with `most` only those that a result lists.
+    """Locate candidates and their groups in the pictures, at most the `most` that a result lists.
 
-    These are all matches of objects, then the best outliers, of the first `most` candidates before others. If
-    the objects alone have more than `most` matches, those with most of them lose their worst ones.
-
-    step0, step1 (2,) float64.
+    Lists all matches of objects, then the best outliers, first those of the first `most` candidates. If the
+    objects alone have more, those with most matches lose their worst ones. step0, step1 (2,).
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -108,10 +106,7 @@ def locate(
 def find_details(
     coarse: Seen, fine: Seen, working_step: Floats, config: MatchConfig, group: Group
 ) -> list[Located]:
-    """Find objects of one picture that are details of another one.
-
-    working_step (2,) float64.
-    """
+    """Find objects of one picture that are details of another one: working_step (2,)."""
     if not len(coarse.features) or not len(fine.features):
         return []
     extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
@@ -171,8 +166,8 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
-    """The share of an object's matches that lie near those of another one in both pictures; an object is a
-    number in a Located.
+    """Share of an object's matches near those of another one in both pictures; an object: Located and
+    number.
     """
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)

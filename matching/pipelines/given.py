@@ -48,8 +48,9 @@ LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the
 
 @dataclass(frozen=True, eq=False)
 class _Matches:
-    """Given matches, in units of the spread of either picture, each place once and in an order that does not
-    depend on the order given; `row` (n,) is where each given match is among them.
+    """Given matches in units of the spread of each picture, each place once, in an order of their own.
+
+    `row` (n,) is where each given match is among them.
     """
 
     xy0: Floats
@@ -144,9 +145,7 @@ def group_matches(
 def _describe(
     xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes, units: tuple[Unit, Unit]
 ) -> tuple[MatchedObject, ...]:
-    """The objects of groups; without the sizes of the pictures, or where they lie elsewhere, how much of them
-    is seen is not known.
-    """
+    """Describe the objects of groups; how much of the pictures they cover is unknown without valid sizes."""
     if not all(
         size is not None and _lie_within(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)
     ):
@@ -164,9 +163,7 @@ def _describe(
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with at most LISTED matches each, the same ones for any order of the rows: more would not
-    locate an object better.
-    """
+    """The groups with at most LISTED matches each, for speed; the same ones for any order of the rows."""
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
         own = np.flatnonzero(labels == k)
@@ -184,9 +181,7 @@ def _lie_within(xy: Floats, size: Array) -> bool:
 
 
 def _corners(size: Array) -> Floats:
-    """(2, 2) first and last corner of a picture (h, w). Pixels are counted from the centre of the first one;
-    sizes that are no whole numbers do not count pixels.
-    """
+    """(2, 2) first and last corner of a picture (h, w), whole pixels being counted from the first centre."""
     half = 0.5 if (size == np.rint(size)).all() else 0.0
     return np.array([[0.0, 0.0], size[::-1]]) - half
 
@@ -211,10 +206,7 @@ def label_matches(
     mirrored: bool | Literal["auto"] = "auto",
     units: tuple[Unit, Unit] | None = None,
 ) -> tuple[Groups, float]:
-    """The grouping of `group_matches`, of input that is known to be good.
-
-    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64; sizes pair of (h, w) or None; score (n,) float64.
-    """
+    """Group as `group_matches`, without checks: xy0, xy1 (n, 2); maps (n, 2, 2); sizes (h, w); score (n,)."""
     units = units or (find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1]))
     near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture
     labels = np.full(len(near), -1, np.int64)
@@ -247,8 +239,9 @@ def label_matches(
 def _measure_points(
     matches: _Matches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """How accurate the points of significant objects are, and how far those of the most significant one are
-    from their neighbours, by the objects of a sample; None where none is significant.
+    """Accuracy of the points of significant objects, and spacing of the most significant one, or None.
+
+    Both are measured on the objects of a sample.
     """
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
@@ -289,12 +282,10 @@ def _longer(u: Floats, v: Floats) -> Floats:
 def _local_maps(
     matches: _Matches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[_Matches, LocalMaps]:
-    """The maps of the matches that the nearest of a sample choose, which is as large as the program's own
-    list: denser ones are as near as they are accurate.
+    """Maps of the matches that the nearest of a sample, as large as the program's own list, vote for.
 
-    Where more maps are mirrored than not, as all are where y points up in one picture, the matches come with
-    those of picture 1 turned over. With "auto", so does the map of each match that explains its neighbours
-    better if one of the pictures is turned over.
+    If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
+    is the map of each match that explains its neighbours better that way.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(VOTERS, len(sample) - 1)
@@ -321,12 +312,10 @@ def _local_maps(
 
 
 def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
-    """The settings for n given matches, where those for the program's own list depend on its length.
+    """Adapt settings that depend on the length of the program's own list to n given matches.
 
-    spacing : working pixels from a match to its neighbours in an object
-
-    Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
-    Chance agreements of a given size are rarer among few matches.
+    spacing: working pixels from a match to its neighbours in an object. Few matches mean small objects, which
+    merge at larger affinities, by the law of `ClusteringConfig`; chance agreements of a given size are rarer.
     """
     rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
     smooth_map, objects = config.smooth_map, config.objects

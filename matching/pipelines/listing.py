@@ -10,9 +10,8 @@ from matching._common.types import Bools, Floats, Ints
 def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
     """Choose the rows that a result lists: all matches of objects, then the best outliers.
 
-    If the objects alone have more, those with most matches lose their worst ones.
-
-    labels (m,) int64; score (m,) float64; is_pool (m,) bool -> (k,) int64.
+    labels (m,); score (m,); is_pool (m,) bool -> (k,). If the objects alone have more, those with most
+    matches lose their worst ones.
     """
     order = np.lexsort((score, is_pool))
     ordered = labels[order]

@@ -141,9 +141,9 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Find the objects that two pictures both show: `match` for pictures that are already described.
+    """Match pictures that are already described, as `match` does.
 
-    Without `stages`, the pair is not looked at in negative: unrelated pairs would take twice the time.
+    Without `stages` negatives are not tried, which would take twice the time for unrelated pairs.
     """
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
@@ -296,8 +296,8 @@ def label_by(find_clusters: FindClusters) -> Stages:
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
-    found, also both where both are, or where both are small.
+    """Choose pictures to look at more closely: a reduced one; if nothing sure is found, both large or both
+    small.
     """
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
@@ -340,10 +340,7 @@ def describe_objects(
     tolerance: float | Floats,
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
-    """Describe the object of each group of matches.
-
-    xy0, xy1 (m, 2) float64; tolerance float, or (n_objects,) float64; boxes tuple of (2, 2) float64.
-    """
+    """Describe each group of matches: xy0, xy1 (m, 2); tolerance or (n_objects,); boxes (2, 2)."""
     described = []
     tolerances = np.broadcast_to(tolerance, len(groups.scores))
     for k, score in enumerate(groups.scores):

@@ -236,10 +236,7 @@ NAMES = ("read", "features", *(stage.name for stage in STAGES))
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
-    """Tell how far features are from where a match of theirs may be.
-
-    Returns (n,) float64.
-    """
+    """Tell how far features are from where a match of theirs may be -> (n,)."""
     window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least

@@ -14,18 +14,6 @@ class Sparing(logging.Filter):
     """Lets through a few records of a kind a minute; the next one says how many were left out.
 
     Records are of a kind if the same line of code made them and their exceptions have the same type.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = io.StringIO()
-    >>> log, handler = logging.getLogger("doctest"), logging.StreamHandler(stream)
-    >>> handler.addFilter(Sparing())
-    >>> log.addHandler(handler)
-    >>> log.propagate = False
-    >>> for k in range(100): log.warning("request %d was bad", k)
-    >>> stream.getvalue().splitlines()[-1]
-    'request 4 was bad'
     """
 
     def __init__(self) -> None:

@@ -94,23 +94,7 @@ async def drain(request: Request) -> None:
 
 
 def clean_name(name: str) -> str:
-    r"""The last part of a file name that a client sent, without what can't be printed.
-
-    Parameters
-    ----------
-    name : str
-        As sent.
-
-    Returns
-    -------
-    str
-        Never empty.
-
-    Examples
-    --------
-    >>> clean_name("C:\\me\\a.jpg"), clean_name("../../etc/b.png"), clean_name("\x00")
-    ('a.jpg', 'b.png', 'picture')
-    """
+    """The last part of a file name that a client sent, without unprintable characters; never empty."""
     last = PurePosixPath(PureWindowsPath(name).name).name
     return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:].strip(". ") or "picture"
 
@@ -118,8 +102,7 @@ def clean_name(name: str) -> str:
 def _check_kind(request: Request) -> None:
     """Raise Refusal unless a request is a form of files.
 
-    Text fields are refused: they would be decoded in a character set that the client chooses, and some take
-    hours.
+    Text fields are refused: their decoding, in a character set that the client chooses, can take hours.
     """
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:

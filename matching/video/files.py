@@ -34,7 +34,7 @@ def write_video_results(
 ) -> None:
     """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails.
 
-    names of the thing and of the video, as far as they are files.
+    names: the files of the thing and of the video, if any.
     """
 
     def files() -> Iterator[tuple[str, Content]]:

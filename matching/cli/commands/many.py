@@ -51,10 +51,9 @@ class Outcome:
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each of the others.
+    """Match the first picture with each of the others, and print a line for each as soon as it is done.
 
-    Features of the first are computed once. A line is printed for each picture as soon as it is done; a
-    picture that can't be used does not stop the others.
+    A picture that can't be used does not stop the others.
     """
     with guard():
         if arguments.mask1 is not None:
@@ -214,9 +213,8 @@ def _read(path: Path, mask: Path | None = None) -> Picture:
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
-    """The pictures that are named or in folders that are named, each once, without the thing itself.
-
-    Raises InputError where a name is that of no file, or no picture is left.
+    """List the given pictures and those in given folders, each once, without the thing itself; never
+    empty.
     """
     from matching.collection.plan import find_pictures
 

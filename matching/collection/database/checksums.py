@@ -79,10 +79,7 @@ def seal_results(connection: sqlite3.Connection, pair: int) -> None:
 def find_damage(
     connection: sqlite3.Connection, path: Path, keys: Keys, results: Mapping[str, str] = {}
 ) -> str | None:
-    """Name a part of a database that is not what was written; None where all is.
-
-    A file that has not changed since this process found it whole is not read again.
-    """
+    """Name a damaged part of a database, or return None. An unchanged file is not read again."""
     state = _read_state(path)
     if _whole.get(path) == state:
         return None

@@ -59,9 +59,7 @@ def read_config(made_with: Mapping[str, str]) -> MatchConfig:
 
 
 def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
-    """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
-    another version that the record doesn't know are passed over.
-    """
+    """Restore a record from JSON: lists become tuples, dictionaries records; unknown names are skipped."""
     kept = {
         name: _replace_values(getattr(record, name), value)
         if isinstance(value, dict)

@@ -130,10 +130,7 @@ class Store:
         return [known[path] for path in paths]
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
-        """Make sure that pairs are there.
-
-        pairs iterable of (int, int).
-        """
+        """Add pairs that are not there yet."""
         with transaction(self._db, writes=False):  # it locks nothing: the table is this connection's
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
@@ -158,9 +155,8 @@ class Store:
         self._db.execute("DROP TABLE wanted")
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Read the pairs to match whose pictures are described.
-
-        They are read a page at a time, so that they can be recorded meanwhile.
+        """Read the pairs to match whose pictures are described, page by page, so that results can be recorded
+        meanwhile.
         """
         last = -1
         while rows := self.rows(
@@ -317,10 +313,7 @@ class Store:
 
 
 def read_transform(store: Store, pair: int) -> Floats:
-    """The transform of the object of a pair that has most matches.
-
-    Returns (3, 3) float64.
-    """
+    """The transform of the object of a pair that has most matches -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
 

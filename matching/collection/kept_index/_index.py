@@ -58,10 +58,10 @@ def add_pictures(
     check: bool = False,
     **how: Any,
 ) -> Added:
-    """Add pictures to the index in a folder, which is made if it is missing.
+    """Add pictures to the index in a folder; create the index if needed.
 
-    Pictures that it has already are skipped; those whose file has changed are described again, and those in
-    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
+    Known pictures are skipped. Those whose file has changed are described again, and those in the folders
+    `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as for
     `match_collection`.
     """
     with (
@@ -112,9 +112,8 @@ def find_candidates(
     config: MatchConfig = MatchConfig(),
     **how: Any,
 ) -> list[Candidate]:
-    """Find the pictures of an index that share most descriptors with each query.
-
-    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
+    """Find the pictures of an index that share most descriptors with each query; missing files are left
+    out.
     """
     with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
         queries = list(dict.fromkeys(queries))

@@ -47,10 +47,10 @@ def watch_folder(
     recursive: bool = False,
     **how: Any,
 ) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, and then what arrives there, without end.
+    """Add the pictures of a folder to an index, and then any that arrive, without end.
 
-    The first Update is of what was there. A file that is still being written is looked at again once it is
-    whole: each change of it counts.
+    The first Update covers what was there. Each change of a file counts: one that is still being written is
+    read again when it is whole.
     """
     watchfiles = _import_watchfiles()
     if not is_folder(folder):

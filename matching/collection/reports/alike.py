@@ -16,17 +16,15 @@ SAME = 0.82  # least median correlation: a copy made small has 0.84, a photograp
 
 
 def is_alike(picture0: Picture, picture1: Picture, transform: Array) -> bool:
-    """Whether what both pictures show is the same, where a similarity takes pixels of one to the other.
-
-    transform (3, 3) array.
+    """Whether two pictures show the same, if a similarity transform (3, 3) maps pixels of one to the
+    other.
     """
     return measure_likeness(picture0, picture1, transform) >= SAME
 
 
 def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> float:
-    """Measure how the print of picture 0 correlates inside picture 1: the median, as captions hide some.
-
-    transform (3, 3) array.
+    """Measure how picture 0 correlates inside picture 1: the median, as captions hide parts; transform (3,
+    3).
     """
     scale = math.sqrt(abs(np.linalg.det(transform[:2, :2])))
     longest = float(np.ptp(picture0.box, axis=0).max())

@@ -158,10 +158,8 @@ class _Collection:
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
     """Find the fundamental matrix that explains most matches, and the matches that it explains.
 
-    Of objects of which it explains less than half, no match counts as explained: they moved, and some of
-    their matches fit by chance.
-
-    xy0, xy1 (n, 2) array; object_ (n,) array -> fundamental (3, 3) array or None, explained (n,) bool.
+    xy0, xy1 (n, 2); object_ (n,) -> fundamental (3, 3) or None, explained (n,) bool. Where it explains less
+    than half of an object, none of its matches count: it moved, and some fit by chance.
     """
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
@@ -244,8 +242,9 @@ def _insert_pair(
 
 
 class _Output(io.RawIOBase):
-    """A file for HDF5, which can't go on, nor close its file quietly, after a write that fails: such a write
-    seems to succeed here, and is told by `check`.
+    """A file for HDF5, which can't go on, or close its file quietly, after a failed write.
+
+    Here such a write seems to succeed, and `check` reports it.
     """
 
     def __init__(self, path: Path) -> None:

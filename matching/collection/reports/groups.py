@@ -80,8 +80,8 @@ class Member:
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
     """Find the groups of a collection: the connected components of the pairs with strong links.
 
-    A group begins with the picture that the others were most likely made from (`choose_original`); each of
-    the others is compared with the picture before it to which it stands closest.
+    A group begins with the likely original (`choose_original`). Each other picture is compared with the
+    closest one before it.
     """
     links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
@@ -144,10 +144,7 @@ def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
 
 
 def find_links(store: Store) -> Iterator[Link]:
-    """Find the pairs of pictures with objects in common.
-
-    That one is made of the other is looked up in the files: what can't be read is the "same thing".
-    """
+    """Find the pairs of pictures with objects in common; copies are confirmed by reading the files."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         " a.width, a.height, b.width, b.height FROM pairs"

@@ -133,10 +133,10 @@ def _pair_data(
 
 
 def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), by rising descriptor distance.
+    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), by ascending descriptor distance.
 
-    The kept ones are rows of the same kind; those among them that joined an object from beyond the best
-    candidates have taken the places of the worst rejected ones.
+    `kept` has rows of the same kind. Kept ones from beyond the best candidates replace the worst rejected
+    ones.
     """
     described0, described1 = (get_described(source, settings).described for source in sources)
 
@@ -153,10 +153,9 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
 def _objects(
     store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[MatchedObject]:
-    """The objects of a pair, of which the database has no motion and no frame.
+    """The objects of a pair, with their motions and frames, which the database does not hold.
 
-    boxes : least and greatest x and y of both pictures
-    matches : points of each object in either picture
+    boxes: least and greatest x and y of both pictures; matches: points of each object in both pictures
     """
     query = (
         "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"

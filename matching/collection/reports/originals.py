@@ -27,11 +27,9 @@ class Shot:
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
-    """Choose the picture that the others were most likely made from.
+    """Choose the picture that the others were most likely made from: the one with most pixels.
 
-    It has most pixels. Of several that do, it is sharp: its edges are about as strong as any. Of these, one
-    in colour comes before grey ones; then the one with the largest file, as copies are compressed more; then
-    the one whose path comes first.
+    Ties are broken by sharpness, then colour, then file size, as copies are compressed more, then path.
     """
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]

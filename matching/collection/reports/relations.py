@@ -41,14 +41,7 @@ class Relation:
 
     @property
     def role(self) -> str:
-        """What picture 0 is to picture 1: the words that stand before the name of picture 1.
-
-        Examples
-        --------
-        >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
-        >>> crop.role, crop.reverse().role
-        ('crop of', 'shows more than')
-        """
+        """What picture 0 is to picture 1: the words that stand before the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
@@ -67,10 +60,7 @@ UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan
 
 
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
-    """Where the corners of a picture lie in the other one.
-
-    transform (3, 3) array -> (4, 2) float64 or None.
-    """
+    """Where the corners of a picture lie in the other one: transform (3, 3) -> (4, 2) or None."""
     corners = _corners(size)
     w = np.column_stack([corners, np.ones(4)]) @ transform[2]
     if not ((w > 0).all() or (w < 0).all()):
@@ -82,9 +72,9 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity that explains most matches of two pictures, from those that a transform explains.
+    """Fit the similarity that explains most matches, starting from those that a transform explains.
 
-    xy0, xy1 (n, 2) array; transform (3, 3) array -> (3, 3) float64, or None where most move otherwise.
+    xy0, xy1 (n, 2); transform (3, 3) -> (3, 3), or None if most matches move differently.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -102,10 +92,7 @@ def fit_motion(
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
-    """Find the relation of two pictures if a similarity holds for all that both show.
-
-    transform (3, 3) array.
-    """
+    """Find the relation of two pictures if one similarity (3, 3) holds for all that both show."""
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
@@ -124,10 +111,7 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:
-    """Fit a similarity, mirrored or not, by least squares.
-
-    xy0, xy1 (n, 2) array -> (3, 3) float64.
-    """
+    """Fit a similarity, mirrored or not, by least squares: xy0, xy1 (n, 2) -> (3, 3)."""
     mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
     z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
     best: tuple[Any, Array] | None = None

@@ -64,9 +64,9 @@ def _read_photograph(name: str) -> Any:
 
 
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
+    """Sign bits (c, 32) uint8 of the descriptors at the centres of the cells; the same in every process.
 
-    Those of each class come after a row of zeros, which is a cell as well: no class is without one.
+    Each class begins with a row of zeros, which is a cell as well: no class is empty.
     """
     pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])

@@ -35,9 +35,9 @@ TOGETHER = 32  # queries a task
 
 @dataclass(frozen=True)
 class Shard:
-    """Some pictures: in the file of inverted lists `path`, or, where there is none, searched one by one.
+    """Some pictures, in the file of inverted lists `path`; searched one by one if there is no such file.
 
-    `pictures` are numbers and sources, if the shard can be made from them. `dead` ones are passed over.
+    `pictures` are numbers and sources if the shard can be made from them. `dead` ones are skipped.
     """
 
     path: str | None
@@ -47,7 +47,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: of each query its number, ids and Neighbours; or why it failed.
+    """The result of a task: number, ids and Neighbours of each query; or why it failed.
 
     `lost` are pictures whose file is gone or has changed.
     """
@@ -150,9 +150,9 @@ def _read_query(source: Source, settings: Settings) -> Array:
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
-    """What searches a Shard, which is made where it is missing; and the lost pictures.
+    """Return the search function of a Shard, which is made if it is missing, and the lost pictures.
 
-    A file is mapped for one task, so that this process has the pages of one file at a time.
+    A file is mapped for one task, so that this process holds the pages of one file at a time.
     """
     if shard.path is None:
         entries, gone = _sort_pictures(shard, settings)

@@ -32,8 +32,8 @@ OCTAVES, SECTORS = 16, 8  # bins of the votes: an octave of scale (modulo 16), a
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
-    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
+    `least` (n, NEIGHBORS + 1): the smallest distances, ascending, padded with MISSING. `row`, `distance`,
+    `id` (m,): descriptor, distance and id of an entry, sorted.
     """
 
     least: Array

@@ -76,8 +76,8 @@ class _Confusable:
 def _find_confusable(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
-    """The confusable places of matches source -> matched: where the features of the picture that lie amid the
-    object's points, `place`, hold another one that is as near.
+    """Find matches source -> matched with another feature as near, among those amid the object's points
+    `place`.
     """
     inside = features[is_amid(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact

@@ -39,13 +39,11 @@ class SuppressionConfig:
 def find_uncontained(
     xy0: Array, xy1: Array, parts: Sequence[Array], share: float, radius: float, by_one: bool = False
 ) -> Ints:
-    """Find the parts that are not contained in stronger ones.
+    """Find the parts that are not contained in stronger ones: xy0, xy1 (m, 2) -> (k,).
 
-    A part is contained where in BOTH pictures at least `share` of its points are points of stronger parts
-    that are not. With by_one, one of these must have that share in both pictures: where two things stand
-    twice in either picture, each of the four objects shares its points with others in both.
-
-    xy0, xy1 (m, 2) array -> (k,) int64.
+    A part is contained if in BOTH pictures at least `share` of its points are points of stronger, uncontained
+    parts; with by_one, of a single one: of two things that stand twice in each picture, each of the four
+    objects shares its points with others in both.
     """
     kept: list[int] = []
     for k, part in enumerate(parts):

@@ -32,23 +32,18 @@ if TYPE_CHECKING:
 
 
 def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw a result: two pictures side by side, or the places of the things in one.
-
-    Returns (h, w, 3) uint8.
-    """
+    """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
     if result.of_one:
         return draw_repeats(picture0, result, explain=explain)
     return draw_matches(picture0, picture1, result, explain=explain)
 
 
 def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw the things that a picture shows more than once.
+    """Draw the things that a picture shows more than once -> (h, w, 3) uint8.
 
-    Each place is outlined in the colour of its thing and has its name on it: 0-2 is the second place of thing
-    0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed. With explain,
-    grey dashed outlines with the reasons are around both places of the largest rejected groups.
-
-    Returns (h, w, 3) uint8.
+    Each place is outlined in the colour of its thing and named: 0-2 is the second place of thing 0, and 1 a
+    periodic texture. Matches are dots; everything else is dimmed. With `explain`, grey dashed outlines with
+    reasons mark both places of the largest rejected groups.
     """
     pixels = picture.width * picture.height
     factor = min(1.0, math.sqrt(CANVAS_PIXELS / pixels), CANVAS_SIDE / max(picture.width, picture.height))

@@ -41,10 +41,7 @@ SQUARES = 6  # of the checkerboard along the longer side of an object
 def draw_object(
     picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw one object: its matches, and the object warped from either picture onto the other.
-
-    Returns dict of str to (h, w, 3) uint8.
-    """
+    """Draw an object's matches, and the object warped from either picture onto the other, by file name."""
     name = f"object{found.id}"
     picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
     return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
@@ -53,10 +50,7 @@ def draw_object(
 def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw one object warped from either picture onto the other.
-
-    Returns dict of str to (h, w, 3) uint8.
-    """
+    """Draw one object warped from either picture onto the other, by file name."""
     name, tint = f"object{found.id}", colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
@@ -66,10 +60,7 @@ def draw_warps(
 
 
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
-    """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
-
-    rgb0, rgb1 (h, w, 3) uint8 -> (h, w, 3) uint8.
-    """
+    """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     own = np.flatnonzero(result.cluster == found.id)
     picked = own[spread(result.xy0[own], PICKS)]
     outlines = found.outline0, found.outline1
@@ -93,10 +84,7 @@ def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) 
 
 
 def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
-    """Draw an object of one picture warped onto another.
-
-    source, target (h, w, 3) uint8; outline (k, 2) float64 -> (h, w, 3) uint8.
-    """
+    """Draw an object of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
     plain, zoom = _enlarge(cut)
     outline = _zoom(outline, corner, zoom)
@@ -122,10 +110,9 @@ def warp_object(
     corner: Array,
     shape: tuple[int, int],
 ) -> tuple[Bytes, Bools]:
-    """Warp an object of one picture to where it lies in the other.
+    """Warp an object of one picture (h, w, 3) to where it lies in the other; outline (k, 2); corner (2,).
 
-    source (h, w, 3) uint8; outline (k, 2) float64; corner (2,) array -> warped (height, width, 3) uint8,
-    inside (height, width) bool.
+    Returns warped (height, width, 3) uint8 and inside (height, width) bool.
     """
     places = _places(to_source, corner, shape)
     inside = opencv.fill_polygons(shape, [outline - corner])
@@ -148,8 +135,10 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
-    that part: OpenCV takes no picture of more than 32,766 pixels a side.
+    """Top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and that
+    part.
+
+    OpenCV takes no picture with more than 32,766 pixels a side.
     """
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
@@ -160,9 +149,7 @@ def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
 def _places(
     to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
 ) -> Callable[[Ints], Floats]:
-    """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
-    values on a grid.
-    """
+    """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact grid values."""
     from scipy.interpolate import RectBivariateSpline  # takes a fifth of a second that most runs don't need
 
     height, width = shape

@@ -23,10 +23,7 @@ LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 
 
 def show_result(result: Matches, drawn: Bytes | None) -> str:
-    """Show a result as a piece of HTML: what was found, the drawing, and a table of the objects.
-
-    drawn (h, w, 3) uint8 or None.
-    """
+    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, and a table of the objects."""
     of_one = result.of_one
     return fill(
         "notebook.html",

@@ -60,10 +60,7 @@ def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> d
 
 
 def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
-    """Encode the drawings that show an object warped onto the other picture.
-
-    drawings mapping of str to (h, w, 3) uint8.
-    """
+    """Encode the drawings (h, w, 3), by name, that show an object warped onto the other picture."""
     return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
