@@ -31,8 +31,10 @@ class Setting:
     @property
     def rule(self) -> str:
         """What a number must be, in words."""
-        name = "a whole number" if self._kind is int else "a number"
-        return f"{name} from {_format(self.least)} to {_format(self.most)}"
+        number = "number of seconds" if self.symbol == "SECONDS" else "number"
+        return (
+            f"a {'whole ' * (self._kind is int)}{number} from {_format(self.least)} to {_format(self.most)}"
+        )
 
     @property
     def _kind(self) -> type:

@@ -237,9 +237,7 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
 def undistort(
     xy: Array, lens: Sequence[float], distortion: Sequence[float], *, fisheye: bool = False
 ) -> Floats:
-    """Map pixels xy (n, 2) to the plane at depth 1 and remove the distortion of the lens; lens (4,) -> (n,
-    2).
-    """
+    """Map pixels xy (n, 2) to the plane at depth 1, lens distortion removed; lens (4,) -> (n, 2)."""
     fx, fy, cx, cy = lens
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
     coefficients = np.zeros(4 if len(distortion) <= 4 else 8)

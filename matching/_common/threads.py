@@ -68,9 +68,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
-    """Call a function over consecutive ranges that cover 0..n, in several threads; each writes its own
-    rows.
-    """
+    """Call a function over consecutive ranges of 0..n in several threads; each writes its own rows."""
     starts = iter(range(0, n, block))
 
     def run() -> None:

@@ -133,9 +133,7 @@ def _begin_worker(parent: int) -> None:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which a terminal sends to all of them: this one ends
-    them.
-    """
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this one ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only that one may say what a signal does
         return

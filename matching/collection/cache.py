@@ -39,15 +39,6 @@ ABANDONED = 3600  # seconds after which an unfinished file is nobody's
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
-@dataclass(frozen=True, eq=False)
-class CachedPicture:
-    """What is kept of a picture."""
-
-    described: DescribedPicture
-    width: int  # pixels of the picture as displayed
-    height: int
-
-
 def compute_digest(path: str | Path) -> str | None:
     """The SHA-256 of a file's bytes."""
     if not is_file(path):
@@ -91,7 +82,7 @@ class FeatureCache:
     folder: Path
     limit: int
 
-    def get(self, key: str) -> CachedPicture | None:
+    def get(self, key: str) -> DescribedPicture | None:
         """Read an entry."""
         path = self._path(key)
         try:
@@ -106,7 +97,7 @@ class FeatureCache:
             os.utime(path)  # used now
         return entry
 
-    def put(self, key: str, entry: CachedPicture) -> None:
+    def put(self, key: str, entry: DescribedPicture) -> None:
         """Keep an entry; without an error where the disk is full or can't be written."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
@@ -166,16 +157,16 @@ class FeatureCache:
                     path.unlink(missing_ok=True)
 
 
-def _arrays(entry: CachedPicture) -> dict[str, Array]:
-    features = {f.name: getattr(entry.described.features, f.name) for f in fields(Features)}
+def _arrays(entry: DescribedPicture) -> dict[str, Array]:
+    features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
     # whole numbers up to DESCRIPTOR_NORM: half the room of float32, and the same values
     features["descriptors"] = features["descriptors"].astype(np.uint16)
     return {
         **features,
-        "step": entry.described.step,
-        "digest": np.frombuffer(entry.described.digest, np.uint8),
-        "box": entry.described.box,
-        "size": np.array([entry.width, entry.height]),
+        "step": entry.step,
+        "digest": np.frombuffer(entry.digest, np.uint8),
+        "box": entry.box,
+        "size": entry.size,
     }
 
 
@@ -188,7 +179,7 @@ def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
     return np.frombuffer(digest.digest(), np.uint8)
 
 
-def _read(path: Path, key: str) -> CachedPicture:
+def _read(path: Path, key: str) -> DescribedPicture:
     # opened here: np.load leaves a file open that it finds damaged
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
@@ -196,8 +187,6 @@ def _read(path: Path, key: str) -> CachedPicture:
         raise ValueError("the checksum does not fit")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    described = DescribedPicture(
+    return DescribedPicture(
         Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"], arrays["size"]
     )
-    width, height = (int(n) for n in arrays["size"])
-    return CachedPicture(described, width, height)

@@ -113,9 +113,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
-    """Sort the k smallest of the first n keys, all different, and count them; overwrites 16 more behind
-    them.
-    """
+    """Sort the k smallest of the first n keys, all different, and count them; overwrites 16 more."""
     keys[n : n + 16] = np.iinfo(np.int64).max  # so that vectors are full
     padded = keys[: (n + 15) // 16 * 16].copy()
     for key in padded[:n]:

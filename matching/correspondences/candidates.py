@@ -103,9 +103,7 @@ def match_within(
     n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of a picture with each other, each pair once; also keep the reserve; clearance
-    (n,).
-    """
+    """Match the features of a picture, each pair once, and keep the reserve; clearance (n,)."""
     both = features, mirrored_features(features) if mirrored else features
 
     def find(kind: int, most: int) -> Candidates:

@@ -21,9 +21,7 @@ from matching.correspondences.correspondences import Correspondences
 
 
 def acc_distances(correspondences: Correspondences) -> Floats:
-    """Full matrix (m, m) of ACC distances by definition; slow and large, the reference for
-    `acc_neighbors`.
-    """
+    """Full matrix (m, m) of ACC distances by definition; the slow reference for `acc_neighbors`."""
     x0, x1 = correspondences.xy0, correspondences.xy1
     forth, back = correspondences.maps, correspondences.inverse_maps
     u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i

@@ -114,9 +114,7 @@ def dominant_orientations(
 
 @inner
 def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None:
-    """Radians of the highest peaks of a circular histogram, at least `ratio` times the top; padded with
-    nan.
-    """
+    """Radians of the highest peaks of a circular histogram, from `ratio` times the top; padded with nan."""
     top = 0.0
     for b in range(BINS):
         top = max(top, histogram[b])
@@ -222,9 +220,7 @@ def _normalise(h: Array, root: Scalar, out: Array) -> None:
 
 @inner
 def _patch_buffers() -> tuple[Array, Array, Array, Array]:
-    """Grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, row by row, and buffers for
-    `_sample_patch`.
-    """
+    """Grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, and buffers for `_sample_patch`."""
     grid = np.empty((2, SIDE * SIDE), np.float32)
     for t in range(SIDE * SIDE):
         grid[0, t], grid[1, t] = (2 * (t % SIDE) - 1) / PATCH - 1, (2 * (t // SIDE) - 1) / PATCH - 1

@@ -112,9 +112,7 @@ def refine(
 
 @inner
 def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Array) -> tuple[int, int, int]:
-    """Steps in layer, y and x to the highest neighbour of a half pixel, 0 if it is itself; fills cube (3, 3,
-    3).
-    """
+    """Steps in layer, y and x from a half pixel to its highest neighbour, or 0; fills cube (3, 3, 3)."""
     first = (y - 1 >> 1) - 2  # row of those that the taps reach
     column = np.empty(7, np.float32)
     for a in range(3):

@@ -102,9 +102,7 @@ def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
 
 @inner
 def _tree_of_regions(grey: Array, flip: Scalar) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """The tree of regions: level, parent, largest part, first pixel, sums (n, SUMS), and numbers, parts
-    first.
-    """
+    """The tree of regions: level, parent, largest part, first pixel, sums (n, SUMS), numbers, parts first."""
     shift, size = _row_shift(grey), grey.size
     state, top = _unseen(grey, flip, shift)
     bottom = top.copy()

@@ -33,9 +33,7 @@ def extract_details(
     config: FeatureConfig = FeatureConfig(),
     n_threads: int = 1,
 ) -> Features:
-    """Extract the features of all octaves of a large picture: grey (h, w) uint8; mask (h, w) bool; step
-    (2,).
-    """
+    """Extract the features of all octaves of a large picture (h, w) uint8; mask (h, w) bool; step (2,)."""
     kinds = ("sift",) if "sift" in config.regions else config.regions
     detectors = [get_detector(kind, config) for kind in kinds]
     least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
@@ -56,7 +54,9 @@ def extract_details(
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
-    return join_features([*parts, scaled[_is_large(scaled, least)]])
+    bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
+    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # as the working size shows them
+    return join_features([*parts, scaled[is_large]])
 
 
 def _cut(size: int) -> list[tuple[int, int]]:
@@ -64,10 +64,3 @@ def _cut(size: int) -> list[tuple[int, int]]:
     edges = np.linspace(0, size, -(-size // TILE) + 1)
     edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
     return list(pairwise(edges.astype(int).tolist()))
-
-
-def _is_large(features: Features, least: dict[str, float]) -> Bools:
-    """(n,) bool: whether frames are of the size that the working size shows."""
-    sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
-    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in list_detectors()])[features.kind]
-    return large

@@ -170,7 +170,7 @@ class Pyramid:
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; every second level has half the
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; each second level has half the
     size.
     """
     images: list[Array] = []

@@ -12,7 +12,6 @@ the centre M^-1 (u - b) and the frame M^-1 B in the picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -47,17 +46,14 @@ def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds
     many = [view for tilt in (2, 4, 8) for view in _around(tilt, 4, dense)]
-    return few, tuple(replace(v, kinds=kinds) if v in set(_choose_kinds(few, dense)) else v for v in many)
+    known = {replace(view, kinds=dense) for view in few}
+    return few, tuple(replace(view, kinds=kinds) if view in known else view for view in many)
 
 
 def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
     """Views of a tilt at `density` * tilt angles over half a turn."""
     n = int(density * tilt)
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
-
-
-def _choose_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
-    return [replace(view, kinds=kinds) for view in views]
 
 
 class ViewedPicture:

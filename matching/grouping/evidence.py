@@ -25,9 +25,7 @@ def find_supported(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> Ints:
-    """Find the mutual correspondences that others support -> (n,), ascending; CONFIRMED of them are
-    evidence.
-    """
+    """Find supported mutual correspondences -> (n,), ascending; CONFIRMED of them are evidence."""
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
     if len(mutual) <= CONFIRMED:

@@ -34,9 +34,7 @@ class LocalMaps:
 
 
 def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
-    """Find similarities that the neighbours of matches agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2,
-    2).
-    """
+    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2, 2)."""
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
     _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)

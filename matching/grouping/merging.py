@@ -69,9 +69,7 @@ class Roughness:
 def find_landmarks(
     correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
 ) -> Ints:
-    """Choose well supported, spread out matches of a part, no outliers: members (n,); degrees (n,) ->
-    (k,).
-    """
+    """Choose well supported, spread out matches of a part: members (n,); degrees (n,) -> (k,)."""
     known = degrees > 0
     if np.count_nonzero(known) >= LEAST:
         members, degrees = members[known], degrees[known]

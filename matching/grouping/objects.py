@@ -81,9 +81,7 @@ class Groups:
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
-        """Reject the objects that a stage did not keep: kept (n_objects,); measures, bounds as in a
-        `Rejection`.
-        """
+        """Reject the objects that a stage did not keep (n_objects,); measures, bounds as in a `Rejection`."""
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         labels = number[self.labels]
         dropped = [

@@ -88,8 +88,8 @@ def find_repeats_in_groups(
 
 
 def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-    """What became of n matches, of `labels` (n,), whose directed ones are in groups: the groups of them that
-    are no objects, and (n,) int8 the stage that dropped each.
+    """Rejected groups of n matches, and (n,) int8 the stage that dropped each; groups are of directed
+    matches.
     """
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
@@ -270,9 +270,7 @@ def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
 
 
 def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -> float:
-    """Log10 of the chance that no feature between two parts is matched, if each is with probability
-    `share`.
-    """
+    """Log10 of the chance that no feature between two parts is matched, each with probability `share`."""
     tree, other_tree = cKDTree(part), cKDTree(other)
     gap = other_tree.query(part)[0].min()
     near = features[tree.query(features, distance_upper_bound=BESIDE * gap)[0] < BESIDE * gap]
@@ -298,9 +296,7 @@ def _split_tangled(correspondences: Correspondences, members: Ints, config: Obje
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The halves of an object, by its first place, that are objects; none if they hold less than half of
-    it.
-    """
+    """The halves of an object, by its first place, that are objects; none if they hold less than half."""
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
     if len(cells) < 2:

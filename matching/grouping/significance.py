@@ -93,9 +93,7 @@ def _angles(matches: Correspondences) -> Floats:
 def measure_significance(
     correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
 ) -> Floats:
-    """Measure how significant objects are: decimal logarithms of their numbers of false alarms; objects list
-    of (k,), rising rows; by_maps as of `grow_objects`, else the matches are given -> (n_objects,).
-    """
+    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`."""
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
     for begin in range(0, SEEDS, BATCH):

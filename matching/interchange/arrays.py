@@ -114,9 +114,7 @@ def _to_rows(matches: Any) -> Array:
 
 
 def read_table(table: Array, source: str) -> PairMatches:
-    """Read matches from rows x0, y0, x1, y1 and perhaps a score, smaller is better: table (n, 4) or (n,
-    5).
-    """
+    """Read matches from rows x0, y0, x1, y1[, score], smaller is better: table (n, 4) or (n, 5)."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         got = f"an array of shape {table.shape}"
         if table.ndim == 2:
@@ -209,9 +207,7 @@ def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
 
 
 def _indices(array: Array, name: str) -> tuple[Array, Any]:
-    """Pairs of indices (n, 2) from an array of pairs or of each keypoint's partner, and the rows they come
-    from.
-    """
+    """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows they come from."""
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
             f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go"

@@ -101,7 +101,8 @@ def write_groups(
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")
-        _drop_triggers(copy)
+        for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            copy.execute(f"DROP TRIGGER {_quote(name)}")
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
@@ -163,12 +164,6 @@ def _errors_of_copy(target: Path) -> Iterator[None]:
         ):
             raise InputError(f"{target.name}: can't be written ({error})") from None
         raise
-
-
-def _drop_triggers(database: sqlite3.Connection) -> None:
-    """Drop what the database would do whenever it is written to."""
-    for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        database.execute(f"DROP TRIGGER {_quote(name)}")
 
 
 def _quote(name: str) -> str:

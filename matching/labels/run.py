@@ -177,19 +177,19 @@ def _label_file(
     try:
         with limit_threads(1):
             entry = get_described(Source(path, content), settings)
-            size = entry.width, entry.height
+            width, height = map(int, entry.size)
             places: list[Place] = []
             for reference in references:
                 thing = _describe_reference(reference, settings.config)
-                objects = match_described(thing, entry.described, settings.config).objects
+                objects = match_described(thing, entry, settings.config).objects
                 if objects:
                     objects = add_completeness(objects, _read_reference(reference), read_picture(path))
-                places += find_places(reference.name, objects, reference.polygon, thing.box, size)
+                places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
     except InputError as error:
         return LabelledPicture(number, name, content, error=" ".join(str(error).split()))
     except Exception:
         return LabelledPicture(number, name, content, error=INTERNAL + traceback.format_exc())
-    return LabelledPicture(number, name, content, *size, tuple(choose_places(places)))
+    return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
 @lru_cache(maxsize=KEPT_PICTURES)

@@ -19,9 +19,7 @@ ALIKE = 0.6  # least correlation of the same print
 
 
 def correlate(a: Floats, b: Floats) -> Floats:
-    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w) float32, 1 without
-    print.
-    """
+    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w), 1 without print."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     moved = _move(b)
     products = a[..., None] * moved
@@ -35,9 +33,7 @@ def correlate(a: Floats, b: Floats) -> Floats:
 
 
 def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
-    """Correlate the print of two exactly aligned pictures (h, w) around each pixel -> (h, w), has print (h,
-    w).
-    """
+    """Correlate the print of two exactly aligned pictures (h, w) -> (h, w), has print (h, w)."""
     (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, FINE), _standardise(b, FINE)
     return (blur(a * b, FINE) - mean_a * mean_b) * unit_a * unit_b, ~find_flat(a, b)
 

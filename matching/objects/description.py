@@ -185,8 +185,8 @@ def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """Union of the triangles of a mesh. Those that don't overlap are merged along their sides, in a tenth of
-    the time; if the mesh is folded, some are flipped.
+    """Union of the triangles of a mesh, merged along their sides first: faster; a folded mesh may flip
+    some.
     """
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2

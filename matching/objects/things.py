@@ -54,7 +54,9 @@ def number_places(outlines: Sequence[Array]) -> Ints:
     if not len(outlines):
         return np.empty(0, np.int64)
     least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
-    shapes = np.array([_shape(outline, least) for outline in outlines])
+    # and a little around them, so that a point and a line have an area too
+    rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
+    shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
     shared = shapely.area(common) / np.sqrt(area[:, None] * area)
@@ -69,9 +71,7 @@ def number_places(outlines: Sequence[Array]) -> Ints:
 
 
 def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
-    """Find the things of the objects of two pictures: those that share their place in picture 0 are
-    copies.
-    """
+    """Find the things of the objects of two pictures: those at one place in picture 0 are copies."""
     number = number_places(outlines0)
     own = [np.flatnonzero(number == n) for n in range(number.max(initial=-1) + 1)]
     return tuple(
@@ -105,8 +105,3 @@ def renumber(labels: Array) -> Ints:
     _, first, label = np.unique(labels, return_index=True, return_inverse=True)
     rank: Ints = np.argsort(np.argsort(first))
     return rank[label]
-
-
-def _shape(outline: Array, least: float) -> shapely.Geometry:
-    """The area of an outline and a little around it, so that a point and a line have an area too."""
-    return shapely.buffer(shapely.polygons(np.resize(outline, (max(len(outline), 3), 2))), least or 1.0)

@@ -24,9 +24,7 @@ PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
-    """Fit matched points (n, 2) robustly: a homography if it is sound and better than an affine map -> (3,
-    3).
-    """
+    """Fit points (n, 2) robustly: a homography if it is sound and better than an affine map -> (3, 3)."""
     affine = _affine(xy0, xy1, tolerance)
     least = 0.95 * median_error(affine, xy0, xy1)
     best, kind = affine, "affine"
@@ -137,9 +135,7 @@ def transform_errors(transform: Array, xy0: Array, xy1: Array) -> Floats:
 
 
 def is_sound(transform: Array, polygon: Array) -> bool:
-    """Test whether a transform (3, 3) keeps a polygon (k, 2) on one side of the horizon, and well away from
-    it.
-    """
+    """Test whether a transform (3, 3) keeps a polygon (k, 2) well on one side of the horizon."""
     w = np.column_stack([polygon, np.ones(len(polygon))]) @ transform[2]
     one_side = (w > 0).all() or (w < 0).all()
     return bool(np.isfinite(transform).all() and one_side and abs(w).min() > 0.2 * abs(w).max())

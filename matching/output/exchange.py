@@ -218,9 +218,7 @@ def _matches(images: list[StoredImage], distance: Array) -> bytes:
 
 
 def hloc_score(distance: Array) -> NDArray[np.float16]:
-    """hloc's score of nearest neighbours, (1 + cosine) / 2 of unit descriptors: distance (n,) -> (n,)
-    float16.
-    """
+    """hloc's score of nearest neighbours, (1 + cosine) / 2: distance (n,) -> (n,) float16."""
     return (1 - distance**2 / 4).astype(np.float16)
 
 

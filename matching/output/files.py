@@ -95,8 +95,11 @@ def write_results(
 
     Replaces or removes what an earlier run left there, unless somebody has changed it.
     """
-    deformations = _deformations(result) if warp else {}
+    deformations: dict[int, Deformation] = {}
+    if warp:
+        from matching.matches import object_deformation
 
+        deformations = {found.id: object_deformation(result, found.id) for found in result.objects}
     picture0, picture1 = pictures
 
     def files() -> Iterator[tuple[str, Content]]:
@@ -117,7 +120,10 @@ def write_results(
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
             yield from crop_files(pictures, result.objects)
-        yield from _export(pictures, result, exports)
+        for name in exports:
+            from matching.output.exchange import export_matches
+
+            yield from export_matches(name, pictures, result).items()
         if html:
             from matching.output.html import pair_report
 
@@ -147,21 +153,6 @@ def _draw_warps(
 
         found = next(found for found in result.objects if found.id == number)
         yield number, draw_object(picture0, picture1, result, found, deformation)
-
-
-def _export(
-    pictures: Sequence[Picture], result: Matches, exports: tuple[str, ...]
-) -> Iterator[tuple[str, bytes]]:
-    for name in exports:
-        from matching.output.exchange import export_matches
-
-        yield from export_matches(name, pictures, result).items()
-
-
-def _deformations(result: Matches) -> dict[int, Deformation]:
-    from matching.matches import object_deformation
-
-    return {found.id: object_deformation(result, found.id) for found in result.objects}
 
 
 def encode_npz(result: Matches) -> bytes:

@@ -75,9 +75,7 @@ def _count_digits(found: MatchedObject) -> int:
 
 
 def format_repeats(result: Matches) -> str:
-    """Format what a picture shows more than once as a table, one line per thing, with its best object's
-    score.
-    """
+    """Format what a picture shows more than once, one line per thing, with its best object's score."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(5, 7)))

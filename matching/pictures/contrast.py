@@ -92,9 +92,7 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:
-    """Whether a picture is a drawing in one colour whose shape is its opaque part: rgb (h, w, 3); mask (h,
-    w).
-    """
+    """Whether a picture is a drawing in one colour, its shape opaque: rgb (h, w, 3); mask (h, w)."""
     shades = opencv.luma(rgb)[mask]
     return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
 

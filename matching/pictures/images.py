@@ -191,9 +191,7 @@ def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
 
 
 def _opaque(alpha: Array) -> float:
-    """The alpha of an opaque pixel: 1 for floats and booleans, else the maximum of the type, or full
-    scale.
-    """
+    """The alpha of an opaque pixel: 1 for floats and booleans, else the type's maximum or full scale."""
     if alpha.dtype.kind not in "ui":
         return 1
     return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max

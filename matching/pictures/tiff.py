@@ -125,9 +125,7 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
-    """Read the first three bands of a page, or its only one, and the declared alpha -> (h, w) or (h, w, 3 or
-    4).
-    """
+    """Read the first three bands of a page, or its only one, and alpha -> (h, w) or (h, w, 3 or 4)."""
     plain = [k for k in range(layout.n_samples) if k != layout.alpha]
     chosen = plain[:3] if len(plain) >= 3 else plain[:1]
     if layout.alpha is not None:
@@ -212,9 +210,7 @@ def _undo_compression(data: bytes, compression: int, rows: int, width: int) -> A
 
 
 def _undo_float_predictor(stored: Array, number: np.dtype[Any], n_samples: int) -> Array:
-    """Undo the float predictor of rows of bytes (rows, width): differences, highest byte first (TIFF Note
-    3).
-    """
+    """Undo the float predictor of bytes (rows, width): differences, highest byte first (TIFF Note 3)."""
     steps = stored.reshape(len(stored), -1, n_samples)
     summed = np.cumsum(steps, axis=1, dtype=np.uint8).reshape(len(stored), number.itemsize, -1)
     highest_first = np.ascontiguousarray(np.moveaxis(summed, 1, 2))

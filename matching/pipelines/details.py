@@ -166,9 +166,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
-    """Share of an object's matches near those of another one in both pictures; an object: Located and
-    number.
-    """
+    """Share of an object's matches near those of another one in both pictures, each a Located and number."""
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)
     far = reach * np.maximum(own.steps[k], its.steps[n])

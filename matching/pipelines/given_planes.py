@@ -78,9 +78,7 @@ def _find_near(xy0: Floats, xy1: Floats) -> Ints:
 
 
 def squared_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Squared Sampson errors (n,) of matches, for variance 1 in both pictures; infinite beyond the
-    horizon.
-    """
+    """Squared Sampson errors (n,) for variance 1 in both pictures; infinite beyond the horizon."""
     with np.errstate(all="ignore"):
         there, depth, jacobian = _linearise(homography, xy0)
         covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)

@@ -261,15 +261,6 @@ def describe_pair(state: PairState, context: PairContext) -> PairState:
     return replace(state, located=located, objects=objects, things=things)
 
 
-def label_with(find_clusters: FindClusters) -> Callable[[PairState, PairContext], PairState]:
-    """The stage "grouping" by a function that labels the best candidates."""
-
-    def label_candidates(state: PairState, context: PairContext) -> PairState:
-        return replace(state, groups=find_clusters(state.candidates, context.config))
-
-    return label_candidates
-
-
 DEFAULT: Stages = (
     Stage("candidates", match_features_of_pair),
     Stage("grouping", group_with(GROUPINGS["default"].stages)),
@@ -292,13 +283,15 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 def label_by(find_clusters: FindClusters) -> Stages:
     """The stages of a method of its own, which labels candidates, in place of grouping and what tests it."""
-    return replace_stage(PAPER, "grouping", label_with(find_clusters))
+
+    def label(state: PairState, context: PairContext) -> PairState:
+        return replace(state, groups=find_clusters(state.candidates, context.config))
+
+    return replace_stage(PAPER, "grouping", label)
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Choose pictures to look at more closely: a reduced one; if nothing sure is found, both large or both
-    small.
-    """
+    """Choose pictures to look at closer: a reduced one; if nothing sure is found, both of one kind."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]

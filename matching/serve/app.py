@@ -164,9 +164,7 @@ def name_download(names: Sequence[str], name: str) -> str:
 
 
 def _file(path: Path, shown: str) -> Response:
-    """A file as an answer, named `shown`; opened before the answer begins so that a failure can be
-    reported.
-    """
+    """A file as an answer, named `shown`, opened first so that a failure can be reported."""
     try:
         file = path.open("rb")
     except FileNotFoundError:

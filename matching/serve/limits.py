@@ -39,9 +39,7 @@ class Limits:
 
 
 class Refusal(Exception):
-    """A request that is not carried out: its HTTP status, one line that says why, and headers of the
-    answer.
-    """
+    """A request that is not carried out: HTTP status, one line that says why, headers of the answer."""
 
     def __init__(self, status: int, reason: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)

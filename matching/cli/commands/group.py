@@ -13,8 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching._version import __version__
-from matching.cli.arguments import LineParser, add_clustering, add_setting, make_clustering, parse_path
+from matching.cli.arguments import (
+    LineParser,
+    add_clustering,
+    add_flag,
+    add_path,
+    add_quiet,
+    add_setting,
+    add_version,
+    make_clustering,
+    parse_path,
+)
 from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
@@ -55,55 +64,29 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> LineParser:
     """Make the parser of the command."""
-    parser = LineParser(
-        prog="gdl-match group",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("file", type=parse_path, metavar="FILE", help="matches")
-    add = parser.add_argument_group("input and output").add_argument
-    add("--features", type=parse_path, metavar="FILE", help="the keypoints of hloc's matches")
+    group = parser.add_argument_group("input and output")
+    add_path(group, "features", "FILE", "the keypoints of hloc's matches")
     for k in range(2):
-        add(
-            f"--image{k}",
-            type=parse_path,
-            metavar="FILE",
-            help=f"picture {k}; of a file with many pairs, its pair",
-        )
-    add(
-        "--images",
-        type=parse_path,
-        metavar="DIR",
-        help="the pictures of a file with many pairs, by their names",
-    )
-    add("--planes", action="store_true", help="split each object into the planes that it consists of")
-    add(
-        "--all-objects",
-        action="store_true",
-        help="COLMAP: two-view geometries of all objects, not of the static scene alone",
-    )
-    add(
-        "--masks",
-        type=parse_path,
-        metavar="DIR",
-        help="COLMAP: also write masks of what moved into this folder, which is new or empty",
-    )
-    add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
-    add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
-    add(
-        "--warp",
-        action="store_true",
-        help="draw each object warped onto the other picture; needs the pictures",
-    )
-    add("--no-figure", action="store_true", help="don't draw matches.png")
+        add_path(group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, its pair")
+    add_path(group, "images", "DIR", "the pictures of a file with many pairs, by their names")
+    add_flag(group, "planes", "split each object into the planes that it consists of")
+    text = "COLMAP: two-view geometries of all objects, not of the static scene alone"
+    add_flag(group, "all_objects", text)
+    text = "COLMAP: also write masks of what moved into this folder, which is new or empty"
+    add_path(group, "masks", "DIR", text)
+    add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
+    add_flag(group, "html", "also write matches.html, a report; needs the pictures")
+    add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
+    add_flag(group, "no_figure", "don't draw matches.png")
     text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
-    add("--explain", action="store_true", help=text)
-    add("--quiet", action="store_true", help="no progress on standard error")
+    add_flag(group, "explain", text)
+    add_quiet(group)
     settings = parser.add_argument_group("settings")
     add_clustering(settings)
     add_setting(settings, "max_nfa", MAX_NFA)
-    parser.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+    add_version(parser)
     return parser
 
 
@@ -115,9 +98,7 @@ class Job:
     folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: (
-        Guard  # makes a context in which Ctrl-C ends the process at once, for work that leaves nothing behind
-    )
+    guard: Guard  # makes a context in which Ctrl-C ends the process at once, while nothing is left behind
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -235,7 +216,10 @@ def _group_many(job: Job) -> int:
     write_pairs(job.folder, groups, told, job.config, job.inputs)
     if job.arguments.masks is not None:
         write_masks(job.arguments.masks, labels.values())
-    _print_pairs(told)
+    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
+    for found in told:
+        names = "  ".join(map(make_printable, found["images"]))
+        print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
 
@@ -316,10 +300,3 @@ def _write_pair(
         inputs=job.inputs,
         others=groups,
     )
-
-
-def _print_pairs(told: Iterable[dict[str, Any]]) -> None:
-    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-    for pair in told:
-        names = "  ".join(map(make_printable, pair["images"]))
-        print(f"{len(pair['objects']):>7}  {pair['kept']:>7}  {pair['matches']:>7}  {names}")

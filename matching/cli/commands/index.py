@@ -11,8 +11,18 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
-from matching.cli.commands.collection import add_run_options, add_wait_option, open_cache, waiting
+from matching.cli.arguments import (
+    LineParser,
+    add_flag,
+    add_path,
+    add_quiet,
+    add_setting,
+    add_settings,
+    count_setting,
+    make_config,
+    parse_path,
+)
+from matching.cli.commands.collection import WAIT, add_run_options, open_cache, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -36,10 +46,7 @@ at again."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     return exit_status(
-        COMMAND,
-        lambda: _run(make_parser().parse_args(argv)),
-        STOPPED,
-        owns_process=argv is None,
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
     )
 
 
@@ -47,63 +54,36 @@ def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
-    add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
+    add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
     add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
-    add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
-    add.add_argument("--check", action="store_true", help="read all of the index, and mend damaged parts")
-    query = commands.add_parser(
-        "query",
-        help="find what pictures show",
-        description="Which pictures of an index show what a picture shows?",
-    )
-    query.add_argument(
-        "pictures", type=parse_path, nargs="+", metavar="IMAGE", help="pictures, or folders of them"
-    )
-    query.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    query.add_argument(
-        "--hloc-pairs",
-        type=parse_path,
-        metavar="FILE",
-        help="match nothing: write the shortlists as hloc's list of pairs, two names a line",
-    )
-    query.add_argument(
-        "--images", type=parse_path, metavar="DIR", help="the folder from which hloc's names count"
-    )
-    groups = commands.add_parser(
-        "groups",
-        help="find the pictures that show the same",
-        description="Which pictures of an index are copies of each other, or show the same things?",
-    )
+    add_flag(add, "recursive", "include subfolders")
+    add_flag(add, "check", "read all of the index, and mend damaged parts")
+    text = "Which pictures of an index show what a picture shows?"
+    query = commands.add_parser("query", help="find what pictures show", description=text)
+    text = "pictures, or folders of them"
+    query.add_argument("pictures", type=parse_path, nargs="+", metavar="IMAGE", help=text)
+    add_flag(query, "json", "one JSON document on standard output")
+    text = "match nothing: write the shortlists as hloc's list of pairs, two names per line"
+    add_path(query, "hloc_pairs", "FILE", text)
+    add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
+    text = "Which pictures of an index are copies of each other, or show the same things?"
+    groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
-        each.add_argument(
-            "--shortlist",
-            type=parse_whole_number,
-            metavar="N",
-            default=n,
-            help=f"match a picture with the N that share most descriptors with it (default: {n})",
-        )
-        each.add_argument(
-            "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
-        )
-    watch = commands.add_parser(
-        "watch",
-        help="take in what arrives in a folder",
-        description="Take the pictures of a folder into an index, and then what arrives there, until Ctrl-C.",
-    )
+        text = "match a picture with the N that share most descriptors with it"
+        add_setting(each, "shortlist", count_setting(n, text))
+        add_path(each, "db", "FILE", "keep the matches, as a collection's database")
+    text = "Add the pictures of a folder to an index, and then those that arrive there, until Ctrl-C."
+    watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
     watch.add_argument("folder", type=parse_path, metavar="FOLDER", help="of pictures")
-    watch.add_argument(
-        "--query", type=parse_path, metavar="THING", help="a picture of a thing: tell which of them show it"
-    )
-    watch.add_argument("--recursive", action="store_true", help="with its subfolders")
-    watch.add_argument(
-        "--json", action="store_true", help="a JSON document a line for each picture looked at"
-    )
-    for each, jobs in ((add, "one a processor"), (query, "1"), (groups, "one a processor"), (watch, "1")):
-        each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
+    add_path(watch, "query", "THING", "a picture of a thing: report which pictures show it")
+    add_flag(watch, "recursive", "include subfolders")
+    add_flag(watch, "json", "one JSON document per line for each picture looked at")
+    for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
+        add_path(each, "index", "FOLDER", "of the index", required=True)
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
-        add_wait_option(how)
-        how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+        add_setting(how, "wait", WAIT)
+        add_quiet(how)
         add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
 

@@ -10,7 +10,16 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_path
+from matching.cli.arguments import (
+    LineParser,
+    add_choice,
+    add_flag,
+    add_path,
+    add_quiet,
+    add_settings,
+    make_config,
+    parse_path,
+)
 from matching.cli.commands.collection import add_run_options, open_cache
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
@@ -39,43 +48,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument(
-        "references",
-        type=parse_path,
-        nargs="+",
-        metavar="REFERENCE",
-        help="a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a"
-        " .json of COCO or LabelMe, a .txt of YOLO",
+    text = (
+        "a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a .json"
+        " of COCO or LabelMe, a .txt of YOLO"
     )
+    parser.add_argument("references", type=parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")
-    add = what.add_argument
-    add("--in", dest="folder", type=parse_path, metavar="FOLDER", required=True, help="pictures to label")
-    add("--recursive", action="store_true", help="with its subfolders")
-    add(
-        "--mask",
-        type=parse_path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="mask that is white where the thing is, for the first picture; again for the second, and so on",
-    )
-    add(
-        "--format",
-        choices=LABEL_FORMATS,
-        metavar="NAME",
-        default=LABEL_FORMATS[0],
-        help=f"{', '.join(LABEL_FORMATS)} (default: coco)",
-    )
-    add("--out", type=parse_path, metavar="DIR", required=True, help="folder for the labels")
-    add(
-        "--tracks",
-        action="store_true",
-        help="the pictures are frames of a video, numbered by their names: number each thing through them",
-    )
-    add("--review", action="store_true", help="then show all proposals on a page, to accept or drop them")
+    add_path(what, "in", "FOLDER", "pictures to label", dest="folder", required=True)
+    add_flag(what, "recursive", "include subfolders")
+    text = "mask that is white where the thing is, for the first picture; again for the second, and so on"
+    add_path(what, "mask", "FILE", text, action="append", default=[])
+    add_choice(what, "format", LABEL_FORMATS)
+    add_path(what, "out", "DIR", "folder for the labels", required=True)
+    text = "the pictures are frames of a video, numbered by their names: number each thing through them"
+    add_flag(what, "tracks", text)
+    add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one a processor")
-    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    add_run_options(how, "one per processor")
+    add_quiet(how)
     add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 

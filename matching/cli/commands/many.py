@@ -213,9 +213,7 @@ def _read(path: Path, mask: Path | None = None) -> Picture:
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
-    """List the given pictures and those in given folders, each once, without the thing itself; never
-    empty.
-    """
+    """List the given pictures and those in given folders, each once, except the thing itself."""
     from matching.collection.plan import find_pictures
 
     paths: dict[str, Path] = {}

@@ -81,7 +81,7 @@ def _match(
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
-    _check_folder(folder, arguments, inputs)
+    check_not_over(folder, arguments, arguments.images, inputs.others)
     if arguments.out is None and inputs.paths and folder != _base(arguments):
         print(
             f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
@@ -216,10 +216,6 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
     if arguments.out is not None or inputs.paths is None:
         return _base(arguments)
     return choose_folder(_base(arguments), inputs.paths)
-
-
-def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
-    check_not_over(folder, arguments, arguments.images, inputs.others)
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:

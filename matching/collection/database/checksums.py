@@ -80,18 +80,14 @@ def find_damage(
     connection: sqlite3.Connection, path: Path, keys: Keys, results: Mapping[str, str] = {}
 ) -> str | None:
     """Name a damaged part of a database, or return None. An unchanged file is not read again."""
-    state = _read_state(path)
+    status = path.stat()
+    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     if _whole.get(path) == state:
         return None
     damage = next(_list_damage(connection, keys, results), None)
     if damage is None:
         _whole[path] = state
     return damage
-
-
-def _read_state(path: Path) -> tuple[int, ...]:
-    status = path.stat()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[str, str]) -> Iterator[str]:

@@ -155,9 +155,7 @@ class Store:
         self._db.execute("DROP TABLE wanted")
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Read the pairs to match whose pictures are described, page by page, so that results can be recorded
-        meanwhile.
-        """
+        """Read the pairs to match page by page, so that results can be recorded meanwhile."""
         last = -1
         while rows := self.rows(
             f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",

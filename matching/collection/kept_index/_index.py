@@ -94,7 +94,7 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
         with limit_threads(1):
-            features = get_described(Source(path, content), settings).described.features
+            features = get_described(Source(path, content), settings).features
             entries = encode(features, picture=number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
@@ -112,9 +112,7 @@ def find_candidates(
     config: MatchConfig = MatchConfig(),
     **how: Any,
 ) -> list[Candidate]:
-    """Find the pictures of an index that share most descriptors with each query; missing files are left
-    out.
-    """
+    """Find the existing pictures of an index that share most descriptors with each query."""
     with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
         queries = list(dict.fromkeys(queries))
         known = [index.number_of(path) for path in queries]

@@ -94,7 +94,7 @@ def _read_thing(thing: Path, settings: Settings) -> Source:
     source = Source(make_absolute(thing), compute_digest(thing))
     if source.content is None:
         raise InputError(explain_unreadable(str(thing)))
-    if not len(get_described(source, settings).described.features):
+    if not len(get_described(source, settings).features):
         raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
     return source
 

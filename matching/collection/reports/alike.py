@@ -16,14 +16,12 @@ SAME = 0.82  # least median correlation: a copy made small has 0.84, a photograp
 
 
 def is_alike(picture0: Picture, picture1: Picture, transform: Array) -> bool:
-    """Whether two pictures show the same, if a similarity transform (3, 3) maps pixels of one to the
-    other.
-    """
+    """Whether two pictures show the same, one mapped to the other by a similarity transform (3, 3)."""
     return measure_likeness(picture0, picture1, transform) >= SAME
 
 
 def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> float:
-    """Measure how picture 0 correlates inside picture 1: the median, as captions hide parts; transform (3,
+    """Measure the median correlation of picture 0 inside picture 1, as captions hide parts; transform (3,
     3).
     """
     scale = math.sqrt(abs(np.linalg.det(transform[:2, :2])))

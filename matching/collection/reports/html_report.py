@@ -85,17 +85,13 @@ def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     longest = LONGEST
-    while longest > SHORTEST and sum(_pixels(w, h, longest) for *_, w, h in images.values()) > BUDGET:
+    sizes = [image[-2:] for image in images.values()]
+    while longest > SHORTEST and sum(w * h * min(longest / max(w, h), 1) ** 2 for w, h in sizes) > BUDGET:
         longest = max(int(longest * 0.9), SHORTEST)
     return {
         number: {**embed_file(path, names[number], longest), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
-
-
-def _pixels(width: int, height: int, longest: int) -> float:
-    factor = min(longest / max(width, height), 1.0)
-    return width * height * factor**2
 
 
 def _pair_data(
@@ -138,7 +134,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
     `kept` has rows of the same kind. Kept ones from beyond the best candidates replace the worst rejected
     ones.
     """
-    described0, described1 = (get_described(source, settings).described for source in sources)
+    described0, described1 = (get_described(source, settings) for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
         return Groups(np.full(len(candidates), -1), np.empty(0))

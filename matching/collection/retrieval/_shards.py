@@ -146,7 +146,7 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
 
 @lru_cache(maxsize=2 * TOGETHER)  # 370 kB each
 def _read_query(source: Source, settings: Settings) -> Array:
-    return encode_query(get_described(source, settings).described.features)
+    return encode_query(get_described(source, settings).features)
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
@@ -186,7 +186,7 @@ def _encode(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: li
     found = [np.empty(0, ENTRY)]
     for number, source in pictures:
         try:
-            found.append(encode(get_described(source, settings).described.features, picture=number))
+            found.append(encode(get_described(source, settings).features, picture=number))
         except InputError:
             lost.append(number)
     return np.concatenate(found)

@@ -76,9 +76,7 @@ class _Confusable:
 def _find_confusable(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
-    """Find matches source -> matched with another feature as near, among those amid the object's points
-    `place`.
-    """
+    """Find matches source -> matched with another feature as near, among those amid the object's points."""
     inside = features[is_amid(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product

@@ -117,9 +117,7 @@ def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> fl
 
 
 def _project(matrix: Array, points: Array) -> tuple[Floats, Floats]:
-    """Points (n, 2) mapped by a homography, and a sign, positive on the side of the horizon of most
-    points.
-    """
+    """Points (n, 2) mapped by a homography, and their sign, positive on most points' side of the horizon."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
     depth = homogeneous[:, 2]
     side = 1.0 if np.count_nonzero(depth > 0) * 2 >= len(depth) else -1.0

@@ -183,9 +183,7 @@ class _Joining:
         self.is_tested = np.zeros(len(correspondences), bool)
 
     def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` in reach of the members that agree with the smooth maps and their neighbours,
-        both ways.
-        """
+        """Those of `others` in reach of the members that agree with smooth maps and neighbours, both ways."""
         if len(members) <= CONFIRMED:
             return others[:0]
         for way in self.maps:

@@ -131,9 +131,7 @@ def _cells(found: MatchedObject) -> list[str]:
 def candidates_data(
     xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, most: int | None = None
 ) -> tuple[dict[str, Any], Ints]:
-    """The data of candidates for viewer.js: xy0, xy1 (m, 2); cluster (m,); score (m,), best rejected ones
-    last.
-    """
+    """The data of candidates for viewer.js, best rejected last: xy0, xy1 (m, 2); cluster, score (m,)."""
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
     rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]
     rows = np.concatenate([kept, rejected])

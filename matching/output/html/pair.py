@@ -69,7 +69,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     shown = [
         {
             "src": embed_picture(p.displayed, LONGEST),
-            "name": _name(p, k),
+            "name": p.path.name if p.path is not None else f"image{k}",
             "width": p.width,
             "height": p.height,
         }
@@ -117,7 +117,3 @@ def _facts(result: Matches, pictures: Sequence[Picture]) -> list[tuple[str, str]
         stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
         facts.append(("Time", ", ".join(stages)))
     return facts
-
-
-def _name(picture: Picture, k: int) -> str:
-    return picture.path.name if picture.path is not None else f"image{k}"
