@@ -13,13 +13,7 @@ LARGEST = np.finfo(np.float32).max
 
 @njit
 def acc_nearest(
-    table: Array,
-    slope: Scalar,
-    k: Scalar,
-    start: Scalar,
-    stop: Scalar,
-    nearest: Array,
-    distance: Array,
+    table: Array, slope: Scalar, k: Scalar, start: Scalar, stop: Scalar, nearest: Array, distance: Array
 ) -> None:
     """Rows start..stop of nearest and distance (m, k): the k smallest ACC distances plus slope times mean
     gap.

@@ -61,12 +61,7 @@ def acc_neighbors(
 
 
 def find_agreeing_shares(
-    correspondences: Correspondences,
-    rows: Array,
-    near: Array,
-    scale: float,
-    slope: float,
-    n_threads: int = 1,
+    correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float, n_threads: int = 1
 ) -> Floats:
     """Find the share (q,) of the neighbours near (q, k) that each of `rows` (q,) agrees with.
 

@@ -18,12 +18,7 @@ NEIGHBORS = 8  # of a point: it covers as far as these are
 
 
 def nearest_points(
-    points: Array,
-    at: Array,
-    k: int,
-    reach: float = np.inf,
-    own: Array | None = None,
-    n_threads: int = 1,
+    points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None, n_threads: int = 1
 ) -> tuple[Ints, Floats]:
     """Find the k points (n, 2) nearest to places `at` (q, 2), by (distance, number), without own (q,).
 

@@ -20,13 +20,7 @@ from numpy.typing import DTypeLike
 
 from matching._common.types import Array
 from matching.errors import InputError
-from matching.interchange.records import (
-    KeypointSet,
-    PairMatches,
-    frames_from_angles,
-    join_keypoints,
-    to_size,
-)
+from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import (
     DEGENERATE,
     MULTIPLE,

@@ -44,11 +44,7 @@ class Place:
 
 
 def find_places(
-    name: str,
-    objects: Iterable[MatchedObject],
-    shape: Polygon | None,
-    box: Floats,
-    size: tuple[int, int],
+    name: str, objects: Iterable[MatchedObject], shape: Polygon | None, box: Floats, size: tuple[int, int]
 ) -> list[Place]:
     """Find the places of one thing; box (2, 2)."""
     places = []

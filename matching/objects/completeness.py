@@ -13,15 +13,7 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
-from matching.objects.agreement import (
-    ALIKE,
-    FINE,
-    blur,
-    correlate,
-    lay_grid,
-    shrink,
-    to_grey,
-)
+from matching.objects.agreement import ALIKE, FINE, blur, correlate, lay_grid, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture

@@ -198,10 +198,7 @@ class _Search:
                 stages=None if self.rival is None else label_by(self.rival),
                 views=(self.views, lambda: prepare_views(picture, self.config)),
                 pictures=(self.picture, picture),
-                details=(
-                    self.details,
-                    lambda: describe_details(picture, described, self.config, n_threads),
-                ),
+                details=(self.details, lambda: describe_details(picture, described, self.config, n_threads)),
             )
 
 

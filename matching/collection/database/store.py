@@ -21,12 +21,7 @@ import numpy as np
 from matching._common.types import Floats
 from matching.collection.database import checksums
 from matching.collection.database.connection import Connection, connect, transaction
-from matching.collection.database.settings import (
-    KEY_OF_PROGRAMS,
-    check_schema,
-    check_settings,
-    make_settings,
-)
+from matching.collection.database.settings import KEY_OF_PROGRAMS, check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError

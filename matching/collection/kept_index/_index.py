@@ -106,11 +106,7 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
 
 
 def find_candidates(
-    folder: Path,
-    queries: Sequence[str],
-    n: int,
-    config: MatchConfig = MatchConfig(),
-    **how: Any,
+    folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
 ) -> list[Candidate]:
     """Find the existing pictures of an index that share most descriptors with each query."""
     with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):

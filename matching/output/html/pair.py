@@ -10,13 +10,7 @@ from matching._common.types import Bytes
 from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
-from matching.output.html.page import (
-    candidates_data,
-    embed_picture,
-    objects_data,
-    rejected_data,
-    render,
-)
+from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
 from matching.output.words import (
     REJECTED_HEADER,
     REPEATS_HEADER,
