@@ -1,7 +1,5 @@
 """What is found in a pair of pictures: the matches, the objects, and what they were made of."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from os import PathLike

@@ -4,8 +4,6 @@ A frozen dataclass of settings makes its fields by `setting` and calls `check_se
 the command line has as options stands here, so that a command reads them before anything slow is loaded.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from dataclasses import dataclass, field, fields

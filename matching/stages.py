@@ -1,7 +1,5 @@
 """Named stages in a list: a way through the program, of which one element can be changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

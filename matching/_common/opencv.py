@@ -4,8 +4,6 @@ OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differen
 5.x) end here. Coordinates leave this module as (x, y) pixels, (0, 0) the centre of the top-left pixel.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What happens while the program is being compiled, once: a message, and a second process that compiles."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The pictures of `gdl-match --demo`."""
 
-from __future__ import annotations
-
 from matching._common.types import Bytes
 
 

@@ -1,7 +1,5 @@
 """Where commands that match write their results, which files, and what may not be in the way."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Only light modules may be imported here: an interrupt while modules load is caug
 loaded.
 """
 
-from __future__ import annotations
-
 import atexit
 import errno
 import io

@@ -1,7 +1,5 @@
 """The subcommands of `gdl-match`. Their modules load only when one is asked for."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 SUBCOMMANDS = {  # name: the module with its main, arguments, what it does

@@ -6,8 +6,6 @@ order, and a Lost for a task whose worker died each time it was tried. The funct
 `matching.collection.work`: an error that they can name is returned in the result.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import logging

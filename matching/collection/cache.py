@@ -8,8 +8,6 @@ allowed: `room` keeps their sum, so that all of them are looked at once per tent
 for each new one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

@@ -1,7 +1,5 @@
 """Which pairs of pictures a collection has: from a list, all of a folder, or queries against a gallery."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re

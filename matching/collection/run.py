@@ -1,7 +1,5 @@
 """Running a collection: describe every picture once, match every pair, go on where an earlier run stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

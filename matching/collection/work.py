@@ -4,8 +4,6 @@ They run in any process on any machine that sees the files. Nothing a picture ho
 can't be done comes back as a record with its reason.
 """
 
-from __future__ import annotations
-
 import traceback
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial

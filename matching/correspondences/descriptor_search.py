@@ -10,8 +10,6 @@ centres are nearest to it (an inverted file: Jegou, Douze and Schmid, PAMI 2011)
 numbers and all sums are exact, so that the result does not depend on threads, nor on the BLAS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

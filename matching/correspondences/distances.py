@@ -6,8 +6,6 @@ predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence
     d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A grid in compiled code: ten thousand queries of a few hundred points each time 
 before a tree is built, and a match does not load SciPy, which takes longer than matching small pictures.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ Notation: the size of a feature is the root of its frame's determinant; the rela
 log2 of its size in picture 1 over that in picture 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

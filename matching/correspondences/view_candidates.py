@@ -7,8 +7,6 @@ often the same place in the next view, so that one has to look further: Mishkin,
 2015). Candidates are ordered by this ratio.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

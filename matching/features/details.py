@@ -8,8 +8,6 @@ working size. (Of 22 prints of 28 to 60 px, MSER regions of tiles find 15 instea
 Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

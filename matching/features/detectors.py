@@ -5,8 +5,6 @@ turns the frames, where they have no direction of their own, describes a window 
 features of one detector with each other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Lowe doubles the image first, because extrema among pixels are unstable at its f
 surroundings of such an extremum are doubled, by interpolation: the same stability for a fraction of the work.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

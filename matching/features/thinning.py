@@ -1,7 +1,5 @@
 """A bounded number of features, spread over the picture: what fine textures have too many of."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matching._common.types import Array, Ints

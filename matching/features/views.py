@@ -10,8 +10,6 @@ Notation: a view takes a picture's pixel x to M x + b; a feature of the view wit
 the centre M^-1 (u - b) and the frame M^-1 B in the picture.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain

@@ -5,8 +5,6 @@ orientation of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; 
 x, y; of x, y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager

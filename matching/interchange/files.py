@@ -1,7 +1,5 @@
 """A file of matches, of whatever kind: which one it is, its pairs, and the groups written back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ each pair, the names with - in place of /, in either order (older versions wrote
 (0, 0) is the centre of the top-left pixel, as here. hloc passes over the EXIF orientation of an image.
 """
 
-from __future__ import annotations
-
 import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping

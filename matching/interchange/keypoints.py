@@ -3,8 +3,6 @@
 Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are known by their attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

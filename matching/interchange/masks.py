@@ -5,8 +5,6 @@ scene. A pixel is masked if it is on what moved in more than half of the pairs t
 outline of what is around a thing encloses the thing; so what moved in a pair counts before what did not.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path

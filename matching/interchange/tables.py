@@ -1,7 +1,5 @@
 """Matches of one pair in a table of text or in NumPy's archive."""
 
-from __future__ import annotations
-
 import csv
 import re
 import warnings

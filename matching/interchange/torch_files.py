@@ -5,8 +5,6 @@ Such a file is an uncompressed zip archive: `data.pkl` says how the tensors are 
 others are refused. PyTorch is not needed.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import pickle

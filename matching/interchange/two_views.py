@@ -10,8 +10,6 @@ matches as F does, the pair is calibrated, otherwise uncalibrated; it is planar 
 homography explains more than 80 % as many.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

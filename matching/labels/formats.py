@@ -4,8 +4,6 @@ Coordinates are pixels of the pictures as displayed, counted from the corner of 
 are whole and begin with 1. Pictures without a thing are listed as well, without labels.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

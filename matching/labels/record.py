@@ -4,8 +4,6 @@ Lines are only added, each as soon as it is known, so that a run that was stoppe
 line without an end is one that was being written, and does not count.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

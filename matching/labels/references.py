@@ -3,8 +3,6 @@
 Label files count pixels from the corner of the top-left one, this program from its centre.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """A page on this machine on which proposals are accepted or dropped by keyboard."""
 
-from __future__ import annotations
-
 import io
 import json
 import secrets

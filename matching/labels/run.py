@@ -1,7 +1,5 @@
 """A run: every picture of a folder is looked at once, and what was found is written as labels."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import traceback

@@ -1,7 +1,5 @@
 """Numbers for the things of a video's frames: one that stands near where it stood before keeps its number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

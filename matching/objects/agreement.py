@@ -4,8 +4,6 @@ A and B are small pictures that a map has laid on each other. The map may be off
 at in several places around each pixel: around the one in which a wide window correlates best.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 

@@ -4,8 +4,6 @@ Both pictures are looked at in the frame of picture 0, made small: A is picture 
 there. Where their print or their colours differ, picture 1 shows something else.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

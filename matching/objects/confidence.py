@@ -3,8 +3,6 @@
 docs/benchmarks/unrelated.md says how often each word is right.
 """
 
-from __future__ import annotations
-
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
 SURE_LOG_NFA = -8.0

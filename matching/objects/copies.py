@@ -1,7 +1,5 @@
 """How many copies of picture 0 picture 1 shows, and which places only share a part of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

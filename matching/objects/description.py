@@ -1,7 +1,5 @@
 """What an object is in the result: its outline in both images and the transform between them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 

@@ -5,8 +5,6 @@ homography has errors many times as large as the matches have. The priors of the
 the whole picture, see `matching.objects.transforms`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ SciPy's `least_squares`, with which the tests compare this, decomposes all resid
 each step, and takes 15 times as long.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

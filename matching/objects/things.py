@@ -1,7 +1,5 @@
 """Which objects show the same thing, and in which places it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

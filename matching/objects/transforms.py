@@ -9,8 +9,6 @@ have normal priors (ridge regression), which decide where the matches tell nothi
 are many or spread out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ stopped in between leaves the marked folder, and the next run moves the rest. Wh
 it are taken back.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

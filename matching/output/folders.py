@@ -4,8 +4,6 @@ matches.json lists the SHA-256 of the files that were written with it. A file is
 content: nothing else is ever replaced or removed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """JSON that is easy to read: one entry a line, and all numbers of an outline or a matrix on one line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

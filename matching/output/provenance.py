@@ -4,8 +4,6 @@ Equal programs on one kind of processor give equal results, bit by bit. OpenCV h
 generation of processors, which rounds in its own way, so that other features are found on another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """Pixels of any type as 8-bit ones that show what the picture holds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Pillow reads them; Radiance HDR and deep colours of PNG and PPM are OpenCV's, ot
 pillow-heif's where that is installed.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Names of files: absolute, as short as a set of files allows, and whether something stands behind them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The seconds that stages take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

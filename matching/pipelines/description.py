@@ -1,7 +1,5 @@
 """What the matching needs to know of a picture: its features, at its working size and at its own."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Which of the candidates a result lists."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matching._common.types import Bools, Floats, Ints

@@ -1,7 +1,5 @@
 """Whether a picture may be a mirrored copy of another one: a test so cheap that every pair can be tested."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From two pictures to the objects that both show: the stages in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the stages of a pair read, and what they hand on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What one picture shows more than once: its features are matched with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

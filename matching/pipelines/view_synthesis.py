@@ -5,8 +5,6 @@ those of many more (`matching.features.views`), until the pair is solved. Their 
 others are; the objects are the groups that are planes (`matching.grouping.refinement.planes`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The web application."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

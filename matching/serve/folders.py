@@ -1,7 +1,5 @@
 """The folder for temporary files of a server, which another server removes where this one was killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """What a server accepts, and how it refuses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

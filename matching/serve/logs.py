@@ -1,7 +1,5 @@
 """A log that stays small however often something fails."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any

@@ -1,7 +1,5 @@
 """The worker processes of the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

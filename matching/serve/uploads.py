@@ -3,8 +3,6 @@
 Of what a client says about a file only the name is used, and only to show it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import time

@@ -8,8 +8,6 @@ It imports nothing of the package at its head: reading headers needs only the li
 takes a second and 150 MB to load.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What is written of a thing in a video: matches.json and the contact sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The frames of a video at which is looked: one every so many seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Looking for a thing in the frames of a video, and the stretches of it in which it is seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The contact sheet of a video: the best frame of each appearance, what it shows outlined, and when."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 

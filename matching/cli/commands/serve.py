@@ -1,7 +1,5 @@
 """`gdl-match serve`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import socket

@@ -5,8 +5,6 @@ that a pair has in a table of results. Rows are sealed by triggers of this conne
 with another program changes a row without its checksum, which is told as well.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

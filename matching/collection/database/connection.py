@@ -1,7 +1,5 @@
 """Connections to SQLite databases that several processes may use at a time."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

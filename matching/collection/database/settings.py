@@ -1,7 +1,5 @@
 """What a database was made with: kept in it, compared with what is wanted, and read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace

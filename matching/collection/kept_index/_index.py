@@ -1,7 +1,5 @@
 """Adding pictures to a kept index, and finding those of them that show what a query shows."""
 
-from __future__ import annotations
-
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Watching a folder: what arrives is added to a kept index, and looked at for a thing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass

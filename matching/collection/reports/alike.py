@@ -1,7 +1,5 @@
 """Whether two pictures show the same print where a similarity lays one on the other, pixel by pixel."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The tables of a collection's database as CSV or Parquet files."""
 
-from __future__ import annotations
-
 import csv
 import sqlite3
 from contextlib import closing

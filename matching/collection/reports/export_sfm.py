@@ -5,8 +5,6 @@ pictures. In one pair a keypoint has one partner: of several matches the one wit
 distance stays. Coordinates and names are those of the exports of a pair (`matching.output.exchange`).
 """
 
-from __future__ import annotations
-
 import io
 import sqlite3
 from collections.abc import Iterator

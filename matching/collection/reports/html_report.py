@@ -1,7 +1,5 @@
 """The report of a collection: its pairs with objects, the best first, each in a view with details."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

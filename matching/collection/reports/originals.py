@@ -1,7 +1,5 @@
 """Which picture of a group the others were most likely made from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

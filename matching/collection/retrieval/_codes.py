@@ -6,8 +6,6 @@ learned, so a picture has the same bits in every index. The distance of two desc
 that differ: a whole number, which is the same in any order of computing.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ many, each list is searched on its own, and faiss keeps the first of equally nea
 depends neither on how entries are spread over files, nor on the number of threads.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence

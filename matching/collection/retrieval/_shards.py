@@ -4,8 +4,6 @@ A task searches one shard with some queries. The results of the shards are merge
 depend on the number of shards.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

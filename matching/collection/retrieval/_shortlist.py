@@ -4,8 +4,6 @@ The gallery is divided into shards. A small one is searched without faiss. The s
 in the cache's folder, each made by one task; a machine that has no access to the file makes it again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import time

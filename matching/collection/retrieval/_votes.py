@@ -10,8 +10,6 @@ All of it is whole numbers in an order that is defined, so entries may lie in an
 neighbours of all are merged and then voted on, which gives the same scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

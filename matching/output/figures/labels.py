@@ -1,7 +1,5 @@
 """Places for labels: beside or on the objects that they name, inside the picture, without overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

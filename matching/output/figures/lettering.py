@@ -1,7 +1,5 @@
 """Text in drawings: labels on a box of their own, captions below."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
