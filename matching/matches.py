@@ -36,7 +36,7 @@ class Inputs:
             name = image if isinstance(image, (str, PathLike)) else f"image{k}"
             if (picture.width, picture.height) != size:
                 now = f"{picture.width} x {picture.height}"
-                raise InputError(f"{name}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
+                raise InputError(f"{name}: is now {now}, but was {size[0]} x {size[1]} when it was matched")
             picture = add_mask(picture, mask, f"mask{k}")
             if digest_pixels(picture) != content:
                 raise InputError(f"{name}: the picture or its mask has changed since it was matched")

@@ -205,9 +205,9 @@ def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
 def check_settings(arguments: argparse.Namespace) -> None:
     """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
-        raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
+        raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
     if arguments.max_nfa != MAX_NFA.default and arguments.paper:
-        raise InputError("--max-nfa does not go with --paper: the paper does not test its objects")
+        raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:

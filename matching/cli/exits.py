@@ -85,7 +85,7 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_proce
             print(f"{command}: error: the output can't be written ({error.strerror})", file=sys.stderr)
             return BAD_INPUT
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
-            print(f"{command}: error: the working folder does not exist any more", file=sys.stderr)
+            print(f"{command}: error: the working folder no longer exists", file=sys.stderr)
             return BAD_INPUT
         traceback.print_exc()
         return INTERNAL_ERROR

@@ -71,6 +71,6 @@ def check_origin(record: Any) -> None:
     if made_with != programs():
         told = differences(made_with, programs())
         raise InputError(
-            f"a worker runs other versions than this process: {told}; its results were discarded. Once all"
-            " have the same, the same command goes on"
+            f"a worker runs other versions than this process: {told}; its results were discarded. Install the"
+            " same versions everywhere and run the same command again"
         )

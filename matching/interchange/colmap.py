@@ -255,7 +255,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
             database.execute("PRAGMA trusted_schema = OFF")
             tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
-                raise InputError(f"{path}: is no database of COLMAP: it has no table {min(missing)}")
+                raise InputError(f"{path}: is not a database of COLMAP: it has no table {min(missing)}")
             yield database
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         reason = " ".join(str(error).split())

@@ -134,7 +134,7 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     if not groups:
         if has_keypoints:
             raise InputError(
-                f"{path}: holds features, no matches; give the matches, and this file as --features"
+                f"{path}: holds features, not matches; give the matches, and this file as --features"
             )
         raise InputError(f"{path}: holds no matches as hloc writes them")
     return [_stored_pair(path, file[group], group, names) for group in groups]

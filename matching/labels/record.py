@@ -125,7 +125,7 @@ def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
     if not isinstance(made, dict):
         raise InputError(f"{path}: was not written by gdl-match label; choose another --out")
     for key in (key for key in wanted if made.get(key) != wanted[key]):
-        raise InputError(f"{path}: is of a run with other {key}; {REMEDY}")
+        raise InputError(f"{path}: belongs to a run with other {key}; {REMEDY}")
 
 
 def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:

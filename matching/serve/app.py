@@ -197,4 +197,4 @@ def _check_origin(request: Request) -> None:
     """Raises Refusal for what another site's page sends: browsers name the page's origin."""
     origin, host = request.headers.get("origin"), request.headers.get("host")
     if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        raise Refusal(403, "requests from other sites are not taken")
+        raise Refusal(403, "requests from other sites are not accepted")

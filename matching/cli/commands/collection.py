@@ -267,7 +267,7 @@ def _find_cache_folder() -> Path:
     try:
         folder = tempfile.mkdtemp(prefix="gdl-match-features-")
     except OSError as error:
-        raise InputError(f"there is no folder for features, name one with --cache ({error})") from None
+        raise InputError(f"no folder for features can be made; name one with --cache ({error})") from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 

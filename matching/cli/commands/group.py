@@ -165,7 +165,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.image0 is not None and arguments.images is not None:
         raise InputError("give --image0 and --image1, or --images")
     if arguments.masks is not None and arguments.image0 is not None:
-        raise InputError("--masks are of all pairs, --image0 and --image1 of one")
+        raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if all(option is None for option in _image_options(arguments)):
         for name in ("html", "warp"):
             if getattr(arguments, name):

@@ -178,9 +178,9 @@ def _query(arguments: argparse.Namespace) -> int:
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
-        raise InputError("--hloc-pairs and --images go together")
+        raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
-        raise InputError("--hloc-pairs matches nothing: it does not go with --db or --json")
+        raise InputError("--hloc-pairs matches nothing: it can't be combined with --db or --json")
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
     if arguments.hloc_pairs is not None:

@@ -13,7 +13,7 @@ from matching.output.provenance import STAGES, as_text, programs
 
 SCHEMA = "3"
 KEY_OF_PROGRAMS = "programs:"  # others, whose results were compared
-REMEDY = "give another --db, or begin it anew with gdl-match collection --restart"
+REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
 def make_settings(config: MatchConfig) -> dict[str, str]:

@@ -66,7 +66,7 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
                 f"{path}: the database is damaged: what it holds is not what was written ({damage}); take a"
-                " copy of it, or begin it anew with gdl-match collection --restart"
+                " copy of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)
     if config is not None:

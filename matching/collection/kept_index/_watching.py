@@ -52,7 +52,7 @@ def watch_folder(
     """
     watchfiles = _import_watchfiles()
     if not is_folder(folder):
-        raise InputError(f"{folder}: is no folder")
+        raise InputError(f"{folder}: is not a folder")
     root, own = make_absolute(folder), make_absolute(index)
     settings = Settings(config, cache)
     source = None if thing is None else _read_thing(thing, settings)
@@ -70,7 +70,7 @@ def watch_folder(
     has_begun = False
     for heard in changes:
         if not is_folder(root):
-            raise InputError(f"{folder}: the folder is gone")
+            raise InputError(f"{folder}: the folder no longer exists")
         paths = sorted(path for _, path in heard)
         if has_begun and not paths:
             continue

@@ -711,7 +711,7 @@ def test_fewest_false_alarms(gdl_match, tmp_path):
     parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
     assert parameters["objects"]["max_log_nfa"] == -8
     status, _, error = gdl_match("first.png", "second.png", "--paper", "--max-nfa", "1")
-    assert (status, "--max-nfa does not go with --paper" in error) == (2, True)
+    assert (status, "--max-nfa can't be combined with --paper" in error) == (2, True)
 
 
 def test_help_names_every_option(gdl_match):
