@@ -54,10 +54,7 @@ def _silence() -> Iterator[None]:
 
 
 def read_deep(file: Path | bytes) -> Array | None:
-    """Read a picture file, or its content, at its own bit depth -> (h, w, 3 or 4) or None.
-
-    Only TIFFs come turned as their orientation tag says.
-    """
+    """Read a picture at its own bit depth -> (h, w, 3 or 4) or None; only TIFFs are turned upright."""
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
@@ -74,10 +71,8 @@ def read_deep(file: Path | bytes) -> Array | None:
 
 
 class VideoReader:
-    """A video file, read frame by frame by FFmpeg, upright.
-
-    `is_open` says whether it can be read; `n_frames` and `rate` (frames per second) are what its header
-    claims, or 0.
+    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are its header's claims, or
+    0.
     """
 
     def __init__(self, path: Path) -> None:
@@ -145,10 +140,7 @@ def sample(image: Array, xy: Array) -> Array:
 
 
 def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[Array, Array]:
-    """Show a picture (h, w) uint8 from the side: turned by `angle` radians, then squeezed along x.
-
-    Returns the view (h1, w1) uint8 and its matrix (2, 3).
-    """
+    """Turn a picture (h, w) by `angle` radians and squeeze it along x -> view (h1, w1), its matrix (2, 3)."""
     c, s = np.cos(angle), np.sin(angle)
     height, width = image.shape
     corners = np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]])

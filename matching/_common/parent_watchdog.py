@@ -6,10 +6,7 @@ from threading import Thread
 
 
 def end_with(parent: int, check_every: float = 1.0) -> None:
-    """End this process soon after its parent; the first thing each worker of a pool calls.
-
-    POSIX only: on Windows a process keeps the id of a parent that has ended, so nothing happens there.
-    """
+    """End this process soon after its parent; POSIX only, as Windows keeps the id of an ended parent."""
     Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 
 

@@ -43,9 +43,8 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Limit the BLAS to one thread per call, for blocks in which several of our threads call it.
-
-    The limit applies to the whole process: the first thread sets it, the last one removes it.
+    """Limit the BLAS of this process to one thread, from the first to the last of our threads that call
+    it.
     """
     global _blas_users, _blas_limits
     with _blas_lock:

@@ -4,10 +4,7 @@ from matching._common.types import Bytes
 
 
 def make_demo_pair() -> tuple[Bytes, Bytes]:
-    """Make two composite pictures from photographs that scikit-image ships -> tuple of (960, 960, 3) uint8.
-
-    Four objects appear in both pictures; in the second one they are bent.
-    """
+    """Make two composites of shipped photographs with four common objects -> tuple of (960, 960, 3) uint8."""
     from synth.composite import composite_pair  # only the demo needs these
     from synth.photographs import read_shipped
 

@@ -100,9 +100,8 @@ def _has_working_folder() -> bool:
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
-    """Run a command and end the process with its status, without Python's clean-up of memory.
-
-    That takes a fifth of the time of matching two small pictures. Exit handlers of libraries run before.
+    """Run a command and end the process without Python's clean-up of memory, a fifth of a small match's
+    time.
     """
     status: list[int] = []  # none where `main` raises
     atexit.register(_end_at_once, status)  # first, and so called last

@@ -17,9 +17,8 @@ OF_SOURCES = "its sources"
 
 
 def compare_programs(store: Store, settings: Settings, path: Path) -> str:
-    """Match some pairs with many matches again if the database was made with other libraries.
-
-    Returns what to report, or "" if the libraries are known. Raises InputError if a result differs.
+    """Match some pairs again if the database was made with other libraries; InputError if a result
+    differs.
     """
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
     here = _without_sources(programs())

@@ -137,10 +137,7 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find about the `width` nearest rows of descriptors1 (n1, 128) for each of descriptors0 (n0, 128).
-
-    Returns indices (n0, width) and squared distances (n0, width) float32.
-    """
+    """Find about `width` nearest of descriptors1 (n1, 128) for descriptors0 (n0, 128) -> indices, squared."""
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)

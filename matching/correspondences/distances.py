@@ -37,9 +37,8 @@ def acc_neighbors(
     nearness: float = 0.0,
     among: Array | None = None,
 ) -> KnnGraph:
-    """Find the nearest correspondences of each by ACC distance, without an m x m matrix; among (m, c).
-
-    In single precision, on coordinates relative to the correspondence; ties go to the smaller index.
+    """Find the nearest correspondences of each by ACC distance, among (m, c); ties go to the smaller
+    index.
     """
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
@@ -78,9 +77,8 @@ def find_agreeing_shares(
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
-    """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k).
-
-    In these four dimensions, true matches of one object lie on a surface and false ones are spread thin.
+    """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k): objects are surfaces in these
+    dimensions.
     """
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
@@ -97,10 +95,7 @@ def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Int
 
 
 def find_others(near: Ints, own: Ints) -> Bools:
-    """Mask of the neighbours that are not the point itself: near (n, k + 1); own (n,) -> (n, k + 1) bool.
-
-    A point is its own nearest, unless points coincide; if it is missing, the last neighbour is left out.
-    """
+    """Mask of near (n, k + 1) without the point itself, own (n,), or without the last if it is missing."""
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
     return others

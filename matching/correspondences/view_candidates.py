@@ -106,10 +106,7 @@ def _nearest_pairs(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Pairs of the given rows with descriptors nearer than those of any other place.
-
-    Returns rows (p,) of each picture, squared distance, and ratio.
-    """
+    """Pairs of rows (p,) with descriptors nearer than those of other places, squared distance, ratio."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)

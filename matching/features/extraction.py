@@ -117,11 +117,7 @@ class Features:
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
-    """Ellipses of the second moments of the bright or dark MSER regions: grey (h, w) uint8 -> xy, frames.
-
-    A uniform ellipse with half axes r has second moments r^2 / 4, so a frame is twice the root of the moment
-    matrix.
-    """
+    """Ellipses of MSER regions of grey (h, w) uint8 -> xy, frames, twice the roots of the moment matrices."""
     moments = _region_kernels.stable_regions(
         grey,
         np.uint8(255 if bright else 0),
@@ -197,10 +193,7 @@ def extract_features(
     n_threads: int = 1,
     below: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract the features of a grey image: grey (h, w) uint8; mask (h, w) bool.
-
-    Keeps at most `max_features` of each kind, the strongest of every part of the image (`choose_strongest`).
-    """
+    """Extract at most `max_features` of each kind, well spread: grey (h, w) uint8; mask (h, w) bool."""
     pyramid = build_pyramid(grey)
 
     def of_kind(kind: str) -> tuple[Array, ...]:
@@ -266,10 +259,8 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """Directions of most gradients in each window: xy (n, 2); windows (n, 2, 2) -> (n, most).
-
-    They are the peaks of a 36-bin histogram that reach 0.8 times the highest one, in coordinates of the
-    window.
+    """Peaks, from 0.8 times the top, of each window's gradient directions: xy, windows (n, 2, 2) -> (n,
+    most).
     """
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)

@@ -50,11 +50,7 @@ def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Ke
 
 
 def _differences(image: Array) -> tuple[Float32s, Array]:
-    """(LAYERS + 2, h, w) float32 differences of an octave's blurred images, and the image blurred twice as
-    much.
-
-    Each image is blurred 2^(1 / LAYERS) times as much as the one before it.
-    """
+    """(LAYERS + 2, h, w) float32 differences of an octave's blurred images, and the next octave's image."""
     dog = np.empty((LAYERS + 2, *image.shape), np.float32)
     for k in range(len(dog)):
         blur = FIRST_BLUR * 2 ** (k / LAYERS)

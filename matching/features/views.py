@@ -74,9 +74,8 @@ class ViewedPicture:
 def extract_from_view(
     grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Extract features of a simulated view and map them to the picture: grey (h, w) uint8; mask (h, w) bool.
-
-    Regions that cross the picture's border are left out: tilted borders would match borders.
+    """Extract features of a view and map them to grey (h, w) uint8; none across its border; mask (h, w)
+    bool.
     """
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)

@@ -188,10 +188,7 @@ def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """The contrasts of n landmarks, uncorrelated: values (n - 3,) of phi and vectors (n, n - 3).
-
-    Also the coordinates of y along them (n - 3, 2). Each landmark's residual counts `weights` (n,) times.
-    """
+    """The uncorrelated contrasts of n landmarks: values (n - 3,) of phi, vectors (n, n - 3), weights (n,)."""
 
     values: Floats
     vectors: Floats

@@ -279,11 +279,7 @@ def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -
 
 
 def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """Split an object into parts whose places don't lie among the points of their other place.
-
-    Things that stand corner to corner may move alike. What overlaps stays, and so do parts that would lose
-    half.
-    """
+    """Split an object into parts whose places don't mix, unless these overlap or lose half of it."""
     places = _get_places(correspondences, members)
     between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
     is_tangled = any(is_object(correspondences, members[own], config) for own in between)
@@ -318,10 +314,7 @@ def _is_within_hull(points: Floats, others: Floats) -> Bools:
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into copies; none if these hold less than half of it.
-
-    Several rows, one above the other, are cut separately.
-    """
+    """Cut each row of copies into copies; none if these hold less than half of its members."""
     if steps := _cut_steps(correspondences, members, config):
         return steps
     copies: list[Ints] = []
@@ -347,10 +340,7 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
 def _split_copies(
     correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
 ) -> list[_Joined]:
-    """Split an object into one part per copy if its places are rows of copies that other objects join.
-
-    Of two pairs of a thing, side by side, the matches are those of four things.
-    """
+    """Split an object into one part per copy if its places are rows of copies that other objects join."""
     if item.periodic:
         return [item]
     for place in _get_places(correspondences, item.members):

@@ -35,10 +35,7 @@ TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pai
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
-    """Read the matches of each pair in a database of COLMAP, in the order of the pairs' ids.
-
-    Prefers the matches from before the geometric verification, which keeps only one motion.
-    """
+    """Read the matches of each pair in COLMAP's database, preferably from before verification, by pair id."""
     with _open(path) as database:
         images = {
             number: (str(name), to_size(*(n if isinstance(n, int) else 0 for n in (width, height))))

@@ -82,11 +82,7 @@ def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
 
 
 def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
-    """Whether the frames of both images have one unit.
-
-    LightGlue gives scales in pixels of the resized image: those of images with different longer sides can't
-    be compared.
-    """
+    """Whether the frames of both images have one unit: LightGlue's scales are those of resized images."""
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
     size0, size1 = (set_.size for set_ in sets)

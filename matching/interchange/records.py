@@ -156,11 +156,7 @@ def join_keypoints(
 
 
 def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
-    """Keep frames (n, 2, 2) of both images if they carry information, else return None twice.
-
-    Frames are useless if some are singular or not finite, or all are equal, as programs write them that know
-    only places.
-    """
+    """Keep frames (n, 2, 2) of both images unless singular, not finite, or all equal: then None twice."""
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
     told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)

@@ -38,9 +38,8 @@ def write_pair(
     inputs: Sequence[str] = (),
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a pair as `matching.output.files.write_results` does.
-
-    Without its pictures, matches.png shows the points, and there are neither warps nor a report.
+    """Write the results of a pair as `write_results` does; matches.png shows points if there are no
+    pictures.
     """
     others = others or {}
     if pictures is not None:

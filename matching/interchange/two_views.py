@@ -156,10 +156,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
 
 
 def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Whether `verified` (n,) is a wider scene than `static` (n,), which may be too small for its matrix.
-
-    Its own matrix explains the objects of the scene as well, and it covers more of both images; scene: rows
-    (m,).
+    """Whether `verified` (n,) explains the objects of `scene` and covers more of the images than `static`
+    (n,).
     """
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
     if not static.any() or areas[1] <= areas[0]:
@@ -227,10 +225,8 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) the matrix of a scene explains.
-
-    The matrix is fitted to the scene's rows, or to these and the free ones if it explains about as much of
-    the scene.
+    """Which matches (n,) the matrix of a scene explains, fitted to its rows, or to free ones too if as
+    good.
     """
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
@@ -272,10 +268,8 @@ def _area(xy: Floats) -> float:
 
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Which matches, `rows` (m,), have more explained than unexplained ones among their NEAR nearest; all if
-    nearly all are explained.
-
-    Nearest by places (n, 4) in both images.
+    """Which matches, `rows` (m,), have more explained than unexplained ones nearby in both images, places (n,
+    4).
     """
     if explained[rows].mean() >= WHOLE:
         return np.ones(len(rows), bool)

@@ -22,10 +22,8 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number the things in consecutive frames.
-
-    In each frame, places are assigned to the tracks of their class so that the distances between centres,
-    over the mean diagonal, have the least sum; none may exceed REACH.
+    """Number things in consecutive frames: the assignment with the least sum of relative distances up to
+    REACH.
     """
     last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
     numbers, n = [], 0

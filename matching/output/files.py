@@ -91,9 +91,8 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a run into a folder, made if missing: all files, or none if it fails.
-
-    Replaces or removes what an earlier run left there, unless somebody has changed it.
+    """Write all results of a run into a folder, or none; replaces what an earlier run left there
+    unchanged.
     """
     deformations: dict[int, Deformation] = {}
     if warp:

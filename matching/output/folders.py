@@ -119,9 +119,8 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write all files of a run into a folder, in place of those of an earlier run; none if it fails.
-
-    The folder is made if missing. files: iterable of (name, bytes or callable).
+    """Write all files (name, bytes or callable) into a folder, replacing an earlier run's; none if it
+    fails.
     """
     digests: dict[str, Any] = {}
     try:
@@ -161,10 +160,8 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a temporary folder on the file system of another one, for files that are renamed when complete.
-
-    It is beside that folder, or in it if it exists. Afterwards it is removed, and so are parents made for it
-    that stay empty.
+    """Make a folder beside another one, or in it if it exists, for files to be renamed; removed at the
+    end.
     """
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)

@@ -24,10 +24,7 @@ def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: 
 
 
 def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
-    """Cut a polygon (k, 2) at the edges of a picture of size (width, height): its largest part inside.
-
-    Returns the polygon as given if the size is None, nothing is inside, or it crosses itself.
-    """
+    """Cut a polygon (k, 2) at the edges of a picture of known size: its largest part inside, if any."""
     shape = shapely.Polygon(polygon)
     if size is None or not shape.is_valid:
         return polygon

@@ -79,9 +79,8 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Take the current frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4).
-
-    That includes palettes, CMYK, transparency, 16-bit colour and the EXIF orientation.
+    """Take the current frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or
+    4).
     """
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
@@ -194,9 +193,8 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow, which loads faster than tifffile, reads this deep grey correctly.
-
-    It swaps the bytes of compressed big-endian numbers twice, except those of 16 bits.
+    """Whether Pillow reads deep grey correctly: it swaps compressed big-endian numbers twice, but for 16
+    bits.
     """
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1

@@ -166,9 +166,8 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: list[int]) -> Array:
 
 
 def _plan_decompression(page: TiffPage) -> Callable[[bytes, int], bytes]:
-    """Return a function that decompresses strips or tiles, by number, where tifffile lacks the codec.
-
-    The page is from here on taken as uncompressed.
+    """Return a function that decompresses numbered strips or tiles for tifffile; the page counts as plain
+    then.
     """
     from tifffile import TIFF
 

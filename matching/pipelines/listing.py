@@ -6,11 +6,7 @@ from matching._common.types import Bools, Floats, Ints
 
 
 def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
-    """Choose the rows that a result lists: all matches of objects, then the best outliers.
-
-    labels (m,); score (m,); is_pool (m,) bool -> (k,). If the objects alone have more, those with most
-    matches lose their worst ones.
-    """
+    """Choose rows of a result: objects' matches, then best outliers; labels, score, is_pool (m,) -> (k,)."""
     order = np.lexsort((score, is_pool))
     ordered = labels[order]
     sizes = np.bincount(ordered[ordered >= 0])

@@ -139,9 +139,8 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Match pictures that are already described, as `match` does.
-
-    Without `stages` negatives are not tried, which would take twice the time for unrelated pairs.
+    """Match described pictures as `match` does; negatives are tried only with `stages`, as they double the
+    time.
     """
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.

@@ -19,10 +19,7 @@ YOUNG = 60.0  # seconds in which a folder without a lock may be one that is bein
 
 
 class ServerFolder:
-    """A folder of this process among the temporary files.
-
-    It may raise OSError.
-    """
+    """A folder of this process among the temporary files; making it may raise OSError."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))

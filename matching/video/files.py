@@ -30,10 +30,7 @@ class _Named(NamedTuple):
 def write_video_results(
     folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
 ) -> None:
-    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails.
-
-    names: the files of the thing and of the video, if any.
-    """
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails."""
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:

@@ -51,10 +51,7 @@ class Outcome:
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each of the others, and print a line for each as soon as it is done.
-
-    A picture that can't be used does not stop the others.
-    """
+    """Match the first picture with each of the others that can be used, and print a line for each at once."""
     with guard():
         if arguments.mask1 is not None:
             raise InputError("--mask1 takes two pictures, not many")

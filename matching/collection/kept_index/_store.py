@@ -46,11 +46,7 @@ SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes
 
 @dataclass(frozen=True, eq=False)
 class Indexed:
-    """What is known of picture `id` once it has been described: its file, and its `entries` or an error.
-
-    `content` is the SHA-256 of the file, `bytes` and `modified` are its size and time; None if it can't be
-    read.
-    """
+    """What is known of picture `id` once described: its file (if readable), and its `entries` or an error."""
 
     id: int
     content: str | None = None
@@ -193,10 +189,7 @@ class KeptIndex:
             last = rows[-1][0]
 
     def add(self, records: Sequence[Indexed]) -> None:
-        """Add pictures that have been described, unless another process has added them.
-
-        If the disk is full or can't be written, raises InputError and leaves the index as it was.
-        """
+        """Add described pictures, unless another process has; on failure, the index stays as it was."""
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
@@ -284,9 +277,8 @@ class KeptIndex:
         return rows[0][0] if rows else None
 
     def mend(self, check: bool = False) -> int:
-        """Make pictures with damaged segments pending again, count them, and remove unused files.
-
-        A file is read if its size or time has changed, or in any case with `check`.
+        """Count pictures with damaged segments (all files are read with `check`), and make them pending
+        again.
         """
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:

@@ -45,11 +45,7 @@ def watch_folder(
     recursive: bool = False,
     **how: Any,
 ) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, and then any that arrive, without end.
-
-    The first Update covers what was there. Each change of a file counts: one that is still being written is
-    read again when it is whole.
-    """
+    """Add the pictures of a folder to an index, then any that arrive or change, without end."""
     watchfiles = _import_watchfiles()
     if not is_folder(folder):
         raise InputError(f"{folder}: is not a folder")

@@ -240,10 +240,7 @@ def _insert_pair(
 
 
 class _Output(io.RawIOBase):
-    """A file for HDF5, which can't go on, or close its file quietly, after a failed write.
-
-    Here such a write seems to succeed, and `check` reports it.
-    """
+    """A file for HDF5, which can't handle failed writes: they seem to succeed, and `check` reports them."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b", buffering=0)

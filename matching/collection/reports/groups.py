@@ -78,10 +78,8 @@ class Member:
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
-    """Find the groups of a collection: the connected components of the pairs with strong links.
-
-    A group begins with the likely original (`choose_original`). Each other picture is compared with the
-    closest one before it.
+    """Find the groups of strongly linked pictures; each begins with its likely original
+    (`choose_original`).
     """
     links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")

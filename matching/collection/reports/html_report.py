@@ -127,11 +127,7 @@ def _pair_data(
 
 
 def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), by ascending descriptor distance.
-
-    `kept` has rows of the same kind. Kept ones from beyond the best candidates replace the worst rejected
-    ones.
-    """
+    """The best rejected candidates of a pair, rows (x0, y0, x1, y1, score), unlike the `kept` ones."""
     described0, described1 = (get_described(source, settings) for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
@@ -147,9 +143,8 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
 def _objects(
     store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[MatchedObject]:
-    """The objects of a pair, with their motions and frames, which the database does not hold.
-
-    boxes: least and greatest x and y of both pictures; matches: points of each object in both pictures
+    """The objects of a pair, with motions and frames, from `matches` of each object in the `boxes` of two
+    pictures.
     """
     query = (
         "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"

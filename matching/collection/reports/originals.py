@@ -25,9 +25,8 @@ class Shot:
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
-    """Choose the picture that the others were most likely made from: the one with most pixels.
-
-    Ties are broken by sharpness, then colour, then file size, as copies are compressed more, then path.
+    """Choose the likely original: most pixels, then sharpness, colour, file size (copies are compressed),
+    path.
     """
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]

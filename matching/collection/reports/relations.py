@@ -72,9 +72,8 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity that explains most matches, starting from those that a transform explains.
-
-    xy0, xy1 (n, 2); transform (3, 3) -> (3, 3), or None if most matches move differently.
+    """Fit the similarity (3, 3) that explains most matches xy0, xy1 (n, 2), from a transform (3, 3), or
+    None.
     """
     frame = map_frame(transform, size0)
     if frame is None:

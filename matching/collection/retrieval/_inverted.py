@@ -62,9 +62,8 @@ def _read_photograph(name: str) -> Any:
 
 
 def make_cells(config: MatchConfig) -> Array:
-    """Sign bits (c, 32) uint8 of the descriptors at the centres of the cells; the same in every process.
-
-    Each class begins with a row of zeros, which is a cell as well: no class is empty.
+    """Sign bits (c, 32) uint8 of the cells' centres, fixed; each class begins with zeros, so none is
+    empty.
     """
     pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])

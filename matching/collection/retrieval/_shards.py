@@ -33,10 +33,7 @@ TOGETHER = 32  # queries a task
 
 @dataclass(frozen=True)
 class Shard:
-    """Some pictures, in the file of inverted lists `path`; searched one by one if there is no such file.
-
-    `pictures` are numbers and sources if the shard can be made from them. `dead` ones are skipped.
-    """
+    """Some pictures, in inverted lists in `path`, or searched one by one; `dead` ones are skipped."""
 
     path: str | None
     pictures: tuple[tuple[int, Source], ...] = ()
@@ -45,9 +42,8 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: number, ids and Neighbours of each query; or why it failed.
-
-    `lost` are pictures whose file is gone or has changed.
+    """The result of a task: number, ids and Neighbours of each query; or an error; `lost` files are
+    unusable.
     """
 
     id: int
@@ -148,10 +144,7 @@ def _read_query(source: Source, settings: Settings) -> Array:
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
-    """Return the search function of a Shard, which is made if it is missing, and the lost pictures.
-
-    A file is mapped for one task, so that this process holds the pages of one file at a time.
-    """
+    """Return the search function of a Shard, made and mapped for one task, and the lost pictures."""
     if shard.path is None:
         entries, gone = _sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone

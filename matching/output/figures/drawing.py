@@ -148,11 +148,7 @@ def draw_labels(
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
-    """The factor, at most 1, by which two pictures are made smaller so that their drawing stays in bounds.
-
-    The drawing has the larger height and both widths: pictures of very different shapes need more pixels than
-    they have.
-    """
+    """The factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
     width = shape0[1] + shape1[1]
     width, height = width + _margin(width), max(shape0[0], shape1[0])
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))

@@ -110,9 +110,8 @@ def warp_object(
     corner: Array,
     shape: tuple[int, int],
 ) -> tuple[Bytes, Bools]:
-    """Warp an object of one picture (h, w, 3) to where it lies in the other; outline (k, 2); corner (2,).
-
-    Returns warped (height, width, 3) uint8 and inside (height, width) bool.
+    """Warp an object (h, w, 3) to its place in the other picture; outline (k, 2) -> warped, inside (height,
+    width).
     """
     places = _places(to_source, corner, shape)
     inside = opencv.fill_polygons(shape, [outline - corner])
@@ -135,10 +134,8 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """Top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and that
-    part.
-
-    OpenCV takes no picture with more than 32,766 pixels a side.
+    """Top-left pixel of the part of a picture around places (h, w, 2), and that part: OpenCV's limit is
+    32,766.
     """
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
