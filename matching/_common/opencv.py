@@ -71,9 +71,7 @@ def read_deep(file: Path | bytes) -> Array | None:
 
 
 class VideoReader:
-    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are its header's claims, or
-    0.
-    """
+    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are as its header claims."""
 
     def __init__(self, path: Path) -> None:
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: else it tells of damage

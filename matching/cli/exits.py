@@ -100,9 +100,7 @@ def _has_working_folder() -> bool:
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
-    """Run a command and end the process without Python's clean-up of memory, a fifth of a small match's
-    time.
-    """
+    """Run a command and end the process at once: Python's clean-up takes a fifth of a small match."""
     status: list[int] = []  # none where `main` raises
     atexit.register(_end_at_once, status)  # first, and so called last
     status.append(main())

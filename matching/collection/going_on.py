@@ -17,7 +17,7 @@ OF_SOURCES = "its sources"
 
 
 def compare_programs(store: Store, settings: Settings, path: Path) -> str:
-    """Match some pairs again if the database was made with other libraries; InputError if a result
+    """Match some pairs again if the database was made with other libraries; raise InputError if one
     differs.
     """
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]

@@ -37,9 +37,7 @@ def acc_neighbors(
     nearness: float = 0.0,
     among: Array | None = None,
 ) -> KnnGraph:
-    """Find the nearest correspondences of each by ACC distance, among (m, c); ties go to the smaller
-    index.
-    """
+    """Find the nearest correspondences by ACC distance, among (m, c); ties go to the smaller index."""
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
@@ -77,9 +75,7 @@ def find_agreeing_shares(
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
-    """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k): objects are surfaces in these
-    dimensions.
-    """
+    """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
     near = np.empty((len(places), min(k, len(places) - 1)), np.int64)

@@ -18,9 +18,7 @@ NEIGHBORS = 8  # of a point: it covers as far as these are
 def nearest_points(
     points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None, n_threads: int = 1
 ) -> tuple[Ints, Floats]:
-    """Find k points (n, 2) nearest to `at` (q, 2), by (distance, number), not own (q,) -> index, distance (q,
-    k).
-    """
+    """Find the k points (n, 2) nearest to `at` (q, 2), without own (q,) -> index, distance (q, k)."""
     index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
     if len(points) and len(at):
         own = np.full(len(at), -1) if own is None else own

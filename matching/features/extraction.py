@@ -166,9 +166,7 @@ class Pyramid:
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels; each second level has half the
-    size.
-    """
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels, each second level at half size."""
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
@@ -259,9 +257,7 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """Peaks, from 0.8 times the top, of each window's gradient directions: xy, windows (n, 2, 2) -> (n,
-    most).
-    """
+    """Peaks of each window's gradient directions, from 0.8 times the top: xy, windows -> (n, most)."""
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8

@@ -74,9 +74,7 @@ class ViewedPicture:
 def extract_from_view(
     grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Extract features of a view and map them to grey (h, w) uint8; none across its border; mask (h, w)
-    bool.
-    """
+    """Extract features of a view, none across its border, mapped to grey (h, w) uint8; mask (h, w) bool."""
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
     inside = opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)

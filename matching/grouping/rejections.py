@@ -181,9 +181,7 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
 def choose_apart(
     rejected: Sequence[Rejection], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[Rejection, ...]:
-    """The largest groups, apart from objects xy0, xy1 (n, 2) and larger groups; reaches (2,), of each
-    picture.
-    """
+    """The largest groups, apart from objects xy0, xy1 (n, 2) and larger groups by `reaches` (2,)."""
     taken, found = [np.asarray(xy0), np.asarray(xy1)], list[Rejection]()
     for item in sorted(rejected, key=lambda item: (-item.n_matches, *item.points0[:1].tolist())):
         points = item.points0, item.points1

@@ -88,9 +88,7 @@ def find_repeats_in_groups(
 
 
 def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-    """Rejected groups of n matches, and (n,) int8 the stage that dropped each; groups are of directed
-    matches.
-    """
+    """Rejected groups of n matches and the stage (n,) that dropped each; groups: of directed matches."""
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
     dropped = [

@@ -38,9 +38,7 @@ def write_pair(
     inputs: Sequence[str] = (),
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a pair as `write_results` does; matches.png shows points if there are no
-    pictures.
-    """
+    """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
     others = others or {}
     if pictures is not None:
         options: Any = {"figure": figure, "warp": warp, "html": html, "explain": explain}

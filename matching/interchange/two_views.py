@@ -156,9 +156,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
 
 
 def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Whether `verified` (n,) explains the objects of `scene` and covers more of the images than `static`
-    (n,).
-    """
+    """Whether `verified` (n,) explains the objects of `scene` and covers more than `static` (n,)."""
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
     if not static.any() or areas[1] <= areas[0]:
         return False
@@ -225,9 +223,7 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) the matrix of a scene explains, fitted to its rows, or to free ones too if as
-    good.
-    """
+    """Which matches (n,) a scene's matrix explains, fitted to its rows, or with free ones if as good."""
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
@@ -268,9 +264,7 @@ def _area(xy: Floats) -> float:
 
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Which matches, `rows` (m,), have more explained than unexplained ones nearby in both images, places (n,
-    4).
-    """
+    """Which matches, `rows` (m,), have mostly explained ones nearby; places (n, 4) in both images."""
     if explained[rows].mean() >= WHOLE:
         return np.ones(len(rows), bool)
     _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEAR, len(rows)))

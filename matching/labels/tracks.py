@@ -22,9 +22,7 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number things in consecutive frames: the assignment with the least sum of relative distances up to
-    REACH.
-    """
+    """Number things in consecutive frames by the assignment with the least sum of relative distances."""
     last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
     numbers, n = [], 0
     for k, places in enumerate(frames):

@@ -183,9 +183,7 @@ def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """Union of the triangles of a mesh, merged along their sides first: faster; a folded mesh may flip
-    some.
-    """
+    """Union of the triangles of a mesh, joined along their sides first, which is faster."""
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2
     triangles, area = triangles[area != 0], area[area != 0]

@@ -57,9 +57,7 @@ def list_corners(box: Array) -> Floats:
 
 
 def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
-    """Find the corners (4, 2) in picture 1 of a box (2, 2) in picture 0: xy0, xy1 (n, 2); transform (3,
-    3).
-    """
+    """Find the corners (4, 2) in picture 1 of a box (2, 2) in picture 0; xy0, xy1 (n, 2)."""
     corners, middle = list_corners(box), np.median(xy0, axis=0)
     derivative = linear_part(transform, middle)
     if len(xy0) >= 3 and abs(np.linalg.det(derivative)) > 0:

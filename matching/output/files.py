@@ -91,9 +91,7 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write all results of a run into a folder, or none; replaces what an earlier run left there
-    unchanged.
-    """
+    """Write all results of a run into a folder, or none; what an earlier run left is replaced."""
     deformations: dict[int, Deformation] = {}
     if warp:
         from matching.matches import object_deformation

@@ -119,9 +119,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write all files (name, bytes or callable) into a folder, replacing an earlier run's; none if it
-    fails.
-    """
+    """Write all files (name, bytes or callable) into a folder, in place of an earlier run's, or none."""
     digests: dict[str, Any] = {}
     try:
         with make_temporary_folder(folder) as part:
@@ -160,9 +158,7 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder beside another one, or in it if it exists, for files to be renamed; removed at the
-    end.
-    """
+    """Make a folder beside another one, or in it if it exists, and remove it at the end."""
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)
     try:

@@ -79,9 +79,7 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Take the current frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or
-    4).
-    """
+    """Take the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
 
@@ -193,9 +191,7 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow reads deep grey correctly: it swaps compressed big-endian numbers twice, but for 16
-    bits.
-    """
+    """Whether Pillow reads deep grey correctly: not if it is compressed, big-endian and beyond 16 bits."""
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
     modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")

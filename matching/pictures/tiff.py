@@ -166,9 +166,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: list[int]) -> Array:
 
 
 def _plan_decompression(page: TiffPage) -> Callable[[bytes, int], bytes]:
-    """Return a function that decompresses numbered strips or tiles for tifffile; the page counts as plain
-    then.
-    """
+    """Return a function that decompresses numbered strips or tiles; the page counts as plain from then on."""
     from tifffile import TIFF
 
     compression, predictor = page.compression, page.predictor

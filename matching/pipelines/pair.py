@@ -139,9 +139,7 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Match described pictures as `match` does; negatives are tried only with `stages`, as they double the
-    time.
-    """
+    """Match described pictures as `match` does; negatives are tried only with `stages`, at twice the time."""
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest

@@ -98,9 +98,7 @@ def clean_name(name: str) -> str:
 
 
 def _check_kind(request: Request) -> None:
-    """Raise Refusal unless a request is a form of files: decoding text in a charset of theirs can take
-    hours.
-    """
+    """Raise Refusal unless a request is a form of files; decoding text can take hours."""
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:
         raise Refusal(

@@ -277,9 +277,7 @@ class KeptIndex:
         return rows[0][0] if rows else None
 
     def mend(self, check: bool = False) -> int:
-        """Count pictures with damaged segments (all files are read with `check`), and make them pending
-        again.
-        """
+        """Count pictures with damaged segments and make them pending; `check` reads all files."""
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:
             with transaction(self._db):

@@ -19,9 +19,7 @@ def is_alike(picture0: Picture, picture1: Picture, transform: Array) -> bool:
 
 
 def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> float:
-    """Measure the median correlation of picture 0 inside picture 1, as captions hide parts; transform (3,
-    3).
-    """
+    """Measure the median correlation of picture 0 inside picture 1, by a transform (3, 3)."""
     scale = math.sqrt(abs(np.linalg.det(transform[:2, :2])))
     longest = float(np.ptp(picture0.box, axis=0).max())
     side = math.ceil(min(SIDE, longest, longest * scale))  # neither is enlarged

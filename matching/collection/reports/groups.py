@@ -78,9 +78,7 @@ class Member:
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
-    """Find the groups of strongly linked pictures; each begins with its likely original
-    (`choose_original`).
-    """
+    """Find groups of strongly linked pictures; each begins with its likely original."""
     links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}

@@ -143,9 +143,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
 def _objects(
     store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[MatchedObject]:
-    """The objects of a pair, with motions and frames, from `matches` of each object in the `boxes` of two
-    pictures.
-    """
+    """The objects of a pair with motions and frames, from the `matches` of each; boxes of both pictures."""
     query = (
         "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"
         " transform_error FROM objects WHERE pair = ? ORDER BY object"

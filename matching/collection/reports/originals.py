@@ -25,9 +25,7 @@ class Shot:
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
-    """Choose the likely original: most pixels, then sharpness, colour, file size (copies are compressed),
-    path.
-    """
+    """Choose the likely original: by pixels, sharpness, colour, file size, path."""
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]
     if len(left) == 1:

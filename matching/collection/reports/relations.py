@@ -72,7 +72,7 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity (3, 3) that explains most matches xy0, xy1 (n, 2), from a transform (3, 3), or
+    """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return
     None.
     """
     frame = map_frame(transform, size0)

@@ -62,9 +62,7 @@ def _read_photograph(name: str) -> Any:
 
 
 def make_cells(config: MatchConfig) -> Array:
-    """Sign bits (c, 32) uint8 of the cells' centres, fixed; each class begins with zeros, so none is
-    empty.
-    """
+    """Sign bits (c, 32) uint8 of the cells' centres, the same always; each class begins with zeros."""
     pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)

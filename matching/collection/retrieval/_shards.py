@@ -42,9 +42,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: number, ids and Neighbours of each query; or an error; `lost` files are
-    unusable.
-    """
+    """The result of a task: number, ids and Neighbours of each query, or an error; `lost` files."""
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()

@@ -110,9 +110,7 @@ def warp_object(
     corner: Array,
     shape: tuple[int, int],
 ) -> tuple[Bytes, Bools]:
-    """Warp an object (h, w, 3) to its place in the other picture; outline (k, 2) -> warped, inside (height,
-    width).
-    """
+    """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
     places = _places(to_source, corner, shape)
     inside = opencv.fill_polygons(shape, [outline - corner])
     step = _magnification(to_source, outline)
@@ -134,9 +132,7 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """Top-left pixel of the part of a picture around places (h, w, 2), and that part: OpenCV's limit is
-    32,766.
-    """
+    """Top-left pixel of the part of a picture around places (h, w, 2), and that part, as OpenCV needs it."""
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
