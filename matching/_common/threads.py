@@ -95,11 +95,7 @@ def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_t
 
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    """Threads kept between calls, since starting one takes as long as many a loop.
-
-    Calls from several threads share them without waiting for each other: the caller does whatever no helper
-    has begun.
-    """
+    """Threads kept between calls and shared by callers: starting one takes as long as many a loop."""
     return ThreadPoolExecutor(os.cpu_count() or 1)
 
 

@@ -129,10 +129,7 @@ def _drop_output() -> None:
 
 @contextmanager
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
-    """Let Ctrl-C end the process at once, with one line, while nothing is left behind.
-
-    Libraries ignore a KeyboardInterrupt during imports and long computations, or print tracebacks.
-    """
+    """Let Ctrl-C end the process at once with one line: libraries ignore it or print tracebacks."""
     if not _is_main_thread():
         yield  # signals reach the main thread only
         return

@@ -70,10 +70,8 @@ def _end_pool() -> None:
 
 @contextmanager
 def _no_imports_from_current_folder() -> Iterator[None]:
-    """Let Python processes started inside import nothing from the current folder, which may hold any files.
-
-    loky starts processes by `python -m` and `python -c`, which search the current folder first. It replaces
-    workers at any time, so this has to hold for a whole run.
+    """Keep Python processes started inside, now or later in the run, from importing from the current
+    folder.
     """
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)

@@ -27,6 +27,7 @@ from matching.collection import room
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
+from matching.output import commit
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture
@@ -39,13 +40,7 @@ DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zli
 
 def compute_digest(path: str | Path) -> str | None:
     """The SHA-256 of a file's bytes."""
-    if not is_file(path):
-        return None
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+    return commit.compute_digest(Path(path)) if is_file(path) else None
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:

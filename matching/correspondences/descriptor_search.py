@@ -85,10 +85,7 @@ def _search_within(
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter what is within the bound into found and score (n0, width), as for `nearest_descriptors`.
-
-    float32 sums of d products are off by less than d eps times the largest, which is added to the bound.
-    """
+    """Enter what is within the bound, plus float32's rounding, into found and score (n0, width)."""
     basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)

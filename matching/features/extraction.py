@@ -284,22 +284,14 @@ def describe(
 
 
 def mirrored_features(features: Features) -> Features:
-    """The features of the mirrored picture, at their places in the original.
-
-    Frames get negative determinants. Descriptors belong to the same windows with the axis across the dominant
-    orientation reversed, and with it the rows of spatial bins and the directions.
-    """
+    """The features of the mirrored picture: frames of negative determinant, bins and directions reversed."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
 def negative_features(features: Features) -> Features:
-    """The features of the picture in negative.
-
-    All gradients and dominant orientations are reversed: frames turn by half a turn, the spatial bins come in
-    reverse order, their directions stay.
-    """
+    """The features of the negative: frames turned by half a turn, spatial bins in reverse order."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)

@@ -8,11 +8,7 @@ BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest points of every part of a picture: xy (n, 2); strength (n,) -> (k,).
-
-    Takes the strongest point of each square of `BLOCK` pixels, then the second of each, and so on; the
-    strongest in the last round. Ties go to the smaller index.
-    """
+    """Choose the strongest points of each square of BLOCK pixels, one per round: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     column, row = np.floor(xy / BLOCK).astype(np.int64).T

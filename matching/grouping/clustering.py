@@ -76,10 +76,8 @@ def cluster_graph(
     initial: Array | None,
     config: ClusteringConfig,
 ) -> Ints:
-    """Cluster the vertices of a graph by graph degree linkage, while there is affinity -> (m,).
-
-    Unless initial clusters (m,) are given, they join vertices each of which is among the other's K0 nearest:
-    the weakly connected components of Definition 1 run together through outliers.
+    """Cluster a graph by graph degree linkage -> (m,), from mutual K0 neighbours unless `initial` is
+    given.
     """
     if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
@@ -114,11 +112,7 @@ def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
 
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:
-    """Score clusters by their connectivity -> (n_clusters,).
-
-    It is the connectivity score of the paper's supplement over its maximum 2 K: the mean share of a member's
-    K edges, in and out, that stay inside the cluster.
-    """
+    """Mean share of members' 2 K edges, in and out, that stay inside the cluster -> (n_clusters,)."""
     labels = np.full(graph.n_samples, -1, np.int64)
     for k, members in enumerate(clusters):
         labels[members] = k

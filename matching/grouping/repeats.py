@@ -209,11 +209,7 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
 def _split_things(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
 ) -> list[Ints]:
-    """Split an object into parts more than half the shift apart in the first place, or with a gap between
-    them.
-
-    Of things that stand twice side by side, A A B B, the second A is between the first and B.
-    """
+    """Split an object into parts more than half the shift apart in the first place, or with gaps between."""
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
     label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
@@ -227,11 +223,7 @@ def _split_things(
 def _cut_gaps(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
 ) -> list[Ints]:
-    """Parts of an object that move differently and have something else between them in both places.
-
-    None of the features in the gap are matched, and by chance some would be. Gaps are edges of the minimum
-    spanning tree of the first place that are at least `reach` long.
-    """
+    """Parts of an object that move differently and have unmatched features between them in both places."""
     places = _get_places(correspondences, members)
     shown = [_find_shown(place, gaps.features) for place in places]
     tree = linkage(places[0], "single")

@@ -68,9 +68,8 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
     """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
 
-    `matches0` and `matching_scores0` stay, with -1 and 0 for outliers; `groups0` (n0,) int32 is the group of
-    each keypoint's match or -1. Of dense pairs, `keypoints0`, `keypoints1` and `scores` keep the grouped
-    rows, and `groups` (n,) int32 are their groups.
+    Outliers are -1 and 0 in `matches0` and `matching_scores0`; `groups0` (n0,) int32 is the group of each
+    match or -1. Dense pairs keep the grouped rows and have `groups` (n,) int32.
     """
     buffer = io.BytesIO()
     with _open(path) as file, _h5py().File(buffer, "w") as written:

@@ -86,10 +86,9 @@ class Located:
 def locate(
     candidates: Candidates, groups: Groups, step0: Floats, step1: Floats, most: int | None = None
 ) -> Located:
-    """Locate candidates and their groups in the pictures, at most the `most` that a result lists.
+    """Locate candidates and their groups in the pictures; step0, step1 (2,).
 
-    Lists all matches of objects, then the best outliers, first those of the first `most` candidates. If the
-    objects alone have more, those with most matches lose their worst ones. step0, step1 (2,).
+    With `most`, only all matches of objects, or their best, and then the best outliers, early ones first.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)

@@ -9,9 +9,8 @@ WINDOW = 60.0  # in so many seconds
 
 
 class Sparing(logging.Filter):
-    """Lets through a few records of a kind a minute; the next one says how many were left out.
-
-    Records are of a kind if the same line of code made them and their exceptions have the same type.
+    """Lets through a few records a minute of each line of code and exception; the next says how many it left
+    out.
     """
 
     def __init__(self) -> None:

@@ -32,11 +32,7 @@ class _NotBegun(Exception):
 
 
 class Worker:
-    """A process that carries out requests one at a time: "check" or "match", see `matching.serve.worker`.
-
-    It is started for the first request, kept for the next ones, and replaced if it dies or fails. `memory`
-    limits its address space in bytes, where the system has such a limit.
-    """
+    """A process that carries out requests one by one, "check" or "match", and is replaced if it dies."""
 
     def __init__(self, role: str, memory: int) -> None:
         self.role, self.memory = role, memory

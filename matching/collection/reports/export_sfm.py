@@ -154,10 +154,8 @@ class _Collection:
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
-    """Find the fundamental matrix that explains most matches, and the matches that it explains.
-
-    xy0, xy1 (n, 2); object_ (n,) -> fundamental (3, 3) or None, explained (n,) bool. Where it explains less
-    than half of an object, none of its matches count: it moved, and some fit by chance.
+    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,), none of moving
+    objects.
     """
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:

@@ -50,14 +50,12 @@ DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a pictu
 
 
 def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
+    """Draw two pictures side by side, with outlines, a dot for every match and some lines across -> (h, w,
+    3).
 
-    The pictures have full size if the drawing then has at most CANVAS_PIXELS pixels and no side above
-    CANVAS_SIDE. What lies outside all objects is dimmed, transparent areas are a checkerboard. At most
-    LINES_AN_OBJECT lines, spread over an object, join matches, so that hundreds can still be read. A dashed
-    line is the frame of picture 0, if an object covers much of it. A caption says if there is no object, and
-    names things found in several places. With `explain`, grey dashed outlines with reasons mark the largest
-    rejected groups. Returns (h, w, 3) uint8.
+    They are reduced if the drawing would have more than CANVAS_PIXELS pixels or a side above CANVAS_SIDE.
+    What lies outside all objects is dimmed; a dashed line is the frame of picture 0, if an object covers much
+    of it. With `explain`, grey dashed outlines with reasons mark the largest rejected groups.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))

@@ -42,8 +42,7 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
     """Draw the things that a picture shows more than once -> (h, w, 3) uint8.
 
     Each place is outlined in the colour of its thing and named: 0-2 is the second place of thing 0, and 1 a
-    periodic texture. Matches are dots; everything else is dimmed. With `explain`, grey dashed outlines with
-    reasons mark both places of the largest rejected groups.
+    periodic texture. With `explain`, grey dashed outlines with reasons mark the rejected groups.
     """
     pixels = picture.width * picture.height
     factor = min(1.0, math.sqrt(CANVAS_PIXELS / pixels), CANVAS_SIDE / max(picture.width, picture.height))
