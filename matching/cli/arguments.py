@@ -11,27 +11,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from matching import settings
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
 from matching.pictures.names import check_name
-from matching.settings import (
-    BANDWIDTH,
-    EVERY,
-    MAX_MATCHES,
-    MAX_NFA,
-    MAX_PIXELS,
-    METHODS,
-    MIRRORED,
-    N_CLUSTERS,
-    N_INITIAL_NEIGHBORS,
-    N_NEIGHBOR_CLUSTERS,
-    N_NEIGHBORS,
-    REGIONS,
-    VIEW_SYNTHESIS,
-    Setting,
-)
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
@@ -112,7 +97,9 @@ def _add_input_and_output(group: Group) -> None:
     )
     add_flag(group, "html", "also write matches.html, a report in one file for any browser")
     add_flag(group, "open", "write matches.html and open it in the browser")
-    add_setting(group, "every", replace(EVERY, default=None, kind=float), f"{EVERY.default:g}")
+    add_setting(
+        group, "every", replace(settings.EVERY, default=None, kind=float), f"{settings.EVERY.default:g}"
+    )
     add_flag(group, "no_figure", "don't draw matches.png")
     add_flag(group, "json", "print the result as JSON on standard output, and nothing else")
     add_flag(
@@ -123,18 +110,18 @@ def _add_input_and_output(group: Group) -> None:
 
 def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options that `make_config` reads."""
-    add_setting(group, "max_matches", MAX_MATCHES)
-    add_setting(group, "max_pixels", MAX_PIXELS, "no limit")
+    add_setting(group, "max_matches", settings.MAX_MATCHES)
+    add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
-    add_setting(group, "bandwidth", BANDWIDTH)
-    text = f"kinds of regions: {','.join(REGIONS)} (default), mser (with --paper) or sift"
+    add_setting(group, "bandwidth", settings.BANDWIDTH)
+    text = f"kinds of regions: {','.join(settings.REGIONS)} (default), mser (with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
     text = "a Python file that registers a detector, which --regions behind it may name"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
-    add_setting(group, "max_nfa", MAX_NFA)
-    add_setting(group, "mirrored", MIRRORED)
+    add_setting(group, "max_nfa", settings.MAX_NFA)
+    add_setting(group, "mirrored", settings.MIRRORED)
     add_flag(group, "paper", "run every stage exactly as the paper describes it")
-    add_setting(group, "view_synthesis", VIEW_SYNTHESIS)
+    add_setting(group, "view_synthesis", settings.VIEW_SYNTHESIS)
 
 
 def add_flag(group: Group, name: str, text: str) -> None:
@@ -157,7 +144,7 @@ def add_version(group: Group) -> None:
     group.add_argument("--version", action="version", version=f"gdl-match {__version__}")
 
 
-def add_setting(group: Group, name: str, setting: Setting, default: str | None = None) -> None:
+def add_setting(group: Group, name: str, setting: settings.Setting, default: str | None = None) -> None:
     """Add the option of a setting, by its declaration; `default` describes one that is None."""
     if isinstance(setting.default, bool):
         add_flag(group, name, setting.text)
@@ -180,20 +167,20 @@ def add_setting(group: Group, name: str, setting: Setting, default: str | None =
     )
 
 
-def count_setting(default: int | None, text: str, symbol: str = "N") -> Setting:
+def count_setting(default: int | None, text: str, symbol: str = "N") -> settings.Setting:
     """Declare an option that counts something, 1 or more."""
-    return Setting(default, 1, MOST, kind=int, symbol=symbol, text=text)
+    return settings.Setting(default, 1, MOST, kind=int, symbol=symbol, text=text)
 
 
 def add_clustering(
     group: Group, rivals: Collection[str] = (), n_clusters: str = "merging stops by affinity"
 ) -> None:
     """Add the options that `make_clustering` reads."""
-    add_setting(group, "n_neighbors", N_NEIGHBORS)
-    add_setting(group, "n_initial_neighbors", N_INITIAL_NEIGHBORS)
-    add_setting(group, "n_neighbor_clusters", N_NEIGHBOR_CLUSTERS)
-    add_setting(group, "n_clusters", N_CLUSTERS, n_clusters)
-    add_choice(group, "method", (*METHODS, *rivals))
+    add_setting(group, "n_neighbors", settings.N_NEIGHBORS)
+    add_setting(group, "n_initial_neighbors", settings.N_INITIAL_NEIGHBORS)
+    add_setting(group, "n_neighbor_clusters", settings.N_NEIGHBOR_CLUSTERS)
+    add_setting(group, "n_clusters", settings.N_CLUSTERS, n_clusters)
+    add_choice(group, "method", (*settings.METHODS, *rivals))
 
 
 def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
@@ -206,7 +193,7 @@ def check_settings(arguments: argparse.Namespace) -> None:
     """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
         raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
-    if arguments.max_nfa != MAX_NFA.default and arguments.paper:
+    if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
         raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
 
 
@@ -251,7 +238,7 @@ def parse_path(text: str) -> Path:
 
 def _parse_regions(text: str) -> tuple[str, ...]:
     if "matching.features.detectors" not in sys.modules:  # which takes its time to load
-        return _parse_names(REGIONS, text, "mser, sift or mser,sift")
+        return _parse_names(settings.REGIONS, text, "mser, sift or mser,sift")
     from matching.features.detectors import list_detectors
 
     return _parse_names(list_detectors(), text, f"some of {','.join(list_detectors())}")

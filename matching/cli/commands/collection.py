@@ -14,18 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import (
-    Group,
-    LineParser,
-    add_flag,
-    add_path,
-    add_quiet,
-    add_setting,
-    add_settings,
-    add_version,
-    count_setting,
-    make_config,
-)
+from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
@@ -63,50 +52,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     what = parser.add_argument_group("which pairs")
-    add_path(what, "pairs", "FILE", "a list, two paths per line")
-    add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
-    add_path(what, "query", "DIR", "each picture of this folder ...")
-    add_path(what, "gallery", "DIR", "... with each one of this folder")
-    add_flag(what, "recursive", "include subfolders")
+    options.add_path(what, "pairs", "FILE", "a list, two paths per line")
+    options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
+    options.add_path(what, "query", "DIR", "each picture of this folder ...")
+    options.add_path(what, "gallery", "DIR", "... with each one of this folder")
+    options.add_flag(what, "recursive", "include subfolders")
     text = "match each picture only with the N others that share most descriptors with it"
-    add_setting(what, "shortlist", count_setting(None, text))
+    options.add_setting(what, "shortlist", options.count_setting(None, text))
     where = parser.add_argument_group("results")
-    add_path(where, "db", "FILE", "database, made if missing", required=True)
-    add_path(where, "csv", "DIR", "write the tables as CSV files")
-    add_path(where, "parquet", "DIR", "write the tables as Parquet files")
-    add_path(where, "html", "FILE", "write a report, one file for any browser")
+    options.add_path(where, "db", "FILE", "database, made if missing", required=True)
+    options.add_path(where, "csv", "DIR", "write the tables as CSV files")
+    options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
+    options.add_path(where, "html", "FILE", "write a report, one file for any browser")
     text = (
         "print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with --csv"
         " also groups.csv, with --html a page by group"
     )
-    add_flag(where, "groups", text)
-    add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
-    add_path(where, "hloc", "DIR", "write all matches as hloc's files")
-    add_flag(where, "static", "leave out what moved: objects that the camera's motion does not explain")
+    options.add_flag(where, "groups", text)
+    options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
+    options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
+    options.add_flag(
+        where, "static", "leave out what moved: objects that the camera's motion does not explain"
+    )
     text = "how many pairs the report shows, the best first"
-    add_setting(where, "html_pairs", count_setting(100, text))
+    options.add_setting(where, "html_pairs", options.count_setting(100, text))
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one per processor")
-    add_setting(how, "wait", WAIT)
-    add_flag(how, "retry", "retry what failed in an earlier run")
-    add_flag(how, "restart", "start a new database; the results in the old one are lost")
-    add_quiet(how)
-    add_version(how)
-    add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    options.add_setting(how, "wait", WAIT)
+    options.add_flag(how, "retry", "retry what failed in an earlier run")
+    options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
+    options.add_quiet(how)
+    options.add_version(how)
+    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
-def add_run_options(group: Group, jobs: str) -> None:
+def add_run_options(group: options.Group, jobs: str) -> None:
     """Add the options that say where and with which cache work is done."""
-    add_setting(group, "jobs", count_setting(None, "processes at a time"), jobs)
+    options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
     text = "a Dask cluster instead, as tcp://host:port"
     group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
-    add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
-    add_setting(group, "cache_size", count_setting(4000, "size of the feature cache", "MB"))
+    options.add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
+    options.add_setting(group, "cache_size", options.count_setting(4000, "size of the feature cache", "MB"))
 
 
 def _parse_address(text: str) -> str:
@@ -198,7 +189,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         summary = match_collection(
             plan,
             arguments.db,
-            make_config(arguments),
+            options.make_config(arguments),
             cache=open_cache(arguments),
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,

@@ -13,17 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import (
-    LineParser,
-    add_clustering,
-    add_flag,
-    add_path,
-    add_quiet,
-    add_setting,
-    add_version,
-    make_clustering,
-    parse_path,
-)
+from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
@@ -62,31 +52,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument("file", type=parse_path, metavar="FILE", help="matches")
+    parser = options.LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="matches")
     group = parser.add_argument_group("input and output")
-    add_path(group, "features", "FILE", "the keypoints of hloc's matches")
+    options.add_path(group, "features", "FILE", "the keypoints of hloc's matches")
     for k in range(2):
-        add_path(group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, its pair")
-    add_path(group, "images", "DIR", "the pictures of a file with many pairs, by their names")
-    add_flag(group, "planes", "split each object into the planes that it consists of")
+        options.add_path(group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, its pair")
+    options.add_path(group, "images", "DIR", "the pictures of a file with many pairs, by their names")
+    options.add_flag(group, "planes", "split each object into the planes that it consists of")
     text = "COLMAP: two-view geometries of all objects, not of the static scene alone"
-    add_flag(group, "all_objects", text)
+    options.add_flag(group, "all_objects", text)
     text = "COLMAP: also write masks of what moved into this folder, which is new or empty"
-    add_path(group, "masks", "DIR", text)
-    add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
-    add_flag(group, "html", "also write matches.html, a report; needs the pictures")
-    add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
-    add_flag(group, "no_figure", "don't draw matches.png")
+    options.add_path(group, "masks", "DIR", text)
+    options.add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
+    options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
+    options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
+    options.add_flag(group, "no_figure", "don't draw matches.png")
     text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
-    add_flag(group, "explain", text)
-    add_quiet(group)
+    options.add_flag(group, "explain", text)
+    options.add_quiet(group)
     settings = parser.add_argument_group("settings")
-    add_clustering(settings)
-    add_setting(settings, "max_nfa", MAX_NFA)
-    add_version(parser)
+    options.add_clustering(settings)
+    options.add_setting(settings, "max_nfa", MAX_NFA)
+    options.add_version(parser)
     return parser
 
 
@@ -140,7 +130,7 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     config = MatchConfig()
     config = replace(
         config,
-        clustering=make_clustering(arguments, config.clustering),
+        clustering=options.make_clustering(arguments, config.clustering),
         objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)

@@ -11,17 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import (
-    LineParser,
-    add_flag,
-    add_path,
-    add_quiet,
-    add_setting,
-    add_settings,
-    count_setting,
-    make_config,
-    parse_path,
-)
+from matching.cli import arguments as options
 from matching.cli.commands.collection import WAIT, add_run_options, open_cache, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
@@ -50,41 +40,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
     add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
-    add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
-    add_flag(add, "recursive", "include subfolders")
-    add_flag(add, "check", "read all of the index, and mend damaged parts")
+    add.add_argument(
+        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="folders, or pictures"
+    )
+    options.add_flag(add, "recursive", "include subfolders")
+    options.add_flag(add, "check", "read all of the index, and mend damaged parts")
     text = "Which pictures of an index show what a picture shows?"
     query = commands.add_parser("query", help="find what pictures show", description=text)
     text = "pictures, or folders of them"
-    query.add_argument("pictures", type=parse_path, nargs="+", metavar="IMAGE", help=text)
-    add_flag(query, "json", "one JSON document on standard output")
+    query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
+    options.add_flag(query, "json", "one JSON document on standard output")
     text = "match nothing: write the shortlists as hloc's list of pairs, two names per line"
-    add_path(query, "hloc_pairs", "FILE", text)
-    add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
+    options.add_path(query, "hloc_pairs", "FILE", text)
+    options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
     text = "Which pictures of an index are copies of each other, or show the same things?"
     groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
         text = "match a picture with the N that share most descriptors with it"
-        add_setting(each, "shortlist", count_setting(n, text))
-        add_path(each, "db", "FILE", "keep the matches, as a collection's database")
+        options.add_setting(each, "shortlist", options.count_setting(n, text))
+        options.add_path(each, "db", "FILE", "keep the matches, as a collection's database")
     text = "Add the pictures of a folder to an index, and then those that arrive there, until Ctrl-C."
     watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
-    watch.add_argument("folder", type=parse_path, metavar="FOLDER", help="of pictures")
-    add_path(watch, "query", "THING", "a picture of a thing: report which pictures show it")
-    add_flag(watch, "recursive", "include subfolders")
-    add_flag(watch, "json", "one JSON document per line for each picture looked at")
+    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
+    options.add_path(watch, "query", "THING", "a picture of a thing: report which pictures show it")
+    options.add_flag(watch, "recursive", "include subfolders")
+    options.add_flag(watch, "json", "one JSON document per line for each picture looked at")
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
-        add_path(each, "index", "FOLDER", "of the index", required=True)
+        options.add_path(each, "index", "FOLDER", "of the index", required=True)
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
-        add_setting(how, "wait", WAIT)
-        add_quiet(how)
-        add_settings(each.add_argument_group("matching, as of gdl-match"))
+        options.add_setting(how, "wait", WAIT)
+        options.add_quiet(how)
+        options.add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
@@ -256,7 +248,7 @@ def _how(arguments: argparse.Namespace) -> dict[str, Any]:
     from tqdm import tqdm
 
     return {
-        "config": make_config(arguments),
+        "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
         "scheduler": arguments.scheduler,

@@ -18,16 +18,8 @@ from matching.cli.console import make_teller, open_report, print_short_warnings,
 from matching.cli.destination import check_not_over, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
+from matching.output import words
 from matching.output.folders import MANIFEST
-from matching.output.words import (
-    describe_sizes,
-    explain_nothing,
-    explain_rejected,
-    format_repeats,
-    format_table,
-    hint_at_rejected,
-    may_look_harder,
-)
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -125,19 +117,23 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     if arguments.json:
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
-        print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
+        print(
+            words.format_repeats(result)
+            if _is_single(arguments)
+            else words.format_table(result, _stem(arguments))
+        )
         distinct = inputs.pictures[: 1 if _is_single(arguments) else 2]
         sizes = [(picture.width, picture.height) for picture in distinct]
         if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
-            print(describe_sizes(result.matched_at, sizes))
+            print(words.describe_sizes(result.matched_at, sizes))
     if arguments.explain and not arguments.json:
-        print("\n".join(explain_rejected(result)))
+        print("\n".join(words.explain_rejected(result)))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
-    for line in [*explain_nothing(result, names), *hint_at_rejected(result)]:
+    for line in [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]:
         tell(line)
     tell(f"written to {folder}")
-    if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
+    if not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result):
         tell("pictures from very different directions? Try --view-synthesis: it also matches simulated views")
     if arguments.open:
         open_report(folder / "matches.html")

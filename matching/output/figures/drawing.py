@@ -148,7 +148,11 @@ def draw_labels(
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
     """The factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
     width = shape0[1] + shape1[1]
-    width, height = width + _margin(width), max(shape0[0], shape1[0])
+    return fit_canvas(width + _margin(width), max(shape0[0], shape1[0]))
+
+
+def fit_canvas(width: int, height: int) -> float:
+    """The factor, at most 1, by which a drawing is reduced to stay in bounds."""
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
 
 

@@ -11,15 +11,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats, Ints
-from matching.output.figures.drawing import (
-    CANVAS_PIXELS,
-    CANVAS_SIDE,
-    Colour,
-    colour,
-    fade,
-    fade_outside,
-    spread,
-)
+from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 
 if TYPE_CHECKING:
@@ -51,7 +43,7 @@ def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
     """Draw one object warped from either picture onto the other, by file name."""
-    name, tint = f"object{found.id}", colour(found.id)
+    name, tint = f"object{found.id}", drawing.colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
         f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
@@ -62,28 +54,30 @@ def draw_warps(
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
     """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     own = np.flatnonzero(result.cluster == found.id)
-    picked = own[spread(result.xy0[own], PICKS)]
+    picked = own[drawing.spread(result.xy0[own], PICKS)]
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
     height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
     across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
-    height = max(int(min(height, math.sqrt(CANVAS_PIXELS / across), CANVAS_SIDE / across)), 1)
+    height = max(int(min(height, math.sqrt(drawing.CANVAS_PIXELS / across), drawing.CANVAS_SIDE / across)), 1)
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        panel = fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
-        _draw_outline(panel, _zoom(outline, corner, zoom), colour(found.id))
+        panel = drawing.fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
+        _draw_outline(panel, _zoom(outline, corner, zoom), drawing.colour(found.id))
         for place in _zoom(xy[own], corner, zoom):
-            opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
+            opencv.draw_disc(panel, place, 2 * unit, drawing.colour(found.id))
         for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
-            draw_label(panel, str(number), place, colour(found.id), 12 * unit)
+            draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
     return _row(panels)
 
 
-def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
+def draw_warp(
+    source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: drawing.Colour
+) -> Bytes:
     """Draw an object of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
     plain, zoom = _enlarge(cut)
@@ -97,7 +91,7 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
-        panel[outside] = fade(panel, BACKGROUND)[outside]
+        panel[outside] = drawing.fade(panel, BACKGROUND)[outside]
         _draw_outline(panel, outline, tint)
         panels.append(panel)
     return _row(panels)
@@ -191,7 +185,7 @@ def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
     return board
 
 
-def _draw_outline(panel: Bytes, outline: Floats, tint: Colour) -> None:
+def _draw_outline(panel: Bytes, outline: Floats, tint: drawing.Colour) -> None:
     unit = max(len(panel) / 960, 0.5)
     opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
     opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output import words
 from matching.output.html.page import embed_picture, fill
-from matching.output.words import (
-    HEADER,
-    REPEATS_HEADER,
-    describe_result,
-    describe_things,
-    explain_nothing,
-    format_object,
-    list_repeats,
-)
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -27,10 +19,12 @@ def show_result(result: Matches, drawn: Bytes | None) -> str:
     of_one = result.of_one
     return fill(
         "notebook.html",
-        told=describe_result(result),
+        told=words.describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
-        columns=(*REPEATS_HEADER, "") if of_one else HEADER,
-        rows=list_repeats(result) if of_one else [format_object(found) for found in result.objects],
-        lines=explain_nothing(result)
-        or ([] if of_one else describe_things(result.objects, "picture 0", result.things)),
+        columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
+        rows=words.list_repeats(result)
+        if of_one
+        else [words.format_object(found) for found in result.objects],
+        lines=words.explain_nothing(result)
+        or ([] if of_one else words.describe_things(result.objects, "picture 0", result.things)),
     )

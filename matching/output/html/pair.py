@@ -7,22 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output import words
 from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
-from matching.output.words import (
-    REJECTED_HEADER,
-    REPEATS_HEADER,
-    describe_result,
-    describe_sizes,
-    describe_things,
-    list_dropped,
-    list_rejected,
-    list_repeats,
-    may_look_harder,
-    name_picture,
-)
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -80,23 +69,23 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     of_one = result.of_one
-    name = name_picture(pictures[0].path)
-    things = [] if of_one else describe_things(result.objects, name, result.things)
+    name = words.name_picture(pictures[0].path)
+    things = [] if of_one else words.describe_things(result.objects, name, result.things)
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
-        "told": describe_result(result),
+        "told": words.describe_result(result),
         "things": things,
-        "harder": may_look_harder(result) and not of_one,
+        "harder": words.may_look_harder(result) and not of_one,
         "facts": _facts(result, pictures),
         "of_one": of_one,
-        "repeats": list_repeats(result) if of_one else [],
+        "repeats": words.list_repeats(result) if of_one else [],
         "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
         if of_one and result.things
         else None,
-        "rejected": list_rejected(result),
-        "rejected_columns": [name.capitalize() for name in REJECTED_HEADER],
-        "dropped": list_dropped(result),
-        "repeats_columns": [name.capitalize() for name in REPEATS_HEADER],
+        "rejected": words.list_rejected(result),
+        "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
+        "dropped": words.list_dropped(result),
+        "repeats_columns": [name.capitalize() for name in words.REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
@@ -106,7 +95,7 @@ def _facts(result: Matches, pictures: Sequence[Picture]) -> list[tuple[str, str]
     if result.matched_at is not None:
         distinct = pictures[:1] if pictures[0] is pictures[1] else pictures
         sizes = [(picture.width, picture.height) for picture in distinct]
-        facts.append(("Size", describe_sizes(result.matched_at, sizes)))
+        facts.append(("Size", words.describe_sizes(result.matched_at, sizes)))
     if result.timings:
         stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
         facts.append(("Time", ", ".join(stages)))
