@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
+from matching.cli.destination import check_not_over
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
@@ -115,7 +116,7 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
     from matching.interchange.masks import check_masks_folder
-    from matching.output.folders import check_folder, check_replaceable, choose_folder, find_own_files
+    from matching.output.folders import choose_folder
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
@@ -135,13 +136,8 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     )
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
     folder = arguments.out if arguments.out is not None else choose_folder(job.folder, job.inputs)
-    check_folder(folder)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
-    replaced = names | (find_own_files(folder) if folder.exists() else set())
-    for path in map(Path, job.inputs):
-        if path.name in replaced and folder.exists() and path.parent.samefile(folder):
-            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-    check_replaceable(folder, names)
+    check_not_over(folder, map(Path, job.inputs), names)
     return replace(job, folder=folder)
 
 

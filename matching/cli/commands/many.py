@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from matching.cli.arguments import make_config
@@ -20,7 +20,7 @@ from matching.cli.console import (
     print_short_warnings,
     silence_decoders,
 )
-from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
 from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page
@@ -34,9 +34,17 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-WIDTHS = (6, 5, 7, 5, 10, 13, 5, 5, 8)
-HOW_SURE = HEADER.index("how sure")
+COLUMNS = {  # and their widths
+    "copies": 6,
+    "parts": 5,
+    "matches": 7,
+    "score": 5,
+    "how sure": 10,
+    "turn": 13,
+    "scale": 5,
+    "share": 5,
+    "complete": 8,
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
     tell = make_teller(arguments)
     if not arguments.json:
-        print(_format_line("picture", HEADER, width), flush=True)
+        print(_format_line("picture", list(COLUMNS), width), flush=True)
     for path in paths:
         outcome = search.match(path)
         outcomes.append(outcome)
@@ -101,11 +109,8 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> Non
     from matching.output.html.overview import overview_page
 
     names = make_relative([o.path for o in outcomes]) if len(outcomes) > 1 else [outcomes[0].path.name]
-    shots = [
-        replace(o.shot, name=_format_name(name))
-        for o, name in zip(outcomes, names, strict=True)
-        if o.shot is not None
-    ]
+    named = zip(outcomes, names, strict=True)
+    shots = [replace(o.shot, name=_format_name(name)) for o, name in named if o.shot is not None]
     failed = [(_format_name(o.path), o.error) for o in outcomes if o.error is not None]
     page = overview_page(_format_name(thing.name), shots, failed)
     write_whole(path, page.encode("utf-8", "backslashreplace"))
@@ -153,7 +158,7 @@ class _Search:
         try:
             with self.guard():
                 folder = self._folder(path)
-                check_not_over(folder, self.arguments, (self.thing, path))
+                check_output(folder, self.arguments, (self.thing, path))
                 picture = _read(path)
                 result = self._result(picture)
             options = output_options(self.arguments)
@@ -213,9 +218,8 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
     paths: dict[str, Path] = {}
     for path in given:
         if is_folder(path):
-            paths |= {
-                make_absolute(p): p for p in find_pictures(path) if make_absolute(p) != make_absolute(thing)
-            }
+            found = {make_absolute(p): p for p in find_pictures(path)}
+            paths |= {name: p for name, p in found.items() if name != make_absolute(thing)}
         elif is_file(path):
             paths[make_absolute(path)] = path
         else:
@@ -236,14 +240,8 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
-    cells = (
-        str(len(counted.copies)),
-        str(len(counted.parts)),
-        str(found.n_matches),
-        f"{found.score:.2f}",
-        found.confidence or UNKNOWN,
-        *format_place(found)[2:],
-    )
+    numbers = str(len(counted.copies)), str(len(counted.parts)), str(found.n_matches), f"{found.score:.2f}"
+    cells = *numbers, found.confidence or UNKNOWN, *format_place(found)[2:]
     return _format_line(name, cells, width)
 
 
@@ -259,10 +257,8 @@ def _describe_written(outcomes: list[Outcome], base: Path) -> str:
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:
-    aligned = (
-        f"{cell:<{w}}" if k == HOW_SURE else f"{cell:>{w}}"
-        for k, (cell, w) in enumerate(zip(cells, WIDTHS, strict=True))
-    )
+    columns = zip(COLUMNS.items(), cells, strict=True)
+    aligned = (f"{cell:{'<' if name == 'how sure' else '>'}{n}}" for (name, n), cell in columns)
     return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
 
 
@@ -277,14 +273,11 @@ def _format_json(outcomes: list[Outcome]) -> str:
 
     from matching.output.json_text import json_text
 
-    told = [
-        {"picture": str(o.path), "error": o.error}
-        if o.folder is None
-        else {
-            "picture": str(o.path),
-            "folder": str(o.folder),
-            **json.loads((o.folder / MANIFEST).read_text(encoding="utf-8")),
-        }
-        for o in outcomes
-    ]
+    told: list[dict[str, Any]] = []
+    for o in outcomes:
+        told.append({"picture": str(o.path)})
+        if o.folder is None:
+            told[-1]["error"] = o.error
+        else:
+            told[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
     return json_text({"results": told})

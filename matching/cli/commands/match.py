@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
-from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
 from matching.output import words
@@ -73,7 +73,7 @@ def _match(
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
-    check_not_over(folder, arguments, arguments.images, inputs.others)
+    check_output(folder, arguments, arguments.images, inputs.others)
     if arguments.out is None and inputs.paths and folder != _base(arguments):
         print(
             f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
