@@ -21,6 +21,7 @@ TABLES = {  # and the order of their rows
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }
 ROWS = 50_000  # at a time
+FOREIGN = "was not written by gdl-match collection; choose another folder, or remove it"
 TYPES = {  # Parquet: of columns that may be empty throughout, so that their values don't tell
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
     "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
@@ -38,10 +39,8 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     finish_earlier_run(Path(folder))
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
-        if path.exists() and _read_columns(path, kind) != columns:
-            raise InputError(
-                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-            )
+        if path.exists() and read_columns(path, kind) != columns:
+            raise InputError(f"{path}: {FOREIGN}")
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
@@ -74,7 +73,8 @@ def _columns() -> dict[str, list[str]]:
         }
 
 
-def _read_columns(path: Path, kind: str) -> list[str] | None:
+def read_columns(path: Path, kind: str) -> list[str] | None:
+    """Read the names of the columns of a table; None if there are none."""
     try:
         if kind == "csv":
             with path.open(newline="", encoding="utf-8") as file:

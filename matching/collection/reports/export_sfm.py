@@ -20,6 +20,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
+from matching.collection.reports.export import FOREIGN
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
@@ -72,9 +73,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
     for name in FILES[kind]:
         path = Path(folder) / name
         if path.exists() and not _is_ours(path):
-            raise InputError(
-                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-            )
+            raise InputError(f"{path}: {FOREIGN}")
 
 
 def _is_ours(path: Path) -> bool:

@@ -20,6 +20,7 @@ from shapely import Polygon
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
+from matching.collection.reports.export import FOREIGN, read_columns
 from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
@@ -27,6 +28,9 @@ from matching.objects.frames import SMALL
 from matching.pictures.images import Picture, read_picture
 
 COLUMNS = (
+    *("group", "picture", "role", "of", "share", "share_of"),
+    *("turn", "scale", "mirrored", "score", "matches"),
+)
     "group",
     "picture",
     "role",
@@ -38,7 +42,7 @@ COLUMNS = (
     "mirrored",
     "score",
     "matches",
-)
+]
 KEPT = 8  # pictures in memory
 
 
@@ -95,17 +99,8 @@ def read_groups(db: Path) -> list[tuple[Member, ...]]:
 def check_groups_replaceable(folder: Path) -> None:
     """Check that a file in the way of groups.csv is a table of groups."""
     path = Path(folder) / "groups.csv"
-    if not path.exists():
-        return
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            columns = next(csv.reader(file), None)
-    except (OSError, ValueError, csv.Error):
-        columns = None
-    if columns != list(COLUMNS):
-        raise InputError(
-            f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-        )
+    if path.exists() and read_columns(path, "csv") != list(COLUMNS):
+        raise InputError(f"{path}: {FOREIGN}")
 
 
 def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -118,16 +113,8 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
             made = m.link.relation
             measured = made.share1, made.share0, made.turn, made.scale
             known = (None if math.isnan(value) else value for value in measured)
-            yield (
-                number,
-                m.picture,
-                m.role,
-                m.of,
-                *known,
-                int(made.mirrored),
-                m.link.score,
-                m.link.n_matches,
-            )
+            rest = int(made.mirrored), m.link.score, m.link.n_matches
+            yield (number, m.picture, m.role, m.of, *known, *rest)
 
 
 def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
