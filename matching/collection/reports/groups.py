@@ -31,18 +31,6 @@ COLUMNS = (
     *("group", "picture", "role", "of", "share", "share_of"),
     *("turn", "scale", "mirrored", "score", "matches"),
 )
-    "group",
-    "picture",
-    "role",
-    "of",
-    "share",
-    "share_of",
-    "turn",
-    "scale",
-    "mirrored",
-    "score",
-    "matches",
-]
 KEPT = 8  # pictures in memory
 
 
