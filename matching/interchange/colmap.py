@@ -31,6 +31,7 @@ from matching.objects.transforms import fit_transform
 from matching.output.exchange import MAX_IMAGES, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
+UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pair counts
 
 
@@ -108,8 +109,11 @@ def write_groups(
                 if all_objects:
                     _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
                 else:
-                    number0, number1 = divmod(pair_id, MAX_IMAGES)
-                    _insert_static(copy, pair_id, pair, rows, (cameras[number0], cameras[number1]))
+                    camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
+                    known = None if camera0 is None or camera1 is None else (camera0, camera1)
+                    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
+                    rows = rows & (found.config != DEGENERATE)
+                    _insert_geometry(copy, GEOMETRIES, pair_id, _indices(pair)[rows], found)
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()
@@ -146,11 +150,7 @@ def _errors_of_copy(target: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (
-            sqlite3.SQLITE_FULL,
-            sqlite3.SQLITE_IOERR,
-            sqlite3.SQLITE_CANTOPEN,
-        ):
+        if error.sqlite_errorcode & 0xFF in UNWRITABLE:
             raise InputError(f"{target.name}: can't be written ({error})") from None
         raise
 
@@ -168,20 +168,6 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
     ((_, schema),) = database.execute(named, (GEOMETRIES,))
     for k in range(n_groups):
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
-
-
-def _insert_static(
-    database: sqlite3.Connection,
-    pair_id: int,
-    pair: PairMatches,
-    rows: Array,
-    cameras: tuple[Camera | None, Camera | None],
-) -> None:
-    """Insert the two-view geometry of a static scene; without matches where there is none."""
-    known = None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1])
-    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
-    rows = rows & (found.config != DEGENERATE)
-    _insert_geometry(database, GEOMETRIES, pair_id, _indices(pair)[rows], found)
 
 
 def _insert_object(

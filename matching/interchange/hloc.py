@@ -30,6 +30,7 @@ from matching.interchange.records import (
     score_from_confidence,
     to_size,
 )
+from matching.output.exchange import require_h5py
 
 MOST_BYTES = 10**9  # of an array: 60 million points
 
@@ -57,11 +58,8 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
                 if pair.is_dense:
                     yield pair.group, _dense_matches(source, file[pair.group], pair.names)
                 else:
-                    name0, name1 = pair.names
-                    keypoints = (
-                        _keypoints(features, feature_file, name0),
-                        _keypoints(features, feature_file, name1),
-                    )
+                    sets = (_keypoints(features, feature_file, name) for name in pair.names)
+                    keypoints = next(sets), next(sets)
                     yield pair.group, _sparse_matches(source, file[pair.group], keypoints, pair.names)
 
 
@@ -72,7 +70,7 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
     match or -1. Dense pairs keep the grouped rows and have `groups` (n,) int32.
     """
     buffer = io.BytesIO()
-    with _open(path) as file, _h5py().File(buffer, "w") as written:
+    with _open(path) as file, require_h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():
             source, target = file[name], written.create_group(name)
             if pair.indices is None:
@@ -244,7 +242,7 @@ def _array(item: Any, key: str, source: str) -> Array:
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    h5py = _h5py()
+    h5py = require_h5py()
     try:
         file = h5py.File(path, "r")
     except OSError as error:
@@ -259,11 +257,3 @@ def _open(path: Path) -> Iterator[Any]:
         raise InputError(f"{path}: there is not enough memory for it") from None
     except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("hloc's files need h5py: pip install 'gdl-match[hloc]'") from None
-    return h5py

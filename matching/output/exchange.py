@@ -235,5 +235,5 @@ def require_h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise InputError("export to hloc needs h5py: pip install 'gdl-match[hloc]'") from None
+        raise InputError("hloc's format needs h5py: pip install 'gdl-match[hloc]'") from None
     return h5py

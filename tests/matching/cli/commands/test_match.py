@@ -669,9 +669,7 @@ def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, m
     monkeypatch.setitem(sys.modules, "h5py", None)
     status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
     assert status == 2
-    assert error.splitlines() == [
-        "gdl-match: error: export to hloc needs h5py: pip install 'gdl-match[hloc]'"
-    ]
+    assert error.splitlines() == ["gdl-match: error: hloc's format needs h5py: pip install 'gdl-match[hloc]'"]
     assert not listed(tmp_path)
 
 
