@@ -84,7 +84,7 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
         name = f"{_stem(picture)}.json"
         start = os.path.dirname(os.path.join(out, name))  # noqa: PTH118, PTH120
         path = os.path.relpath(os.path.join(folder, picture.name), start)  # noqa: PTH118
-        told = {
+        told: dict[str, object] = {
             "version": LABELME,
             "flags": {},
             "shapes": shapes,

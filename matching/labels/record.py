@@ -6,7 +6,7 @@ line without an end is one that was being written, and does not count.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -132,11 +132,6 @@ def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
     """List pictures with their labels alone."""
     usable = [picture for name in names if (picture := record.pictures[name]).error is None]
     return [
-        LabelledPicture(
-            **{
-                **vars(picture),
-                "places": tuple(p for k, p in enumerate(picture.places) if record.is_label(picture, k)),
-            }
-        )
-        for picture in usable
+        replace(one, places=tuple(p for k, p in enumerate(one.places) if record.is_label(one, k)))
+        for one in usable
     ]
