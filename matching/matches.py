@@ -65,7 +65,7 @@ class Matches:
         right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
         further ones that joined an object take the places of the worst outliers.
     cluster : (m,) int64
-        The object of each candidate, numbered by falling score; -1 for an outlier.
+        The object of each candidate, numbered by descending score; -1 for an outlier.
     score : (m,) float64
         Descriptor distance, smaller is better.
     objects : tuple of MatchedObject
@@ -77,18 +77,18 @@ class Matches:
     inputs : Inputs, optional
         What was matched; None if it is not known.
     things : tuple of Thing
-        One for each number that objects have as their `thing`.
+        The things that the objects show: one for each `thing` of an object.
     n_features : tuple of int, optional
-        How many features either picture has; None if it is not known.
+        Number of features of each picture; None if unknown.
     matched_at : tuple of float, optional
-        Megapixels of either picture at the finest size that was looked at; None if they are not known.
+        Megapixels of each picture at the finest size that was used; None if unknown.
     of_one : bool
-        Whether it is of one picture matched with itself.
+        Whether one picture was matched with itself.
     rejected : tuple of Rejection
-        Groups of matches that are no objects, the largest first: which stage dropped them, by which bound.
+        Rejected groups of matches, the largest first: by which stage, and by which bound.
     dropped_by : (m,) str, optional
         The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
-        in an object; None if it is not known.
+        in an object; None if unknown.
     negative : bool
         Whether one picture shows the objects in negative: dark where the other one is bright.
     """

@@ -30,13 +30,13 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Share of `max_matches`: the next best, which only guided matching looks at.
+        Share of `max_matches`: the next best, which only guided matching uses.
     per_feature : int
         Nearest descriptors of a feature that are considered.
     max_distance : float
         Largest distance of unit descriptors.
     duplicate_radius : float
-        A pair this near to a better one at both ends is dropped, pixels; 0: none is.
+        A pair this close to a better one at both ends is dropped, pixels; 0: none is.
     per_polarity : bool
         Bright regions are matched with bright ones only, dark ones with dark ones.
     """

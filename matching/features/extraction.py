@@ -47,8 +47,8 @@ class FeatureConfig:
         Kinds of features: "mser", "sift", and names of registered detectors
         (`matching.features.detectors`).
     max_features : int
-        Of each kind in a picture. The photographs that this was tried on have up to 17,000, fine textures
-        such as printed dots 100,000, and matching takes time and memory with its square.
+        Most features of each kind in a picture. Photographs have up to 17,000, fine textures such as printed
+        dots 100,000; time and memory of matching grow with the square.
     mser_delta : int
         Grey levels over which a region must be stable.
     mser_min_area : int
@@ -65,8 +65,9 @@ class FeatureConfig:
         Side of a spatial bin over the radius: nested regions of similar size with centres in one bin count
         once; 0: all count.
     sift_contrast : float
-        Least response of a key point, as a share of the grey levels, as OpenCV counts it. A quarter of its
-        0.04: what is nearly plain has key points too, and the best candidates are chosen in any case.
+        Least response of a key point, as a share of the grey levels, as OpenCV counts it. This is a quarter
+        of OpenCV's 0.04: nearly plain areas have key points too, and only the best candidates are used in any
+        case.
     sift_orientations : int
         Largest number of dominant orientations of a key point; each makes a feature.
     sift_window : float

@@ -42,22 +42,21 @@ class GraphConfig:
     Parameters
     ----------
     scale : float
-        s, pixels: how far apart the points of two matches of one object are from where the other's map takes
-        them.
+        s, pixels: how far the points of two matches of one object are from where the other's map takes them.
     slope : float
         Added to the scale for each pixel of separation, pixels.
     coarseness : float
         How many times less accurate the maps of single features are. Fitted maps are drawn towards them by a
         ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
-        Pixels of distance a pixel of separation, added to d_ij where neighbours are chosen: on a rigid object
-        all d_ij are about 0, and the nearest matches say most.
+        Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
+        are about 0, and the nearest matches say most.
     rounds : int
         Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
         the features stay.
     n_candidates : int or None
-        Neighbours are chosen among so many correspondences nearest in both images; None: among all, in a
-        time that grows with the square of their number.
+        Neighbours are chosen among this many correspondences nearest in both images; None: among all, in time
+        that grows with the square of their number.
     """
 
     scale: float = setting(6.0, 1e-3, 10_000)

@@ -25,16 +25,16 @@ class ObjectsConfig:
         Least standard deviation of the points across the direction in which they spread most, over that
         along it: points on a line fix no map.
     rounds : int, optional
-        How often matches are grouped, at most: all, and then what is left over. By default until nothing more
-        is found.
+        How often matches are grouped, at most: first all of them, then what is left over. By default, until
+        nothing more is found.
     reach : float
-        Pixels: what is so near to an object's matches in both images is not grouped again.
+        Matches this close to those of an object in both images are not grouped again, pixels.
     gap : float
-        Pixels between two parts of one object, at most, of the image where it is smaller: edges of the graph
-        are no longer.
+        Largest gap between two parts of one object, pixels of the image where it is smaller: edges of the
+        graph are no longer.
     max_log_nfa : float
-        Decimal logarithm of the most false alarms that an object may have, see
-        `matching.grouping.significance`. Where no object has so few, the pictures have nothing in common.
+        Log10 of the most false alarms that an object may have, see `matching.grouping.significance`. If no
+        object has so few, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach before any are clustered (see
         `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not

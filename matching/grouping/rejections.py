@@ -78,13 +78,13 @@ class Rejection:
     Parameters
     ----------
     stage : str
-        Which dropped it, a key of REASONS.
+        The stage that dropped it, a key of REASONS.
     measure, bound : float or None
-        What was measured of it, and what it needs: matches ("clusters", "smooth map"), mutual candidates that
-        agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
-        gap"), the decimal logarithm of false alarms ("significance"), places ("planes"), the share of
-        confusable matches ("textures"), which must be less; the share of a picture ("negative"); None where
-        the stage has no number.
+        What was measured, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
+        that agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
+        gap"), log10 of false alarms ("significance"), places ("planes"), the share of confusable matches
+        ("textures"), which must be lower, or the share of a picture ("negative"); None if the stage has no
+        number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels.
     """

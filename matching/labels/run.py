@@ -104,7 +104,7 @@ def label_pictures(
 ) -> Labels:
     """Find things in all pictures of a folder, and write their labels.
 
-    A run that was stopped goes on where it was, and a picture whose file has changed is looked at again.
+    A run that was stopped continues where it was; pictures whose files have changed are searched again.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def label_pictures(
     recursive : bool
         Whether pictures in folders inside the folder count.
     tracks : bool
-        Whether the pictures are frames that follow each other, in the order of the numbers in their names.
+        Whether the pictures are consecutive frames, in the order of the numbers in their names.
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
@@ -137,7 +137,7 @@ def label_pictures(
     Raises
     ------
     InputError
-        A reference or the folder can't be used, or files of somebody else are in the way.
+        A reference or the folder can't be used, or files of another program are in the way.
     """
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]

@@ -31,12 +31,12 @@ class Completeness:
     Parameters
     ----------
     value : float
-        In [0, 1], of what should be visible at the place, the share whose print and colours are there.
+        In [0, 1]: the share of what should be visible whose print and colours are there.
     visible : float
-        In [0, 1], the share of picture 0 (of what its mask shows, or without margins of one colour) that
-        should be visible: it lies inside picture 1.
+        In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
+        visible because it lies inside picture 1.
     print_share, colour_share : float
-        Of that, the shares whose print and whose colours are there.
+        The shares of that whose print and whose colours are there.
     """
 
     value: float

@@ -48,8 +48,8 @@ def add_completeness(
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     """Count the copies of picture 0.
 
-    Several objects are one copy if their frames are at one place (`number_places`), as the halves of a print
-    that bends. A part that lies in the frame of a copy belongs to it.
+    Several objects are one copy if their frames are at one place (`number_places`), like the halves of a bent
+    print. A part inside the frame of a copy belongs to it.
 
     Parameters
     ----------

@@ -34,34 +34,32 @@ class MatchedObject:
     n_matches : int
         How many correspondences it has.
     score : float
-        In [0, 1]: of the 35 candidates nearest to a match, how many agree with it, on average.
+        In [0, 1]: the mean share of the 35 candidates nearest to a match that agree with it.
     outline0, outline1 : (k, 2) float64
         Polygons around the matches in image 0 and 1, pixels.
     transform : (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1 over the object.
+        Maps homogeneous pixels of image 0 to image 1 over the object.
     transform_kind : str
-        "homography", or "affine" where a homography is no better.
+        "homography", or "affine" if a homography is no better.
     transform_error : float
         Median distance in pixels of image 1 between transformed and matched points.
     frame1 : (4, 2) float64 or None
-        The corners of picture 0, or of the box around what its mask shows, as they lie in picture 1: top-left
-        first, then clockwise in picture 0; None where it is not known.
+        The corners of picture 0, or of the box around what its mask shows, in picture 1: top-left first, then
+        clockwise in picture 0; None if unknown.
     motion : Motion or None
-        How it lies in picture 1, compared with picture 0; None where it is not known.
+        Its position in picture 1 relative to picture 0; None if unknown.
     thing : int
         Equal for objects that are copies of one thing: they share their place in picture 0.
     points0, points1 : (n_matches, 2) float64
-        Its matches in image 0 and 1, pixels; empty where not known.
+        Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
-        Decimal logarithm of its number of false alarms: how many objects like it the same matches give by
-        chance (`matching.grouping.significance`); None where it is not known, as with the grouping of the
-        paper.
+        Log10 of its number of false alarms: how many objects like it the same matches form by chance
+        (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
-        How much of picture 0 it shows; None where that was not measured: it needs the pixels of both.
+        How much of picture 0 it shows; None if that was not measured, which needs the pixels of both.
     inlier_share : float or None
-        Share of its matches that the transform takes to where they are, within the tolerance of the fit: 6
-        pixels of the picture as it was matched. Of an object that bends, the transform fits a part. None
-        where it is not known.
+        Share of its matches that the transform maps correctly, within the tolerance of the fit: 6 pixels of
+        the picture as it was matched. The transform of a bent object fits only a part of it. None if unknown.
     """
 
     id: int

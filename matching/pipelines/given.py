@@ -76,25 +76,24 @@ def group_matches(
     Parameters
     ----------
     xy0, xy1 : (n, 2) array_like
-        The places of each match in picture 0 and 1, in any unit, from any origin. Axes may point differently
-        in the two. A keypoint may stand in several matches.
+        The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
+        belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
-        Both or none: what the size, the direction and the shape of the keypoints of each match tell. A frame
-        takes a keypoint's own normal coordinates to the picture, so that F1 F0^-1 takes the surroundings of
-        the match from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        Both or none: size, direction and shape of the keypoints of each match. A frame maps a keypoint's own
+        normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match from picture 0
+        to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
         Of the pictures, in the unit of the points; whole numbers count pixels, the centre of the first being
         (0, 0). If most points lie outside of them, no object has a frame, or shares of the pictures.
     score : (n,) array_like, optional
-        Smaller is better, as in `MatchResult`: of several matches at the same two places the best one's
-        frames count.
+        Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
+        best one count.
     mirrored : bool or "auto"
-        Which maps are tried around each match. True: those that mirror, as where y points up in one picture
-        alone; False: the others; "auto": both, for all matches together and for each. The `motion` of an
-        object says whether it is mirrored.
+        Which maps are tried around each match. True: mirroring ones, as if y points up in only one picture;
+        False: the others; "auto": both, for all matches together and for each. The `motion` of an object says
+        whether it is mirrored.
     planes : bool
-        Whether to split each object into the planes that it consists of; a match that is on none of them is
-        an outlier then.
+        Whether to split each object into planes; matches on none of them become outliers.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
         how many matches are sampled for the maps around each. Its lengths are working pixels, see
@@ -103,13 +102,13 @@ def group_matches(
     Returns
     -------
     MatchResult
-        A row a match, in the order given.
+        One row per match, in the order given.
 
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape, or a number in it is not finite; `mirrored` is none of
-        the three.
+        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` is
+        something else.
     """
     check_config(config)
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):

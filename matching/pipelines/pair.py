@@ -73,7 +73,7 @@ def match(
     InputError
         A ValueError: a file or array can't be used, or a mask has another size than its image.
     TypeError
-        `config` is no MatchConfig, or there is no setting of such a name.
+        `config` is not a MatchConfig, or there is no setting of that name.
 
     Examples
     --------

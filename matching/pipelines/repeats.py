@@ -77,7 +77,7 @@ def find_repeats(
     InputError
         A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
     TypeError
-        `config` is no MatchConfig, or there is no setting of such a name.
+        `config` is not a MatchConfig, or there is no setting of that name.
     """
     check_config(config)
     config = config.with_settings(**settings)

@@ -35,17 +35,17 @@ class SmoothMapConfig:
     Parameters
     ----------
     n_neighbors : int
-        Matches that a prediction is made from.
+        Number of matches that a prediction is made from.
     accuracy : float
         Standard deviation of the points, pixels.
     least_bend, largest_bend : float
         Bounds of the standard deviation of an object's bends: what seems rigid is still seen in perspective,
         and stronger bends let outliers join.
     tolerance : float
-        Residual of a match over the deviation of its prediction, at most. Amid many matches, where only the
+        Largest residual of a match over the deviation of its prediction. Among many matches, where only the
         point itself is uncertain, that is 2.4 pixels.
     reach : float
-        Pixels of a joining match from the object's nearest one, in both images.
+        Largest distance of a joining match from the object's nearest one, in both images, pixels.
     agreeing : float
         Share of the object's matches nearby that a joining match must agree with, by its own affine map:
         places alone let outliers join.
