@@ -28,8 +28,8 @@ class Detection:
     xy : (n, 2) float64
         Centres, pixels; (0, 0) is the centre of the top-left one.
     frames : (n, 2, 2) float64
-        Maps from the unit circle to the region, the first column along the direction of the feature; ``[[r,
-        0], [0, r]]`` for a circle of radius r without a direction.
+        Maps from the unit circle to the region, the first column along the direction of the feature:
+        ``[[r, 0], [0, r]]`` for a circle of radius r without a direction.
     strength : (n,) float64
         If there are too many features, the strongest ones are kept.
     bright : (n,) bool

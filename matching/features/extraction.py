@@ -47,8 +47,8 @@ class FeatureConfig:
         Kinds of features: "mser", "sift", and names of registered detectors
         (`matching.features.detectors`).
     max_features : int
-        Most features of each kind in a picture. Photographs have up to 17,000, fine textures such as printed
-        dots 100,000; time and memory of matching grow with the square.
+        Largest number of features of each kind in a picture. Photographs have up to 17,000, fine textures
+        such as printed dots 100,000; time and memory of matching grow with the square.
     mser_delta : int
         Grey levels over which a region must be stable.
     mser_min_area : int
