@@ -86,7 +86,9 @@ def _search_within(
     score: Float32s,
 ) -> None:
     """Enter what is within the bound, plus float32's rounding, into found and score (n0, width)."""
-    basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
+    sample = np.concatenate([descriptors0[::STEP], descriptors1[::STEP]])
+    _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
+    basis = axes[:, -COMPONENTS:]  # the directions in which most of the descriptors' length lies
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
@@ -111,12 +113,6 @@ def _search_within(
             )
 
     run_in_ranges(search, len(descriptors0), n_threads, block)
-
-
-def _principal_axes(descriptors: Array) -> Array:
-    """(d, COMPONENTS) float64: the directions in which most of the descriptors' length lies."""
-    _, axes = np.linalg.eigh(descriptors.T.astype(np.float64) @ descriptors)
-    return np.asarray(axes[:, -COMPONENTS:])
 
 
 def estimate_bound(

@@ -35,14 +35,8 @@ POINTS = (
     ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
 )
 DISTANCES = ("score", "distance", "distances")  # smaller is better
-CONFIDENCES = (  # larger is better
-    "scores",
-    "confidence",
-    "mconf",
-    "matching_scores",
-    "matched_confidences",
-    "certainty",
-)
+# larger is better
+CONFIDENCES = ("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty")
 WANTED = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"

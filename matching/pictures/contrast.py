@@ -44,17 +44,15 @@ def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
     """The values that become black and white."""
     step = math.ceil(math.sqrt(array.size / SAMPLE))
     values = array[::step, ::step]
-    values = values[np.isfinite(values) if mask is None else np.isfinite(values) & _like(mask, values, step)]
+    is_shown = np.isfinite(values)
+    if mask is not None:
+        is_shown &= mask[::step, ::step].reshape(*values.shape[:2], *[1] * (values.ndim - 2))
+    values = values[is_shown]
     values = _drop_fill(values.astype(np.float64))
     if not len(values):
         return 0.0, 0.0
     low, high = np.percentile(values, [0.1, 99.9])
     return (low, high) if high > low else (values.min(), values.max())
-
-
-def _like(mask: Bools, values: Array, step: int) -> Bools:
-    shown = mask[::step, ::step]
-    return shown if values.ndim == 2 else np.asarray(shown[:, :, None])
 
 
 def _drop_fill(values: Floats) -> Floats:

@@ -149,7 +149,8 @@ def make_picture_of_array(array: Any, name: str = "image") -> Picture:
     """Take the picture that an array holds: array (h, w), (h, w, 3) or (h, w, 4)."""
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
-    rgb = _to_three_channels(to_eight_bits(array, mask))
+    grey = to_eight_bits(array, mask)
+    rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)
     if alpha is not None and mask is not None and has_one_colour(rgb, mask):
         return Picture(draw_shape(array, alpha, _opaque(alpha)))
     return Picture(rgb, mask, transparent=None if mask is None else ~mask)
@@ -205,7 +206,3 @@ def _full_scale(values: Array) -> float:
 
 def _drop_full_mask(mask: Bools | None) -> Bools | None:
     return None if mask is None or mask.all() else mask
-
-
-def _to_three_channels(image: Array) -> Array:
-    return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)

@@ -18,11 +18,8 @@ from functools import partial
 from typing import Any
 
 LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
-OUT_OF_MEMORY = (  # in the text of an error of OpenCV, or of one that loads a library
-    "Insufficient memory",
-    "bad_alloc",
-    "failed to map segment",
-)
+# in the text of an error of OpenCV, or of one that loads a library
+OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc", "failed to map segment")
 
 Tell = Callable[..., None]
 

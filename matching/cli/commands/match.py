@@ -42,7 +42,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
         check_settings(arguments)
         return match_video(arguments, rivals, guard)
     _check_usage(arguments, rivals)
-    if is_many(arguments.images):
+    if len(arguments.images) > 2 or (len(arguments.images) == 2 and is_folder(arguments.images[1])):
         from matching.cli.commands.many import match_many
 
         return match_many(arguments, rivals, guard)
@@ -51,11 +51,6 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     with guard():
         run = _match(arguments, rivals)
     return _write(arguments, *run)
-
-
-def is_many(images: list[Path]) -> bool:
-    """Whether the arguments name one thing and many pictures: more than two, or a folder of them."""
-    return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,9 +49,8 @@ def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) ->
     for number, _, outline in places:
         opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
         opencv.draw_polygon(canvas, outline, drawing.colour(number), max(round(3 * unit), 1))
-    rejected = (
-        drawing.outline_rejected(result)[: drawing.MOST_REJECTED // 2] if explain else []
-    )  # each has two places
+    most = drawing.MOST_REJECTED // 2  # each has two places
+    rejected = drawing.outline_rejected(result)[:most] if explain else []
     dropped = [(-1, reason, drawing.zoom(outline, factors)) for reason, *both in rejected for outline in both]
     for _, _, outline in dropped:
         drawing.draw_frame(canvas, outline, drawing.GREY, unit)
