@@ -1,7 +1,7 @@
-"""How settings are declared: each once, with its type, its least and its largest value.
+"""How settings are declared: each once, with its type, bounds, default and help.
 
-A frozen dataclass of settings makes its fields by `setting` and calls `check_settings` when it is made. What
-the command line has as options stands here, so that a command reads them before anything slow is loaded.
+A frozen dataclass makes its fields by `setting` and calls `check_settings`. The settings that are options
+stand here, so that a command reads them before anything slow is loaded.
 """
 
 import math

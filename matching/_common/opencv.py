@@ -1,7 +1,6 @@
-"""The one place that knows OpenCV: plain arrays in, plain arrays out.
+"""The only module that uses OpenCV: plain arrays in, plain arrays out.
 
-OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differences between 4.x and
-5.x) end here. Coordinates leave this module as (x, y) pixels, (0, 0) the centre of the top-left pixel.
+Points are (x, y) pixels, (0, 0) the centre of the top-left pixel.
 """
 
 import math

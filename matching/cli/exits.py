@@ -1,8 +1,4 @@
-"""How a command ends: its exit status, and its message if it fails or is interrupted.
-
-Only light modules may be imported here: an interrupt while modules load is caught only once this module is
-loaded.
-"""
+"""How a command ends: its exit status, and its message if it fails or is interrupted; light imports only."""
 
 import atexit
 import errno

@@ -1,9 +1,8 @@
-"""Backends, which run tasks: processes of this machine (joblib), or an existing Dask cluster.
+"""Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
-A backend is called with a function and an iterable of tasks. A task is a tuple of arguments, of which the
-first is the task's number. The backend yields the function's result for each task as the results come, in any
-order, and a Lost for a task whose worker died each time it was tried. The functions are those of
-`matching.collection.work`: an error that they can name is returned in the result.
+A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
+arguments, the task's number first. It yields the results as they come, and a Lost for each task whose worker
+died every time.
 """
 
 import atexit

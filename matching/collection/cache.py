@@ -1,11 +1,9 @@
 """Described pictures on disk, so that each picture is described once.
 
-An entry's key says what its features come from: the file's content, the settings of the features, the
-programs and the kind of processor that computed them. Entries are written beside their place and renamed, so
-that two writers or a crash leave whole entries only. They hold a checksum over key and content: one that is
-damaged, or another one's, counts as missing. The entries used least recently go when they take more room than
-allowed: `room` keeps their sum, so that all of them are looked at once per tenth of the room that fills, not
-for each new one.
+An entry's key is made of the file's content, the settings, the programs and the kind of processor. Entries
+are written beside their place and renamed, and hold a checksum over key and content: a damaged or foreign one
+counts as missing. The least recently used entries are removed when there is no room; `room` keeps the sum of
+their sizes, so that they are counted only once per tenth of the room.
 """
 
 import hashlib

@@ -1,6 +1,4 @@
-"""Going on with a collection after an update: other versions of libraries are no hindrance as long as their
-results are equal.
-"""
+"""Going on with a collection after an update of libraries, as long as their results are equal."""
 
 from collections.abc import Mapping
 from pathlib import Path

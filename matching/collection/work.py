@@ -1,7 +1,6 @@
-"""The two kinds of work: describe a picture, match a pair. Each call is on its own and can be repeated.
+"""The two kinds of work: describe a picture, match a pair. Each call is independent and can be repeated.
 
-They run in any process on any machine that sees the files. Nothing a picture holds makes them raise: what
-can't be done comes back as a record with its reason.
+They run in any process on any machine that sees the files, and return errors as records.
 """
 
 import traceback

@@ -1,13 +1,11 @@
 """Nearest descriptors: among all, within a bound, and among very many.
 
-A projection never lengthens a difference: where the first principal components of two descriptors are farther
-apart than a bound, so are the descriptors. A quarter of the components is enough to pass over nearly all
-pairs beyond the distance of the best few thousand, exactly.
+A projection never lengthens a difference: if the first principal components of two descriptors differ by more
+than a bound, so do the descriptors. A quarter of the components rules out nearly all distant pairs, exactly.
 
-Among very many, only those in the cells around a descriptor are compared: the descriptors of one picture are
-divided into cells by k-means, and each of the other picture's is compared with those in the cells whose
-centres are nearest to it (an inverted file: Jegou, Douze and Schmid, PAMI 2011). Centres are rounded to whole
-numbers and all sums are exact, so that the result does not depend on threads, nor on the BLAS.
+Very many descriptors are divided into cells by k-means, and only those in the cells nearest to a descriptor
+are compared with it (Jegou, Douze and Schmid, PAMI 2011). Centres are whole numbers and all sums are exact,
+so that the result depends neither on threads nor on the BLAS.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,8 @@
 """Candidate correspondences among the features of many views.
 
-With ten or fifty views of each picture every feature meets ten thousands of strangers, some of which have
-near descriptors by chance, and the distance tells little. What tells right from wrong is how much nearer a
-descriptor is than the nearest one of another place (Lowe, IJCV 2004; with views the second nearest is most
-often the same place in the next view, so that one has to look further: Mishkin, Matas and Perdoch, CVIU
-2015). Candidates are ordered by this ratio.
+With tens of views of each picture, some of many thousand features have near descriptors by chance. What
+distinguishes right from wrong is how much nearer a descriptor is than the nearest one of another place (Lowe,
+IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,7 @@
-"""Compiled loops over the regions of a grey image; what they compute is said where they are called.
+"""Compiled loops over the regions of a grey image, documented where they are called.
 
-A region is a connected set of pixels (4 neighbours) up to a level, with no pixel around it that is as low.
-Regions are nested: a tree. It is built in one pass, as water that is poured onto a pixel would fill the image
-(Nister and Stewenius, Linear time maximally stable extremal regions, ECCV 2008).
+A region is a connected set of pixels (4 neighbours) up to a level, without darker pixels around it. Regions
+form a tree, built in one pass like flooding (Nister and Stewenius, Linear time MSER, ECCV 2008).
 """
 
 import math

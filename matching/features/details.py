@@ -1,11 +1,10 @@
-"""Features of the fine octaves of a large picture, which its working size has lost.
+"""Features of the fine octaves of a large picture, which are lost at its working size.
 
-The picture is described at its own size, tile by tile, so that the memory does not grow with it. A tile is
-described together with its surroundings, as far as a window may reach, and keeps the features whose centres
-are its own. Only small key points are taken from tiles: larger ones, and MSER regions, are those of the
-working size. (Of 22 prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
+The picture is described tile by tile, each with its surroundings, so that memory does not grow. Tiles
+contribute only small key points; larger ones, and MSER regions, are those of the working size. (Of 22 prints
+of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
 
-Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
+Notation: step is the number of pixels per working pixel, the larger of x and y.
 """
 
 from dataclasses import replace

@@ -1,8 +1,7 @@
 """Detectors: what finds features in a picture, by name.
 
-A detector tells where features are and which frame each has; everything else follows from that. The program
-turns the frames, where they have no direction of their own, describes a window around each, and matches
-features of one detector with each other.
+A detector returns centres and frames. The program turns frames that have no direction, describes a window
+around each, and matches features of one detector with each other.
 """
 
 import math

@@ -1,13 +1,12 @@
 """Features of simulated views: a picture as it would look from other directions.
 
-A surface that one picture shows from the front and the other from the side is squeezed in the second by the
-tilt, 1 / cos of the angle between the viewing direction and the surface's normal. Local features survive a
+A surface seen from the side is squeezed by the tilt, 1 / cos of the viewing angle; local features survive a
 tilt of about 2. Simulated views of both pictures undo the rest: the picture is turned, blurred and squeezed,
-features are detected in the result and mapped back with their frames. (Morel and Yu, ASIFT, SIAM J. Imaging
-Sciences 2009; Mishkin, Matas and Perdoch, MODS, CVIU 2015.)
+and features are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009; Mishkin, Matas and Perdoch,
+MODS, CVIU 2015.)
 
-Notation: a view takes a picture's pixel x to M x + b; a feature of the view with centre u and frame B has
-the centre M^-1 (u - b) and the frame M^-1 B in the picture.
+Notation: a view maps a pixel x to M x + b; its feature with centre u and frame B has the centre M^-1 (u - b)
+and the frame M^-1 B in the picture.
 """
 
 from dataclasses import dataclass, fields, replace

@@ -1,8 +1,8 @@
 """Masks of what moved, as COLMAP's feature extraction reads them: black is left out.
 
-The mask of the image a/b.jpg is a/b.jpg.png. An object moved in a pair if it is no part of the pair's static
-scene. A pixel is masked if it is on what moved in more than half of the pairs that have an object there. The
-outline of what is around a thing encloses the thing; so what moved in a pair counts before what did not.
+The mask of a/b.jpg is a/b.jpg.png. An object moved in a pair if it is not part of the pair's static scene. A
+pixel is masked if it moved in more than half of the pairs with an object there; in a pair, what moved takes
+precedence, as outlines around a thing enclose it.
 """
 
 from collections import defaultdict

@@ -1,13 +1,11 @@
 """The static scene of two images, and COLMAP's configuration of what is known of their geometry.
 
-Objects that stand still move as one rigid scene when the camera does: one fundamental matrix F explains them
-all, x1' F x0 = 0. An object that moved by itself follows another matrix. COLMAP reconstructs one rigid scene,
-so it needs the largest set of objects that one matrix explains, and nothing of the others.
+Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
+another one. COLMAP reconstructs the largest set of objects that one matrix explains.
 
-COLMAP's rules for a configuration (its `TwoViewGeometryOptions` and their defaults): matches that less than
-15 fit are degenerate; where both focal lengths are known and an essential matrix explains 95 % as many
-matches as F does, the pair is calibrated, otherwise uncalibrated; it is planar or panoramic where a
-homography explains more than 80 % as many.
+Its rules (`TwoViewGeometryOptions`): fewer than 15 fitting matches are degenerate; with known focal lengths
+and an essential matrix that explains 95 % as many matches as F, the pair is calibrated, otherwise
+uncalibrated; if a homography explains more than 80 % as many, planar or panoramic.
 """
 
 from dataclasses import dataclass

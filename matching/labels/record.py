@@ -1,7 +1,6 @@
-"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and what the user decided.
+"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and the user's decisions.
 
-Lines are only added, each as soon as it is known, so that a run that was stopped goes on from there. A last
-line without an end is one that was being written, and does not count.
+Lines are only added, at once, so that a stopped run continues from there; an unfinished last line is ignored.
 """
 
 import json

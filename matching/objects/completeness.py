@@ -1,7 +1,7 @@
-"""Whether a place shows the whole of picture 0, or a part that it shares with others, as a logo.
+"""Whether a place shows the whole of picture 0, or a part that it shares with others, such as a logo.
 
-Both pictures are looked at in the frame of picture 0, made small: A is picture 0, B what picture 1 shows
-there. Where their print or their colours differ, picture 1 shows something else.
+In the reduced frame of picture 0, A is picture 0 and B what picture 1 shows there. Where their print or
+colours differ, picture 1 shows something else.
 """
 
 import math

@@ -1,9 +1,8 @@
 """Moving the new files of a run into a folder, in place of older ones: all of them, or none.
 
-The new files are complete in a folder of their own, together with a journal that says what they replace. One
-rename gives that folder a name that marks it as decided. Then its files are moved one by one. Whoever is
-stopped in between leaves the marked folder, and the next run moves the rest. Where a move fails, those before
-it are taken back.
+The new files are complete in a folder of their own, with a journal of what they replace. One rename marks
+that folder as decided; then its files are moved one by one. The next run finishes what was interrupted. If a
+move fails, earlier ones are undone.
 """
 
 import hashlib

@@ -1,11 +1,9 @@
 """Results in the layouts of other programs: a COLMAP database, hloc's HDF5 files, CSV.
 
-Match i is keypoint i of both images, so a place that belongs to several matches (copies of an object) is
-listed once for each: neither COLMAP nor hloc lets a keypoint have two partners in one image.
-
-Pixels. COLMAP and hloc read a file as it is stored and pass over its EXIF orientation; so do the coordinates
-here. In COLMAP (0.5, 0.5) is the centre of the top-left pixel, in hloc and CSV (0, 0) is. CSV counts the
-pixels of the image as displayed, as matches.npz does.
+Match i is keypoint i of both images; a place in several matches is listed several times, since neither COLMAP
+nor hloc allows a keypoint two partners in one image. COLMAP and hloc use pixels of the file as stored,
+without EXIF orientation; COLMAP's centre of the top-left pixel is (0.5, 0.5). CSV uses displayed pixels, like
+matches.npz.
 """
 
 from __future__ import annotations

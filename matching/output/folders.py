@@ -1,7 +1,6 @@
 """A folder of results: which of its files are ours, and writing all files of a run or none.
 
-matches.json lists the SHA-256 of the files that were written with it. A file is ours as long as that is its
-content: nothing else is ever replaced or removed.
+A file is ours if matches.json lists it with its SHA-256: nothing else is ever replaced or removed.
 """
 
 import hashlib

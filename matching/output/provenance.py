@@ -1,7 +1,7 @@
-"""What results come from besides pictures and settings: the programs, and the kind of processor.
+"""What results depend on besides pictures and settings: the programs, and the kind of processor.
 
-Equal programs on one kind of processor give equal results, bit by bit. OpenCV has code of its own for each
-generation of processors, which rounds in its own way, so that other features are found on another one.
+Equal programs on one kind of processor give equal results, bit by bit. OpenCV's code for each generation of
+processors rounds differently, so that other features are found.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Pictures as arrays of their own depth.
 
-Pillow reads them; Radiance HDR and deep colours of PNG and PPM are OpenCV's, other TIFF tifffile's, HEIC
-pillow-heif's where that is installed.
+Pillow reads them, OpenCV Radiance HDR and deep colours of PNG and PPM, tifffile other TIFFs, pillow-heif
+HEIC.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""TIFF of kinds that Pillow does not read, or wrongly: cameras of science and programs of maps write them.
+"""Kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
 
-These have separate planes of more than 8 bits, any number of bands, numbers of 64 bits, and values that mark
-where there is no data. Pillow's libtiff undoes the compressions that tifffile can't alone.
+They have separate planes of more than 8 bits, any number of bands, 64-bit numbers, and values that mark
+missing data. Pillow's libtiff decompresses what tifffile can't alone.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
 """Objects that are too small for the size at which pictures are first matched.
 
-A picture that is larger than its working size has finer octaves than the features there show
-(`matching.features.details`). An object that only these show is a detail of that picture: it is 24 pixels
-large or more, and less than what the working size shows. How large it is in the other picture is not known,
-only that it is no larger than this picture. So the pair has one dominant difference of scale, out of a few
-octaves, and candidates are matched and grouped for one band of relative scales after another
+A larger picture has finer octaves than its features at the working size (`matching.features.details`). A
+detail is an object that only these show: at least 24 pixels large. Its size in the other picture is unknown,
+so candidates are matched and grouped for one band of relative scales after another
 (`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its own size.
 
-A detail has fewer matches than other objects, so that it is significance which tells it from chance. It is
-measured outward from a match in the large picture: around a detail there are few other matches, while in the
-other picture it lies among all that chance has found. Each band is a test more.
+A detail has few matches, so significance distinguishes it from chance. It is measured outwards from a match
+in the large picture, where few other matches are around it. Each band counts as one more test.
 
-Where one picture is small, details of the other are always looked for. Where both are large, they are looked
-for in both, but only if nothing sure is found without them.
+If one picture is small, details of the other are always searched; if both are large, only if nothing sure is
+found without them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Checksums of what a database holds, so that a changed byte is told and never read as a result.
+"""Checksums of what a database holds, so that a changed byte is reported and never read as a result.
 
-The table of checksums has a row for each row of the tables that are checked, and one for all rows together
-that a pair has in a table of results. Rows are sealed by triggers of this connection alone: whoever writes
-with another program changes a row without its checksum, which is told as well.
+Each row of the checked tables has one, and so have all rows of a pair in a table of results. Only triggers of
+this connection write them: a row changed by another program no longer fits.
 """
 
 import sqlite3

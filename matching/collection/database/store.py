@@ -1,8 +1,7 @@
-"""The database of a collection: one SQLite file, which a crash at any moment leaves whole.
+"""The database of a collection: one SQLite file, which no crash can damage.
 
-Every picture and every pair is one transaction, and goes from pending to its end once. Numbers of pictures
-and pairs follow from the plan, never from the order in which work ends. So however often a run was stopped,
-and however many processes wrote, the finished database holds the same rows; timings aside.
+Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
+work: the finished database holds the same rows, timings aside, however often a run was stopped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""An index that stays on disk: a folder of segments, and a database of the pictures in them.
+"""An index on disk: a folder of segments, and a database of the pictures in them.
 
-A segment is written under a new name and taken in by one transaction of the database; files in the folder
-that the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries
-are never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is
-merged with others of its size.
+A segment is written under a new name and added by one transaction; files that the database does not name are
+ignored. Entries never change: a removed picture is marked as dead, and its entries are dropped when its
+segment is merged with others of its size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A whole collection for structure from motion: one COLMAP database, or hloc's files, with all pictures.
 
 A picture's keypoints are the places of its matches in all pairs, each once, so that tracks go through several
-pictures. In one pair a keypoint has one partner: of several matches the one with the smallest descriptor
-distance stays. Coordinates and names are those of the exports of a pair (`matching.output.exchange`).
+pictures. In one pair a keypoint has one partner, of the smallest descriptor distance.
 """
 
 import io

@@ -1,8 +1,7 @@
-"""What one picture is to another one by the motion of what both show: a copy, a crop of it, a thumbnail ...
+"""How two pictures are related, by the motion of what both show: copy, crop, thumbnail ...
 
-A transform takes the pixels of picture 0 to picture 1. The frame is where the corners of picture 0 lie in
-picture 1; share0 is the part of picture 0 that lies inside picture 1, share1 the part of picture 1 inside the
-frame.
+The frame is where the corners of picture 0 lie in picture 1. share0 is the part of picture 0 inside picture
+1, share1 the part of picture 1 inside the frame.
 """
 
 from __future__ import annotations

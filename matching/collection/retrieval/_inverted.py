@@ -1,10 +1,8 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
-A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
-photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found; where they are too
-many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
-depends neither on how entries are spread over files, nor on the number of threads.
+A list holds the entries of one cell, with ascending ids. A query searches the lists of the nearest cells; if
+they have too many entries, list by list, where faiss keeps the first of equally near ones. So the result
+depends neither on the files nor on the threads.
 """
 
 import os

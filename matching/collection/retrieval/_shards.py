@@ -1,7 +1,6 @@
 """Searching shards: parts of an index or of a gallery, each of which any worker can search.
 
-A task searches one shard with some queries. The results of the shards are merged query by query, and do not
-depend on the number of shards.
+The results of the shards are merged query by query, and don't depend on the number of shards.
 """
 
 import traceback

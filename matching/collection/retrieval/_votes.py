@@ -1,13 +1,10 @@
 """Which pictures the neighbours of a query's descriptors vote for.
 
-The eleventh neighbour of a descriptor stands for the background, as in local naive Bayes nearest neighbour
-(McCann and Lowe, CVPR 2012): the descriptor votes for each picture that has an entry much nearer than that,
-and for those that have one nearly equal, where a picture stands many times in the index. A picture's score is
-the most votes that agree on how much the query is turned and scaled in it (weak geometric consistency, Jégou,
-Douze, Schmid, ECCV 2008).
-
-All of it is whole numbers in an order that is defined, so entries may lie in any number of shards: the
-neighbours of all are merged and then voted on, which gives the same scores.
+A descriptor votes for each picture with an entry much nearer than its eleventh neighbour, which stands for
+the background (local naive Bayes nearest neighbour: McCann and Lowe, CVPR 2012), and for pictures with nearly
+equal entries. A picture's score is the most votes that agree on its turn and scale (weak geometric
+consistency: Jégou, Douze, Schmid, ECCV 2008). All of it is whole numbers in a defined order, the same for any
+number of shards.
 """
 
 from collections.abc import Iterable
