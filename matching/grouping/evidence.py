@@ -1,10 +1,9 @@
 """A cheap test of whether correspondences hold an object at all, before they are clustered.
 
-Most pairs of a collection have nothing in common. Few of their correspondences agree, and even fewer of the
-mutual ones, whose points are in no better correspondence. Objects have many of these. So clustering pays only
-where some mutual correspondences, compared with each other by the maps of their features alone, have a share
-of the degree that members of a cluster need later. Their graph is small, its weights are stricter than those
-of the first graph of all correspondences, and no map has to be fitted.
+Most pairs of a collection have nothing in common: few of their mutual correspondences, whose points are in no
+better one, agree. Clustering pays only if some mutual correspondences, compared by the maps of their features
+alone, have a share of the degree that members of a cluster need later. Their graph is small and its weights
+are strict.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Maps around matches that come as points: what the matches nearest in both images tell.
+"""Maps around matches of plain points, from the matches nearest in both images.
 
-Features have a size and a direction, which predict how the image around them moves. Points have neither, but
-two of them do: a similarity takes a match and its neighbour from one image to the other. Of these
-similarities, one for each neighbour, the neighbours choose the one that explains most of them. That looks at
-no absolute direction or size, so it holds for images turned against each other by any angle.
+A match and its neighbour define a similarity from one image to the other. Of these, one for each neighbour,
+the neighbours choose the one that explains most of them, whatever the turn between the images.
 
-Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) -
-M_i (x0_j - x0_i)|, sigma = slope gap_ij.
+Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) - M_i
+(x0_j - x0_i)|, sigma = slope gap_ij.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
 """Merging of parts into objects: parts are merged if one smooth map explains how both of them move.
 
-What bends, bends everywhere, and what is rigid is rigid up to its edge. So how far two parts may disagree
-across the gap between them is read from the parts themselves: how strongly each bends, and how accurate its
-points are.
+How far two parts may disagree across the gap between them follows from the parts themselves: how strongly
+each bends, and how accurate its points are.
 
-The points of an object are a random field: an affine map, which may be any, and bends on it, whose covariance
-is that of the thin-plate spline. A few matches of each part, its landmarks, tell the variance of its bends
-and that of its points by restricted maximum likelihood (REML), with Student's t as the robust loss. Then the
-motion of one part relative to the other, six numbers, is judged: by the field, it is normal with a known
-covariance, the wider, the wider the gap is and the stronger the bends are; by two things that move on their
-own, it may be anything. Parts are merged where the first explains it better. (Patterson and Thompson 1971 for
-REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
+The points of an object are a random field: any affine map, plus bends with the covariance of the thin-plate
+spline. A few matches of each part, its landmarks, give the variances of its bends and of its points by
+restricted maximum likelihood (REML), with Student's t as the robust loss. Then the motion of one part
+relative to the other, six numbers, is judged: for one object it is normal with a known covariance, which
+grows with the gap and the bends; for two, it may be anything. Parts are merged if one object explains it
+better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990; Kass and
+Raftery 1995 for Bayes factors.)
 
-Notation: x, y (n, 2) are landmarks in either image, in pixels of the one where the object is smaller, y is of
+Notation: x, y (n, 2) are landmarks in the two images, in pixels of the one where the object is smaller, y in
 that one; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
-either coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
+each coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
 """
 
 from __future__ import annotations

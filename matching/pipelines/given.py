@@ -1,10 +1,10 @@
-"""Matches from anywhere, grouped into objects: the same stages as the program's own candidates go through.
+"""Matches from anywhere, grouped into objects by the same stages as the program's own candidates.
 
-Given points may count anything, come from pictures of any size and be few or many. So lengths are taken from
-the points. First, each picture gets a unit of its own, how far its points spread. Then objects are grown from
-the matches that agree best with their neighbours. How accurate the points of those are that are significant
-gives the working unit, and how dense they are, how far the grouping reaches. Where none is significant, there
-are no objects.
+Given points may have any unit, come from pictures of any size and be few or many, so lengths are taken from
+the points. Each picture first gets a unit of its own, the spread of its points. Then objects are grown from
+the matches that agree best with their neighbours. The accuracy of the points of significant objects is the
+working unit, and their density determines how far the grouping reaches. If none is significant, there are no
+objects.
 """
 
 from __future__ import annotations

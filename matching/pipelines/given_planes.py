@@ -1,12 +1,11 @@
 """The planes that an object consists of.
 
-The grouping asks whether matches move smoothly together; neighbouring planes of a rigid thing do. Here the
-matches of one object are asked which homographies take them from picture 0 to picture 1. Each match costs
-what its error tells against its plane, or as much as an outlier, and each plane what it takes to name it:
-half the logarithm of the number of matches for each of the eight numbers of a homography (Schwarz 1978).
-Around each match the nearest ones propose a plane. Planes are taken one after another, while they save more
-than they cost. Then each match chooses among them, by what its neighbours choose as well, planes are fitted
-again to those that chose them, and two are merged where that costs less, until nothing changes.
+Neighbouring planes of a rigid thing move smoothly together. Here, homographies are fitted to the matches of
+one object. Each match costs what its error tells against its plane, or as much as an outlier, and each plane
+half the logarithm of the number of matches for each of its eight numbers (Schwarz 1978). The nearest matches
+around each match propose a plane; planes are added while they save more than they cost. Then each match
+chooses among them, also by what its neighbours choose, planes are fitted again, and two are merged if that
+costs less, until nothing changes.
 
 Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
 constant.

@@ -1,10 +1,9 @@
 """Whether the matches of an object are confusable: a fine periodic texture looks the same a period further.
 
-A match is confusable where another feature of the same object, beside it and no farther than a few descriptor
-windows, has nearly as near a descriptor. Copies of a product on a shelf are farther apart than that; a mesh
-or a weave holds the same in every cell. Where a surface is seen from the side, all descriptors are nearly as
-near, too. What makes a texture periodic is that the same shift leads to the confusable places: they form a
-lattice.
+A match is confusable if another feature of the same object, beside it and at most a few descriptor windows
+away, has nearly as near a descriptor. Copies on a shelf are farther apart. On a surface seen from the side
+all descriptors are nearly as near, too; a texture is periodic if the same shift leads to the confusable
+places: they form a lattice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Objects as planes: of a group, what one homography explains in both images.
 
-Matches from simulated views are inaccurate along the direction in which a picture was squeezed, and a smooth
-map that bends to follow them takes in false ones. What needs simulated views to be found is a wall or a
-poster: a plane, which hundreds of such matches determine well.
+Matches from simulated views are inaccurate along the direction of the squeeze, and a smooth map would follow
+false ones. What needs simulated views is a wall or a poster: a plane, which hundreds of matches determine
+well.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """What one smooth map explains: matches of an object that it does not explain leave it, others join.
 
-A correspondence is predicted from the n_neighbors matches of the object nearest to it, without itself, in
-both directions: by the thin-plate spline that smooths them by as much as points are inaccurate. The same
-spline is the best linear prediction (kriging) of a random field, which tells how far off it may be: by more
-where matches are few and far, and the more, the stronger the object bends. (Wahba, Spline Models for
-Observational Data, 1990; Kent and Mardia, The link between kriging and thin-plate splines, 1994.)
+A correspondence is predicted from the n_neighbors nearest matches of the object, without itself, in both
+directions, by the thin-plate spline that smooths them by the inaccuracy of points. It is also the best linear
+prediction (kriging) of a random field, with a variance that is larger where matches are sparse or the object
+bends strongly. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link between kriging
+and thin-plate splines, 1994.)
 
-Notation: x, y (n, 2) are the object's points in either image, in pixels of the one where it is smaller.
+Notation: x, y (n, 2) are the object's points in the two images, in pixels of the one where it is smaller.
 """
 
 from __future__ import annotations

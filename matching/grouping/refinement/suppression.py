@@ -1,10 +1,9 @@
-"""Suppression of contained objects, as of overlapping detections elsewhere.
+"""Suppression of contained objects, like that of overlapping detections.
 
 A point has one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares of a
-cube) gives small clusters that move as one and contradict the object that they belong to: their points are
-points of its own matches too, in both images. A copy of an object, on the other hand, shares its points in
-one image but has its own in the other, and so has what moved in front of a matched background, or lies in a
-bend of an object that no smooth map follows.
+cube) gives small clusters that contradict the object they belong to: their points are also points of its own
+matches, in both images. A copy of an object shares its points in only one image, and so does what moved in
+front of a matched background.
 """
 
 from __future__ import annotations
