@@ -1,7 +1,6 @@
 """Finds the objects that two pictures both show, by clustering feature correspondences.
 
-The names of `__init__.pyi` load when they are first used, so that a command can report an interrupt or a
-broken installation in a line.
+The names in `__init__.pyi` load on first use, so that a command starts fast and can report what fails.
 """
 
 from matching._version import __version__ as __version__

@@ -28,22 +28,20 @@ class MatchConfig:
     Parameters
     ----------
     max_pixels : int
-        A larger picture is made smaller, to about so many pixels, and nothing finer is looked at. By default
-        no picture that can be read is.
+        A larger picture is reduced to about this many pixels, and nothing finer is looked at. By default, no
+        readable picture is larger.
     working_pixels : int
         Larger pictures are first matched at a coarser scale, and tolerances are pixels of that scale. Objects
-        that are too small for it are then looked for at the picture's own size
-        (`matching.pipelines.details`).
+        too small for it are then searched at the picture's own size (`matching.pipelines.details`).
     grouping : str
         How candidates become objects, a name in `matching.grouping.ways`: "default", or "paper", which reads
         `clustering` alone.
     mirrored : bool
-        Whether objects are also found that are mirrored in one of the pictures. This doubles the number of
-        candidates: as many again are matched with mirrored features.
+        Whether to find objects that are mirrored in one of the pictures, too. This doubles the number of
+        candidates: the same number is matched with mirrored features.
     view_synthesis : bool
-        Whether features of simulated views of both pictures are matched as well if the pair is not solved
-        without them (`matching.pipelines.view_synthesis`). The result from the views is used if it has more
-        matches.
+        Whether to match features of simulated views of both pictures, too, if the pair is not solved without
+        them (`matching.pipelines.view_synthesis`). The result from the views is used if it has more matches.
     features : FeatureConfig
         Detection and description.
     candidates : CandidateConfig

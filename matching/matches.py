@@ -1,7 +1,5 @@
 """What is found in a pair of pictures: the matches, the objects, and what they were made of."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from os import PathLike
@@ -22,22 +20,12 @@ from matching.pictures.images import Picture, add_mask, make_picture
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """The inputs of a match, from which the pictures can be read again: no pixels are copied.
+    """The inputs of a match, from which the pictures can be read again: no pixels are copied."""
 
-    Parameters
-    ----------
-    images, masks : tuple
-        Two each: files, their contents, Pillow images, arrays or Pictures; a mask may be None.
-    sizes : tuple
-        Width and height of both pictures.
-    contents : tuple of str
-        The `digest_pixels` of both pictures, with their masks.
-    """
-
-    images: tuple[Any, Any]
+    images: tuple[Any, Any]  # files, their contents, Pillow images, arrays or Pictures
     masks: tuple[Any, Any]
-    sizes: tuple[tuple[int, int], tuple[int, int]]
-    contents: tuple[str, str]
+    sizes: tuple[tuple[int, int], tuple[int, int]]  # width and height of each picture
+    contents: tuple[str, str]  # `digest_pixels` of each picture and its mask
 
     def pictures(self) -> list[Picture]:
         """Read both pictures again."""
@@ -48,7 +36,7 @@ class Inputs:
             name = image if isinstance(image, (str, PathLike)) else f"image{k}"
             if (picture.width, picture.height) != size:
                 now = f"{picture.width} x {picture.height}"
-                raise InputError(f"{name}: is {now} now, and was {size[0]} x {size[1]} when it was matched")
+                raise InputError(f"{name}: is now {now}, but was {size[0]} x {size[1]} when it was matched")
             picture = add_mask(picture, mask, f"mask{k}")
             if digest_pixels(picture) != content:
                 raise InputError(f"{name}: the picture or its mask has changed since it was matched")
@@ -77,7 +65,7 @@ class Matches:
         right, y down, (0, 0) the centre of the top-left pixel. Listed are the best `max_matches` candidates;
         further ones that joined an object take the places of the worst outliers.
     cluster : (m,) int64
-        The object of each candidate, numbered by falling score; -1 for an outlier.
+        The object of each candidate, numbered by descending score; -1 for an outlier.
     score : (m,) float64
         Descriptor distance, smaller is better.
     objects : tuple of MatchedObject
@@ -89,18 +77,18 @@ class Matches:
     inputs : Inputs, optional
         What was matched; None if it is not known.
     things : tuple of Thing
-        One for each number that objects have as their `thing`.
+        The things that the objects show: one for each `thing` of an object.
     n_features : tuple of int, optional
-        How many features either picture has; None if it is not known.
+        Number of features of each picture; None if unknown.
     matched_at : tuple of float, optional
-        Megapixels of either picture at the finest size that was looked at; None if they are not known.
+        Megapixels of each picture at the finest size that was used; None if unknown.
     of_one : bool
-        Whether it is of one picture matched with itself.
+        Whether one picture was matched with itself.
     rejected : tuple of Rejection
-        Groups of matches that are no objects, the largest first: which stage dropped them, by which bound.
+        Rejected groups of matches, the largest first: by which stage, and by which bound.
     dropped_by : (m,) str, optional
         The stage that dropped each candidate, a key of `matching.grouping.rejections.REASONS`, or "" for one
-        in an object; None if it is not known.
+        in an object; None if unknown.
     negative : bool
         Whether one picture shows the objects in negative: dark where the other one is bright.
     """

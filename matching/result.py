@@ -1,7 +1,5 @@
 """The result of a match: what two pictures have in common, and ways to look at it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike

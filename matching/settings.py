@@ -1,10 +1,8 @@
-"""How settings are declared: each once, with its type, its least and its largest value.
+"""How settings are declared: each once, with its type, bounds, default and help.
 
-A frozen dataclass of settings makes its fields by `setting` and calls `check_settings` when it is made. What
-the command line has as options stands here, so that a command reads them before anything slow is loaded.
+A frozen dataclass makes its fields by `setting` and calls `check_settings`. The settings that are options
+stand here, so that a command reads them before anything slow is loaded.
 """
-
-from __future__ import annotations
 
 import math
 import operator
@@ -18,66 +16,30 @@ DECLARED = "setting"  # in the metadata of a field
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting.
+    """One setting."""
 
-    Parameters
-    ----------
-    default : object
-        Its value unless another is given; its type is that of the setting.
-    least, most : float, optional
-        Of a number.
-    choices : tuple of str
-        Of a word.
-    kind : type, optional
-        Its type where the default is None, which then stands for itself.
-    symbol, text : str
-        Name of the value, and what it is, in the help of the command line.
-    """
-
-    default: Any
-    least: float = -math.inf
+    default: Any  # its type is that of the setting
+    least: float = -math.inf  # of a number
     most: float = math.inf
-    choices: tuple[str, ...] = ()
-    kind: type | None = None
-    symbol: str = "N"
+    choices: tuple[str, ...] = ()  # of a word
+    kind: type | None = None  # the type, if the default is None
+    symbol: str = "N"  # the value's name in the help of the command line
     text: str = ""
 
     @property
     def rule(self) -> str:
         """What a number must be, in words."""
-        name = "a whole number" if self._kind is int else "a number"
-        return f"{name} from {_format(self.least)} to {_format(self.most)}"
+        number = "number of seconds" if self.symbol == "SECONDS" else "number"
+        return (
+            f"a {'whole ' * (self._kind is int)}{number} from {_format(self.least)} to {_format(self.most)}"
+        )
 
     @property
     def _kind(self) -> type:
         return self.kind or type(self.default)
 
     def check(self, name: str, value: Any) -> Any:
-        """Check a value.
-
-        Parameters
-        ----------
-        name : str
-            Of the setting, for messages.
-        value : object
-            The value.
-
-        Returns
-        -------
-        object
-            The value as Python's own number or truth value.
-
-        Raises
-        ------
-        InputError
-            Where it is of another type or out of bounds.
-
-        Examples
-        --------
-        >>> Setting(4, 0, 100).check("rounds", -1)
-        Traceback (most recent call last):
-        matching.errors.InputError: rounds must be at least 0, got -1
-        """
+        """Return a value as Python's own type, or raise InputError if its type or value is wrong."""
         if value is None and self.default is None:
             return None
         if self.choices:

@@ -1,7 +1,5 @@
 """Named stages in a list: a way through the program, of which one element can be changed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,18 +7,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a way.
+    """One step of a way."""
 
-    Parameters
-    ----------
-    name : str
-        Its name, which no other stage of the list has.
-    run : callable
-        Called as ``run(state, context)``, gives the next state; None where there is nothing left to do.
-    """
-
-    name: str
-    run: Callable[[Any, Any], Any]
+    name: str  # unique in its list
+    run: Callable[[Any, Any], Any]  # (state, context) -> next state; None: nothing left to do
 
 
 Stages = tuple[Stage, ...]

@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("gdl_core", "matching", "synth")
 
 REFERENCE = "matching", "settings"
+EXPORTING = "matching", "matching.collection", "matching.labels"
 DESCRIPTORS = (property, cached_property, classmethod, staticmethod)
 IGNORED = {  # numpydoc's codes
     "ES01": "an extended summary only where there is more to say",
@@ -60,16 +61,14 @@ def defined_in(module):
 
 
 def described_in_full():
-    """Full names of all records, and of the functions that users import: those of `gdl_core` and `synth`, and
-    those on the reference pages of `matching`. Other functions have a sentence, with shapes.
+    """Full names of what users import: all of `gdl_core` and `synth`, and what `matching` exports or lists on
+    a reference page. The rest has a sentence, with shapes.
     """
     pages = "".join((ROOT / "docs/reference" / f"{page}.md").read_text("utf-8") for page in REFERENCE)
-    listed = set(re.findall(r"^::: (\S+)", pages, re.MULTILINE))
+    listed = {*re.findall(r"^::: (\S+)", pages, re.MULTILINE), *EXPORTING}
     for package in PACKAGES:
         for name in public_names(package):
-            owner = name.rpartition(".")[0]
-            is_record = inspect.isclass(pkgutil.resolve_name(name))
-            if package != "matching" or is_record or name in listed or owner in {*listed, "matching"}:
+            if package != "matching" or {name, name.rpartition(".")[0]} & listed:
                 yield name
 
 

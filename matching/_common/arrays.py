@@ -21,29 +21,20 @@ def select_rows(record: Record, index: Any) -> Record:
 
 
 def invert_matrices(matrices: Array) -> Floats:
-    """Invert matrices in closed form.
-
-    matrices (m, 2, 2) array -> (m, 2, 2) float64.
-    """
+    """Invert matrices in closed form: matrices (m, 2, 2) -> (m, 2, 2)."""
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     adjugates: Floats = np.stack([d, -b, -c, a], axis=1).reshape(-1, 2, 2)
     return adjugates / determinants(matrices)[:, None, None]
 
 
 def determinants(matrices: Array) -> Floats:
-    """Compute determinants.
-
-    matrices (m, 2, 2) array -> (m,) float64.
-    """
+    """Compute determinants: matrices (m, 2, 2) -> (m,)."""
     (a, b), (c, d) = matrices.transpose(1, 2, 0)
     return np.asarray(a * d - b * c)
 
 
 def order_by(values: Array) -> Ints:
-    """Order numbers, equal ones as they come: a stable argsort, as fast as a sort.
-
-    values (n,) float32 -> (n,) int64.
-    """
+    """Stable argsort of values (n,) float32 -> (n,), as fast as a sort."""
     keys = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64) << 32
     order: Ints = np.sort(keys | np.arange(len(values))) & 0xFFFFFFFF
     return order

@@ -1,10 +1,7 @@
-"""The one place that knows OpenCV: plain arrays in, plain arrays out.
+"""The only module that uses OpenCV: plain arrays in, plain arrays out.
 
-OpenCV's own types and quirks (``cv2.KeyPoint``, its integer codes, the differences between 4.x and
-5.x) end here. Coordinates leave this module as (x, y) pixels, (0, 0) the centre of the top-left pixel.
+Points are (x, y) pixels, (0, 0) the centre of the top-left pixel.
 """
-
-from __future__ import annotations
 
 import math
 import os
@@ -39,10 +36,7 @@ def set_threads(n: int) -> int:
 
 
 def gaussian_blur(image: Array, sigma: float) -> Array:
-    """Smooth an image by a Gaussian.
-
-    image (h, w) array -> (h, w) array.
-    """
+    """Smooth an image by a Gaussian: image (h, w) -> (h, w)."""
     return cv2.GaussianBlur(image, (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
 
 
@@ -59,12 +53,7 @@ def _silence() -> Iterator[None]:
 
 
 def read_deep(file: Path | bytes) -> Array | None:
-    """Read a picture file, or its content, at its own depth.
-
-    A TIFF comes turned as its orientation tag says, other kinds don't.
-
-    Returns (h, w, 3 or 4) array or None.
-    """
+    """Read a picture at its own bit depth -> (h, w, 3 or 4) or None; only TIFFs are turned upright."""
     try:
         with _silence():
             image = None if isinstance(file, bytes) else cv2.imread(str(file), cv2.IMREAD_UNCHANGED)
@@ -81,11 +70,7 @@ def read_deep(file: Path | bytes) -> Array | None:
 
 
 class VideoReader:
-    """A video in a file, read frame by frame by FFmpeg.
-
-    It shows the frames upright. `is_open` says whether any can be read; `n_frames` and `rate` (frames a
-    second) are what the head of the file claims, 0 where it claims nothing.
-    """
+    """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are as its header claims."""
 
     def __init__(self, path: Path) -> None:
         os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: else it tells of damage
@@ -128,26 +113,17 @@ def read_storage(path: Path) -> dict[str, Array] | None:
 
 
 def luma(rgb: Array) -> Array:
-    """The luma of a colour picture (ITU-R BT.601).
-
-    rgb (h, w, 3) uint8 -> (h, w) uint8.
-    """
+    """The luma of a colour picture (ITU-R BT.601): rgb (h, w, 3) uint8 -> (h, w) uint8."""
     return cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY)
 
 
 def resize_area(image: Array, width: int, height: int) -> Array:
-    """Resize an image to a smaller size, each pixel the mean of the area that it covers.
-
-    image (h, w) or (h, w, c) array -> (height, width) or (height, width, c) array.
-    """
+    """Reduce an image (h, w) or (h, w, c) to a size; each pixel is the mean of the area it covers."""
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
 
 
 def resize(image: Array, factor: float) -> Array:
-    """Resize an image by a factor, bicubic where it grows, averaged over areas where it shrinks.
-
-    image (h, w) or (h, w, c) array.
-    """
+    """Resize an image (h, w) or (h, w, c) by a factor: bicubic to enlarge it, by area means to reduce it."""
     if factor == 1:
         return image
     size = tuple(max(round(n * factor), 1) for n in image.shape[1::-1])
@@ -155,19 +131,13 @@ def resize(image: Array, factor: float) -> Array:
 
 
 def sample(image: Array, xy: Array) -> Array:
-    """Sample an image at positions, bicubic, its edge continued beyond its edges.
-
-    image (h, w, 3) uint8; xy (h1, w1, 2) array -> (h1, w1, 3) uint8.
-    """
+    """Sample image (h, w, 3) uint8 at xy (h1, w1, 2), bicubic -> (h1, w1, 3); its edges extend outwards."""
     x, y = np.moveaxis(xy.astype(np.float32), 2, 0)
     return cv2.remap(image, x, y, cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
 
 
 def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[Array, Array]:
-    """Show a picture as it looks from the side: turned by `angle` radians, then squeezed along x.
-
-    image (h, w) uint8 -> view (h1, w1) uint8, matrix (2, 3) float64.
-    """
+    """Turn a picture (h, w) by `angle` radians and squeeze it along x -> view (h1, w1), its matrix (2, 3)."""
     c, s = np.cos(angle), np.sin(angle)
     height, width = image.shape
     corners = np.array([[0, 0], [width - 1, 0], [0, height - 1], [width - 1, height - 1]])
@@ -193,19 +163,13 @@ def tilt(image: Array, tilt: float, angle: float, antialiasing: float) -> tuple[
 
 
 def warp_mask(mask: Array, matrix: Array, shape: tuple[int, int]) -> Array:
-    """Move a mask as a map of its pixels does.
-
-    mask (h, w) bool; matrix (2, 3) float64; shape (h1, w1) -> (h1, w1) bool.
-    """
+    """Warp a mask (h, w) bool by matrix (2, 3) to shape (h1, w1)."""
     warped = cv2.warpAffine(mask.astype(np.uint8), matrix, shape[::-1], flags=cv2.INTER_NEAREST)
     return np.asarray(warped.astype(bool))
 
 
 def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
-    """Fit a homography robustly: MAGSAC++ with OpenCV's fixed random state.
-
-    xy0, xy1 (n, 2) array -> (3, 3) float64 or None.
-    """
+    """Fit a homography with MAGSAC++, its random state fixed: xy0, xy1 (n, 2) -> (3, 3) or None."""
     if len(xy0) < 4:
         return None
     unit = _unit(tolerance)
@@ -218,10 +182,7 @@ def fit_homography(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 
 
 def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
-    """Fit an affine map robustly, by RANSAC.
-
-    xy0, xy1 (n, 2) array -> (2, 3) float64 or None.
-    """
+    """Fit an affine map robustly, by RANSAC: xy0, xy1 (n, 2) -> (2, 3) or None."""
     if len(xy0) < 3:
         return None
     unit = _unit(tolerance)
@@ -230,19 +191,14 @@ def fit_affine(xy0: Array, xy1: Array, tolerance: float) -> Array | None:
 
 
 def _unit(tolerance: float) -> float:
-    """What is a pixel to OpenCV's fits: their default threshold is three of it, and far from that they are
-    worse.
-    """
+    """One pixel in the units of OpenCV's fits, whose default threshold is 3; they are worse far from it."""
     return tolerance / 3
 
 
 def fit_fundamental(
     xy0: Array, xy1: Array, tolerance: float, trials: int = 2000
 ) -> tuple[Array | None, float]:
-    """Fit a fundamental matrix robustly.
-
-    xy0, xy1 (n, 2) array -> matrix (3, 3) float64 or None.
-    """
+    """Fit a fundamental matrix robustly: xy0, xy1 (n, 2) -> matrix (3, 3) or None."""
     if len(xy0) < 8:
         return None, 0.0
     try:
@@ -255,10 +211,7 @@ def fit_fundamental(
 
 
 def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) -> Array | None:
-    """Fit an essential matrix robustly.
-
-    xy0, xy1 (n, 2) array -> (3, 3) float64 or None.
-    """
+    """Fit an essential matrix robustly: xy0, xy1 (n, 2) -> (3, 3) or None."""
     if len(xy0) < 6:
         return None
     try:
@@ -271,10 +224,7 @@ def fit_essential(xy0: Array, xy1: Array, tolerance: float, trials: int = 2000) 
 def undistort(
     xy: Array, lens: Sequence[float], distortion: Sequence[float], *, fisheye: bool = False
 ) -> Floats:
-    """Take pixels to the plane at depth 1, without the distortion of the lens.
-
-    xy (n, 2) array; lens (4,) sequence of float -> (n, 2) float64.
-    """
+    """Map pixels xy (n, 2) to the plane at depth 1, lens distortion removed; lens (4,) -> (n, 2)."""
     fx, fy, cx, cy = lens
     matrix = np.array([[fx, 0, cx], [0, fy, cy], [0, 0, 1.0]])
     coefficients = np.zeros(4 if len(distortion) <= 4 else 8)
@@ -284,10 +234,7 @@ def undistort(
 
 
 def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> Bools:
-    """Fill polygons.
-
-    polygons (n, k, 2) array, or arrays (k, 2) -> (h, w) bool.
-    """
+    """Fill polygons: polygons (n, k, 2), or (k, 2) -> (h, w) bool."""
     image = np.zeros(shape, np.uint8)
     if isinstance(polygons, np.ndarray):
         corners: Iterable[Array] = np.rint(polygons).astype(np.int32)
@@ -299,59 +246,38 @@ def fill_polygons(shape: tuple[int, ...], polygons: Array | Iterable[Array]) -> 
 
 
 def convex_hull(xy: Array) -> Floats:
-    """The convex hull of points.
-
-    xy (n, 2) array -> (k, 2) float64.
-    """
+    """The convex hull of points: xy (n, 2) -> (k, 2)."""
     return cv2.convexHull(xy.astype(np.float32))[:, 0, :].astype(float)
 
 
 def mix_channels(rgb: Array, mix: Array, offset: float) -> Array:
-    """Map the colours of a picture by an affine map.
-
-    rgb (h, w, 3) uint8; mix (3, 3) array -> (h, w, 3) uint8.
-    """
+    """Map the colours of a picture by an affine map: rgb (h, w, 3) uint8; mix (3, 3) -> (h, w, 3) uint8."""
     return cv2.transform(rgb, np.column_stack([mix, np.full(3, offset)]).astype(np.float32))
 
 
 def blend(image: Array, other: Array, weight: float) -> Array:
-    """Blend two pictures.
-
-    image, other (h, w, 3) uint8 -> (h, w, 3) uint8.
-    """
+    """Blend two pictures: image, other (h, w, 3) uint8 -> (h, w, 3) uint8."""
     return cv2.addWeighted(image, 1 - weight, other, weight, 0)
 
 
 def draw_line(image: Array, start: Point, end: Point, colour: Sequence[int], thickness: int) -> None:
-    """Draw an antialiased line into a picture, in place.
-
-    image (h, w, 3) uint8; start, end (2,) array.
-    """
+    """Draw an antialiased line into a picture, in place: image (h, w, 3) uint8; start, end (2,)."""
     cv2.line(image, _subpixel(start), _subpixel(end), colour, thickness, cv2.LINE_AA, 4)
 
 
 def draw_polygon(image: Array, polygon: Array, colour: Sequence[int], thickness: int) -> None:
-    """Draw a closed antialiased polygon into a picture, in place.
-
-    image (h, w, 3) uint8; polygon (k, 2) array.
-    """
+    """Draw a closed antialiased polygon into a picture, in place: image (h, w, 3) uint8; polygon (k, 2)."""
     points = np.rint(np.asarray(polygon) * 16).astype(np.int32)
     cv2.polylines(image, [points], True, colour, thickness, cv2.LINE_AA, 4)
 
 
 def draw_disc(image: Array, centre: Sequence[float] | Array, radius: float, colour: Sequence[int]) -> None:
-    """Draw a filled disc into a picture, in place.
-
-    image (h, w, 3) uint8; centre (2,) array.
-    """
+    """Draw a filled disc into a picture, in place: image (h, w, 3) uint8; centre (2,)."""
     cv2.circle(image, _subpixel(centre), round(radius * 16), colour, -1, cv2.LINE_AA, 4)
 
 
 def encode_png(rgb: Array, *, overwrite: bool = False) -> bytes:
-    """Encode a picture as PNG.
-
-    rgb (h, w, 3) uint8.
-    """
+    """Encode a picture as PNG: rgb (h, w, 3) uint8."""
     if overwrite:
         cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR, rgb)
     ok, data = cv2.imencode(".png", rgb if overwrite else rgb[:, :, ::-1])

@@ -6,11 +6,7 @@ from threading import Thread
 
 
 def end_with(parent: int, check_every: float = 1.0) -> None:
-    """Let this process end soon after its parent.
-
-    A pool of processes calls it in each worker before anything else (`initializer`). POSIX only: on Windows a
-    process keeps the id of a parent that has ended, so nothing happens there.
-    """
+    """End this process soon after its parent; POSIX only, as Windows keeps the id of an ended parent."""
     Thread(target=_end_with, args=(parent, check_every), daemon=True).start()
 
 

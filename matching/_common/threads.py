@@ -29,10 +29,7 @@ def default_threads() -> int:
 
 @contextmanager
 def limit_threads(n: int) -> Iterator[None]:
-    """Let this process compute with a limited number of threads: own loops, OpenCV's and the BLAS's.
-
-    For many processes side by side, which would otherwise each start a thread for every processor.
-    """
+    """Limit the threads of this process (own loops, OpenCV, BLAS), for use in many processes side by side."""
     global _most
     before, _most = _most, n
     opencv_before = opencv.set_threads(n)
@@ -46,11 +43,7 @@ def limit_threads(n: int) -> Iterator[None]:
 
 @contextmanager
 def single_blas_thread() -> Iterator[None]:
-    """Let each call of the BLAS compute with one thread, for blocks in which own threads call it.
-
-    Several own threads would wait for those of the BLAS. The limit holds for the process: the first of
-    several threads sets it, the last takes it away.
-    """
+    """Limit the BLAS of this process to one thread while any of our threads is in such a block."""
     global _blas_users, _blas_limits
     with _blas_lock:
         if _blas_users == 0:
@@ -72,10 +65,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def run_in_ranges(function: Callable[[int, int], Any], n: int, n_threads: int, block: int) -> None:
-    """Call a function over consecutive ranges that cover 0..n, on several threads.
-
-    Each call writes rows of its own, so the number of threads changes nothing but the time.
-    """
+    """Call a function over consecutive ranges of 0..n in several threads; each writes its own rows."""
     starts = iter(range(0, n, block))
 
     def run() -> None:
@@ -105,11 +95,7 @@ def map_in_threads(function: Callable[[Item], Found], items: Sequence[Item], n_t
 
 @cache
 def _helpers() -> ThreadPoolExecutor:
-    """Threads that stay from one call to the next: to start one takes as long as many a loop.
-
-    Calls from several threads share them. None waits for another call: whoever calls does what no helper has
-    begun.
-    """
+    """Threads kept between calls and shared by callers: starting one takes as long as many a loop."""
     return ThreadPoolExecutor(os.cpu_count() or 1)
 
 

@@ -11,33 +11,19 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from matching import settings
 from matching._version import __version__
 from matching.cli.subcommands import subcommands
 from matching.errors import InputError
 from matching.output.export_formats import EXPORTS
 from matching.pictures.names import check_name
-from matching.settings import (
-    BANDWIDTH,
-    EVERY,
-    MAX_MATCHES,
-    MAX_NFA,
-    MAX_PIXELS,
-    METHODS,
-    MIRRORED,
-    N_CLUSTERS,
-    N_INITIAL_NEIGHBORS,
-    N_NEIGHBOR_CLUSTERS,
-    N_NEIGHBORS,
-    REGIONS,
-    VIEW_SYNTHESIS,
-    Setting,
-)
 
 if TYPE_CHECKING:
     from matching.config import MatchConfig
     from matching.grouping.clustering import ClusteringConfig
 
-LARGEST = 10**9  # of the whole numbers among the options
+Group = argparse._ActionsContainer
+MOST = 10**9  # of what options count
 
 DESCRIPTION = (
     "Find the objects that two pictures both show, however cluttered the scenes or bent the objects."
@@ -57,6 +43,9 @@ and contact-sheet.jpg.
 class LineParser(argparse.ArgumentParser):
     """A parser whose errors are InputErrors of one line, which may suggest what was meant."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+
     def error(self, message: str) -> NoReturn:
         """Raise InputError."""
         words = (word.split("=")[0] for word in message.split() if word.startswith("--"))
@@ -67,23 +56,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Make names of what follows `--`, which argparse forgets where options may stand among pictures.
-
-    Parameters
-    ----------
-    argv : sequence of str
-        Arguments.
-
-    Returns
-    -------
-    list of str
-        Those before, and those after it, which no longer look like options.
-
-    Examples
-    --------
-    >>> name_after_dashes(["--quiet", "--", "-a.png", "b.png"])
-    ['--quiet', './-a.png', 'b.png']
-    """
+    """Turn what follows `--` into names that don't look like options; argparse forgets it among pictures."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")
@@ -93,89 +66,88 @@ def name_after_dashes(argv: Sequence[str]) -> list[str]:
 
 def make_parser(rivals: Collection[str] = ()) -> LineParser:
     """Make the parser of `gdl-match`."""
-    result = LineParser(
-        prog="gdl-match",
-        description=DESCRIPTION,
-        epilog=f"{EPILOG}{subcommands()}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    result = LineParser(prog="gdl-match", description=DESCRIPTION, epilog=f"{EPILOG}{subcommands()}")
+    text = (
+        "two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures, or"
+        " folders of them, or a video, to find it in"
     )
-    result.add_argument(
-        "images",
-        nargs="*",
-        type=parse_path,
-        metavar="IMAGE",
-        help="two pictures; or one, to find what repeats in it; or a picture of one thing, and many pictures,"
-        " or folders of them, or a video, to find it in",
-    )
-    result.add_argument("--demo", action="store_true", help="make a pair of pictures and match it")
+    result.add_argument("images", nargs="*", type=parse_path, metavar="IMAGE", help=text)
+    add_flag(result, "demo", "make a pair of pictures and match it")
     _add_input_and_output(result.add_argument_group("input and output"))
     add_settings(result.add_argument_group("settings"), rivals)
-    result.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+    add_version(result)
     return result
 
 
-def _add_input_and_output(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
+def _add_input_and_output(group: Group) -> None:
     text = "folder for results (default: <stem0>-<stem1>-match); of many pictures, for a folder each"
-    add("--out", type=parse_path, metavar="DIR", help=text)
+    add_path(group, "out", "DIR", text)
     for k, which in enumerate(("first", "second")):
-        text = f"picture as large as the {which} one, white where features may lie"
-        add(f"--mask{k}", type=parse_path, metavar="FILE", help=text)
-    add("--warp", action="store_true", help="for each object, draw it warped onto the other picture")
-    add("--crops", action="store_true", help="cut each object out of both pictures")
-    add(
-        "--export",
-        type=_parse_exports,
-        action="extend",
-        default=[],
-        metavar="FORMATS",
-        help="also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt),"
-        " csv (matches.csv); several with commas",
+        add_path(
+            group, f"mask{k}", "FILE", f"picture as large as the {which} one, white where features may lie"
+        )
+    add_flag(group, "warp", "for each object, draw it warped onto the other picture")
+    add_flag(group, "crops", "cut each object out of both pictures")
+    text = (
+        "also write the matches as colmap (database.db), hloc (features.h5, matches.h5, pairs.txt), csv"
+        " (matches.csv); several with commas"
     )
-    add("--html", action="store_true", help="also write matches.html, a report in one file for any browser")
-    add("--open", action="store_true", help="write matches.html and open it in the browser")
-    add_setting(group, "every", replace(EVERY, default=None, kind=float), f"{EVERY.default:g}")
-    add("--no-figure", action="store_true", help="don't draw matches.png")
-    add("--json", action="store_true", help="print the result as JSON on standard output, and nothing else")
-    text = "also print and draw which groups of matches were rejected, by which stage, and why"
-    add("--explain", action="store_true", help=text)
-    add("--quiet", action="store_true", help="no progress on standard error")
+    group.add_argument(
+        "--export", type=_parse_exports, action="extend", default=[], metavar="FORMATS", help=text
+    )
+    add_flag(group, "html", "also write matches.html, a report in one file for any browser")
+    add_flag(group, "open", "write matches.html and open it in the browser")
+    add_setting(
+        group, "every", replace(settings.EVERY, default=None, kind=float), f"{settings.EVERY.default:g}"
+    )
+    add_flag(group, "no_figure", "don't draw matches.png")
+    add_flag(group, "json", "print the result as JSON on standard output, and nothing else")
+    add_flag(
+        group, "explain", "also print and draw which groups of matches were rejected, by which stage, and why"
+    )
+    add_quiet(group)
 
 
-def add_settings(group: argparse._ArgumentGroup, rivals: Collection[str] = ()) -> None:
+def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     """Add the options that `make_config` reads."""
-    add_setting(group, "max_matches", MAX_MATCHES)
-    add_setting(group, "max_pixels", MAX_PIXELS, "no limit")
+    add_setting(group, "max_matches", settings.MAX_MATCHES)
+    add_setting(group, "max_pixels", settings.MAX_PIXELS, "no limit")
     add_clustering(group, rivals, "50 with --paper, else merging stops by affinity")
-    add_setting(group, "bandwidth", BANDWIDTH)
-    group.add_argument(
-        "--regions",
-        type=_parse_regions,
-        metavar="KINDS",
-        help=f"kinds of regions: {','.join(REGIONS)} (default), mser (with --paper) or sift",
-    )
-    group.add_argument(
-        "--detector",
-        type=_run_detector_file,
-        action="append",
-        metavar="FILE",
-        help="a Python file that registers a detector, which --regions behind it may name",
-    )
-    add_setting(group, "max_nfa", MAX_NFA)
-    add_setting(group, "mirrored", MIRRORED)
-    group.add_argument(
-        "--paper", action="store_true", help="run every stage exactly as the paper describes it"
-    )
-    add_setting(group, "view_synthesis", VIEW_SYNTHESIS)
+    add_setting(group, "bandwidth", settings.BANDWIDTH)
+    text = f"kinds of regions: {','.join(settings.REGIONS)} (default), mser (with --paper) or sift"
+    group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
+    text = "a Python file that registers a detector, which --regions behind it may name"
+    group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
+    add_setting(group, "max_nfa", settings.MAX_NFA)
+    add_setting(group, "mirrored", settings.MIRRORED)
+    add_flag(group, "paper", "run every stage exactly as the paper describes it")
+    add_setting(group, "view_synthesis", settings.VIEW_SYNTHESIS)
 
 
-def add_setting(
-    group: argparse._ArgumentGroup, name: str, setting: Setting, default: str | None = None
-) -> None:
-    """Add the option of a setting, by its declaration."""
-    option = f"--{name.replace('_', '-')}"
+def add_flag(group: Group, name: str, text: str) -> None:
+    """Add an option without a value."""
+    group.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=text)
+
+
+def add_path(group: Group, name: str, symbol: str, text: str, **more: Any) -> None:
+    """Add an option that names a file or folder."""
+    group.add_argument(f"--{name.replace('_', '-')}", type=parse_path, metavar=symbol, help=text, **more)
+
+
+def add_quiet(group: Group) -> None:
+    """Add the option that `make_teller` reads."""
+    add_flag(group, "quiet", "no progress on standard error")
+
+
+def add_version(group: Group) -> None:
+    """Add the option that prints the version."""
+    group.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+
+
+def add_setting(group: Group, name: str, setting: settings.Setting, default: str | None = None) -> None:
+    """Add the option of a setting, by its declaration; `default` describes one that is None."""
     if isinstance(setting.default, bool):
-        group.add_argument(option, action="store_true", help=setting.text)
+        add_flag(group, name, setting.text)
         return
 
     def parse(text: str) -> Any:
@@ -184,37 +156,45 @@ def add_setting(
         except InputError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    default = f"{setting.default:g}" if default is None else default
-    text = f"{setting.text} (default: {default})"
-    group.add_argument(option, type=parse, metavar=setting.symbol, default=setting.default, help=text)
+    if default is None and setting.default is not None:
+        default = f"{setting.default:g}"
+    group.add_argument(
+        f"--{name.replace('_', '-')}",
+        type=parse,
+        metavar=setting.symbol,
+        default=setting.default,
+        help=setting.text if default is None else f"{setting.text} (default: {default})",
+    )
+
+
+def count_setting(default: int | None, text: str, symbol: str = "N") -> settings.Setting:
+    """Declare an option that counts something, 1 or more."""
+    return settings.Setting(default, 1, MOST, kind=int, symbol=symbol, text=text)
 
 
 def add_clustering(
-    group: argparse._ArgumentGroup,
-    rivals: Collection[str] = (),
-    n_clusters: str = "merging stops by affinity",
+    group: Group, rivals: Collection[str] = (), n_clusters: str = "merging stops by affinity"
 ) -> None:
     """Add the options that `make_clustering` reads."""
-    add_setting(group, "n_neighbors", N_NEIGHBORS)
-    add_setting(group, "n_initial_neighbors", N_INITIAL_NEIGHBORS)
-    add_setting(group, "n_neighbor_clusters", N_NEIGHBOR_CLUSTERS)
-    add_setting(group, "n_clusters", N_CLUSTERS, n_clusters)
-    methods = (*METHODS, *rivals)
-    group.add_argument(
-        "--method",
-        choices=methods,
-        metavar="NAME",
-        default=METHODS[0],
-        help=f"{', '.join(methods)} (default: {METHODS[0]})",
-    )
+    add_setting(group, "n_neighbors", settings.N_NEIGHBORS)
+    add_setting(group, "n_initial_neighbors", settings.N_INITIAL_NEIGHBORS)
+    add_setting(group, "n_neighbor_clusters", settings.N_NEIGHBOR_CLUSTERS)
+    add_setting(group, "n_clusters", settings.N_CLUSTERS, n_clusters)
+    add_choice(group, "method", (*settings.METHODS, *rivals))
+
+
+def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
+    """Add an option that is one of some words, the first by default."""
+    text = f"{', '.join(words)} (default: {words[0]})"
+    group.add_argument(f"--{name}", choices=words, metavar="NAME", default=words[0], help=text)
 
 
 def check_settings(arguments: argparse.Namespace) -> None:
     """Check that the options of `add_settings` go together."""
     if arguments.view_synthesis and arguments.paper:
-        raise InputError("--view-synthesis does not go with --paper: the paper has no simulated views")
-    if arguments.max_nfa != MAX_NFA.default and arguments.paper:
-        raise InputError("--max-nfa does not go with --paper: the paper does not test its objects")
+        raise InputError("--view-synthesis can't be combined with --paper: the paper has no simulated views")
+    if arguments.max_nfa != settings.MAX_NFA.default and arguments.paper:
+        raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
@@ -256,20 +236,9 @@ def parse_path(text: str) -> Path:
     return Path(text)
 
 
-def parse_whole_number(text: str) -> int:
-    """The value of an option that counts something, 1 or more."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if not 1 <= number <= LARGEST:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {LARGEST}, got {text!r}")
-    return number
-
-
 def _parse_regions(text: str) -> tuple[str, ...]:
     if "matching.features.detectors" not in sys.modules:  # which takes its time to load
-        return _parse_names(REGIONS, text, "mser, sift or mser,sift")
+        return _parse_names(settings.REGIONS, text, "mser, sift or mser,sift")
     from matching.features.detectors import list_detectors
 
     return _parse_names(list_detectors(), text, f"some of {','.join(list_detectors())}")

@@ -1,7 +1,5 @@
 """What happens while the program is being compiled, once: a message, and a second process that compiles."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,10 +11,10 @@ TEXT = "compiling inner loops that are needed for the first time: up to a minute
 
 @contextmanager
 def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
-    """Report the first compilation of a kernel; nothing is reported if all are in the cache.
+    """Report the first compilation of a kernel; report nothing if all kernels are in the cache.
 
-    Numba compiles on one thread. Meanwhile another process compiles what is needed last, and this one finds
-    it in the cache.
+    Numba compiles in one thread. So another process compiles the kernels that are needed last, and this one
+    finds them in the cache.
     """
     from numba.core import event
 
@@ -62,11 +60,7 @@ def _start(code: str) -> subprocess.Popen[bytes]:
 
 
 def compile_grouping() -> int:
-    """Compile the kernels of grouping.
-
-    The last ones first, as another process begins with the first: merging, the smooth map, and then the
-    others, by grouping a few made correspondences.
-    """
+    """Compile the kernels of grouping, last ones first: the other process starts from the first."""
     import numpy as np
 
     import gdl_core

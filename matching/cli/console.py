@@ -1,7 +1,5 @@
 """What commands that match say on standard error and in the browser, and what they silence there."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

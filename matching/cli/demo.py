@@ -1,17 +1,10 @@
 """The pictures of `gdl-match --demo`."""
 
-from __future__ import annotations
-
 from matching._common.types import Bytes
 
 
 def make_demo_pair() -> tuple[Bytes, Bytes]:
-    """Make two composite pictures from photographs that scikit-image ships.
-
-    Four objects are in both pictures; those in the second one are bent.
-
-    Returns tuple of (960, 960, 3) uint8.
-    """
+    """Make two composites of shipped photographs with four common objects -> tuple of (960, 960, 3) uint8."""
     from synth.composite import composite_pair  # only the demo needs these
     from synth.photographs import read_shipped
 

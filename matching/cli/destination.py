@@ -1,10 +1,9 @@
 """Where commands that match write their results, which files, and what may not be in the way."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from re import Pattern
 from typing import Any
 
 from matching.errors import InputError
@@ -27,22 +26,33 @@ def name_pair_folder(image0: Path, image1: Path) -> str:
     return f"{image0.stem}-{image1.stem}-match"
 
 
-def check_not_over(
+def check_output(
     folder: Path, arguments: argparse.Namespace, images: Sequence[Path], others: Iterable[str] = ()
 ) -> None:
     """Check that the results can be written, and that they replace neither a picture nor a foreign file."""
     from matching.output.figures.warping import FILES
     from matching.output.files import list_file_names
-    from matching.output.folders import check_folder, check_replaceable, find_own_files
+    from matching.output.folders import check_replaceable
 
-    check_folder(folder)
     options = output_options(arguments)
     of_objects = options.pop("warp") | options.pop("crops")
     options.pop("explain")
     names = list_file_names(**options) | set(others)
+    inputs = (*images, arguments.mask0, arguments.mask1)
+    check_not_over(folder, inputs, names, FILES)
+    check_replaceable(folder, set(), FILES if of_objects else None)
+
+
+def check_not_over(
+    folder: Path, inputs: Iterable[Path | None], names: set[str], pattern: Pattern[str] | None = None
+) -> None:
+    """Check that files can be written in place of no input (by name or pattern) and no foreign file."""
+    from matching.output.folders import check_folder, check_replaceable, find_own_files
+
+    check_folder(folder)
     replaced = names | (find_own_files(folder) if folder.exists() else set())
-    for path in (*images, arguments.mask0, arguments.mask1):
-        is_replaced = path is not None and (path.name in replaced or FILES.fullmatch(path.name))
+    for path in (path for path in inputs if path is not None):
+        is_replaced = path.name in replaced or (pattern is not None and pattern.fullmatch(path.name))
         if is_replaced and folder.exists() and path.parent.samefile(folder):
             raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-    check_replaceable(folder, names, FILES if of_objects else None)
+    check_replaceable(folder, names)

@@ -1,10 +1,4 @@
-"""How a command ends: its exit status, and its message if it fails or is interrupted.
-
-Only light modules may be imported here: an interrupt while modules load is caught only once this module is
-loaded.
-"""
-
-from __future__ import annotations
+"""How a command ends: its exit status, and its message if it fails or is interrupted; light imports only."""
 
 import atexit
 import errno
@@ -33,11 +27,11 @@ Guard = Callable[[], AbstractContextManager[None]]  # a context in which Ctrl-C 
 def exit_status(
     command: str, work: Callable[[], int], stopped: str = "interrupted", *, owns_process: bool = False
 ) -> int:
-    """Do a command's work and return its exit status.
+    """Run a command and return its exit status.
 
-    Bad input is reported in one line, and so are a full disk and an interrupt by the user. Any other error,
-    including that of a library that can't be imported, is the program's own and keeps its traceback. If
-    nobody reads the output any more (`| head`), the rest is dropped.
+    Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
+    that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
+    more (`| head`), the rest is dropped.
     """
     owns_process = owns_process and _is_main_thread()
     try:
@@ -48,9 +42,7 @@ def exit_status(
 
 
 def _interrupt_once() -> None:
-    """Let the first Ctrl-C interrupt the work. Further ones would interrupt what cleans up after it: they are
-    passed over, until that takes too long.
-    """
+    """Let only the first Ctrl-C interrupt the work; ignore further ones during cleaning up, up to a limit."""
     began: list[float] = []
 
     def interrupt(*_: object) -> None:
@@ -89,7 +81,7 @@ def _exit_status(command: str, work: Callable[[], int], stopped: str, owns_proce
             print(f"{command}: error: the output can't be written ({error.strerror})", file=sys.stderr)
             return BAD_INPUT
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
-            print(f"{command}: error: the working folder does not exist any more", file=sys.stderr)
+            print(f"{command}: error: the working folder no longer exists", file=sys.stderr)
             return BAD_INPUT
         traceback.print_exc()
         return INTERNAL_ERROR
@@ -104,11 +96,7 @@ def _has_working_folder() -> bool:
 
 
 def run_as_process(main: Callable[[], int]) -> NoReturn:
-    """Run a command and end the process with its status, without taking down what is in memory.
-
-    Python would clear all modules first, which takes a fifth of the time of matching two small pictures. What
-    libraries registered for the end is done before.
-    """
+    """Run a command and end the process at once: Python's clean-up takes a fifth of a small match."""
     status: list[int] = []  # none where `main` raises
     atexit.register(_end_at_once, status)  # first, and so called last
     status.append(main())
@@ -137,11 +125,7 @@ def _drop_output() -> None:
 
 @contextmanager
 def end_on_interrupt(command: str, stopped: str = "interrupted") -> Iterator[None]:
-    """Let Ctrl-C end the process at once, with one line.
-
-    For imports and computations that leave nothing behind: libraries ignore a KeyboardInterrupt, or print
-    tracebacks.
-    """
+    """Let Ctrl-C end the process at once with one line: libraries ignore it or print tracebacks."""
     if not _is_main_thread():
         yield  # signals reach the main thread only
         return

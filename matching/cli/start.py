@@ -1,6 +1,4 @@
-"""Where the command begins. Nothing that is slow to load is imported here, so that an interrupt is told in a
-line from the first moment on.
-"""
+"""Where the command begins; it imports nothing slow, so that an interrupt is reported from the start."""
 
 import os
 from _signal import SIGINT, signal  # type: ignore[import-not-found]

@@ -1,7 +1,5 @@
 """The subcommands of `gdl-match`. Their modules load only when one is asked for."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
@@ -14,23 +12,7 @@ SUBCOMMANDS = {  # name: the module with its main, arguments, what it does
 
 
 def find_meant(name: str) -> str | None:
-    """Find the subcommand that a name of nothing may be meant for.
-
-    Parameters
-    ----------
-    name : str
-        As given.
-
-    Returns
-    -------
-    str or None
-        The subcommand; None where none is alike.
-
-    Examples
-    --------
-    >>> find_meant("serv"), find_meant("collections"), find_meant("a.jpg")
-    ('serve', 'collection', None)
-    """
+    """Return the subcommand that resembles a name, or None."""
     if not name.isalpha():  # a file, or an option
         return None
     return next(iter(get_close_matches(name.lower(), SUBCOMMANDS, 1, 0.7)), None)

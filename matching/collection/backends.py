@@ -1,12 +1,9 @@
-"""Backends, which run tasks: processes of this machine (joblib), or an existing Dask cluster.
+"""Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
-A backend is called with a function and an iterable of tasks. A task is a tuple of arguments, of which the
-first is the task's number. The backend yields the function's result for each task as the results come, in any
-order, and a Lost for a task whose worker died each time it was tried. The functions are those of
-`matching.collection.work`: an error that they can name is returned in the result.
+A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
+arguments, the task's number first. It yields the results as they come, and a Lost for each task whose worker
+died every time.
 """
-
-from __future__ import annotations
 
 import atexit
 import gc
@@ -42,15 +39,7 @@ CONNECT = 30  # seconds
 
 @dataclass(frozen=True)
 class Lost:
-    """A task during which every worker died.
-
-    Parameters
-    ----------
-    id : int
-        Its number.
-    error : str
-        What to report.
-    """
+    """A task during which every worker died."""
 
     id: int
     error: str
@@ -68,9 +57,7 @@ def local_backend(jobs: int) -> Iterator[Run]:
 
 
 def _end_pool() -> None:
-    """End the processes at once. What they share is released now: their library tells of what is left at the
-    end of this process.
-    """
+    """End the processes at once, and release what they share now: loky warns about what is left later."""
     from joblib.externals.loky import reusable_executor
 
     executor = getattr(reusable_executor, "_executor", None)
@@ -82,11 +69,8 @@ def _end_pool() -> None:
 
 @contextmanager
 def _no_imports_from_current_folder() -> Iterator[None]:
-    """Let Python processes started inside import nothing from the current folder, which may hold any files.
-
-    loky starts its processes by `python -m` and `python -c`, which put the current folder before all others
-    until they are sent the path of this process. It replaces workers while others run, so this has to hold
-    for a whole run.
+    """Keep Python processes started inside, now or later in the run, from importing from the current
+    folder.
     """
     name = "PYTHONSAFEPATH"
     before = os.environ.get(name)
@@ -144,9 +128,7 @@ def _begin_worker(parent: int) -> None:
 
 @contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this process ends them, and
-    they print no tracebacks.
-    """
+    """Let processes started inside ignore Ctrl-C, which a terminal sends to all: this one ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only that one may say what a signal does
         return

@@ -1,14 +1,10 @@
 """Described pictures on disk, so that each picture is described once.
 
-An entry's key says what its features come from: the file's content, the settings of the features, the
-programs and the kind of processor that computed them. Entries are written beside their place and renamed, so
-that two writers or a crash leave whole entries only. They hold a checksum over key and content: one that is
-damaged, or another one's, counts as missing. The entries used least recently go when they take more room than
-allowed: `room` keeps their sum, so that all of them are looked at once per tenth of the room that fills, not
-for each new one.
+An entry's key is made of the file's content, the settings, the programs and the kind of processor. Entries
+are written beside their place and renamed, and hold a checksum over key and content: a damaged or foreign one
+counts as missing. The least recently used entries are removed when there is no room; `room` keeps the sum of
+their sizes, so that they are counted only once per tenth of the room.
 """
-
-from __future__ import annotations
 
 import hashlib
 import os
@@ -29,6 +25,7 @@ from matching.collection import room
 from matching.config import MatchConfig
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import Features
+from matching.output import commit
 from matching.output.provenance import as_text, machine, programs
 from matching.pictures.names import is_file
 from matching.pipelines.description import DescribedPicture
@@ -39,32 +36,9 @@ ABANDONED = 3600  # seconds after which an unfinished file is nobody's
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
-@dataclass(frozen=True, eq=False)
-class CachedPicture:
-    """What is kept of a picture.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The features.
-    width, height : int
-        Pixels of the picture as displayed.
-    """
-
-    described: DescribedPicture
-    width: int
-    height: int
-
-
 def compute_digest(path: str | Path) -> str | None:
     """The SHA-256 of a file's bytes."""
-    if not is_file(path):
-        return None
-    try:
-        with Path(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+    return commit.compute_digest(Path(path)) if is_file(path) else None
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
@@ -99,7 +73,7 @@ class FeatureCache:
     folder: Path
     limit: int
 
-    def get(self, key: str) -> CachedPicture | None:
+    def get(self, key: str) -> DescribedPicture | None:
         """Read an entry."""
         path = self._path(key)
         try:
@@ -114,7 +88,7 @@ class FeatureCache:
             os.utime(path)  # used now
         return entry
 
-    def put(self, key: str, entry: CachedPicture) -> None:
+    def put(self, key: str, entry: DescribedPicture) -> None:
         """Keep an entry; without an error where the disk is full or can't be written."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
@@ -174,16 +148,16 @@ class FeatureCache:
                     path.unlink(missing_ok=True)
 
 
-def _arrays(entry: CachedPicture) -> dict[str, Array]:
-    features = {f.name: getattr(entry.described.features, f.name) for f in fields(Features)}
+def _arrays(entry: DescribedPicture) -> dict[str, Array]:
+    features = {f.name: getattr(entry.features, f.name) for f in fields(Features)}
     # whole numbers up to DESCRIPTOR_NORM: half the room of float32, and the same values
     features["descriptors"] = features["descriptors"].astype(np.uint16)
     return {
         **features,
-        "step": entry.described.step,
-        "digest": np.frombuffer(entry.described.digest, np.uint8),
-        "box": entry.described.box,
-        "size": np.array([entry.width, entry.height]),
+        "step": entry.step,
+        "digest": np.frombuffer(entry.digest, np.uint8),
+        "box": entry.box,
+        "size": entry.size,
     }
 
 
@@ -196,7 +170,7 @@ def _checksum(key: str, arrays: Mapping[str, Array]) -> Array:
     return np.frombuffer(digest.digest(), np.uint8)
 
 
-def _read(path: Path, key: str) -> CachedPicture:
+def _read(path: Path, key: str) -> DescribedPicture:
     # opened here: np.load leaves a file open that it finds damaged
     with path.open("rb") as file, np.load(file, allow_pickle=False) as data:
         arrays = {name: data[name] for name in data.files}
@@ -204,8 +178,6 @@ def _read(path: Path, key: str) -> CachedPicture:
         raise ValueError("the checksum does not fit")
     columns = {f.name: arrays[f.name] for f in fields(Features)}
     columns["descriptors"] = columns["descriptors"].astype(np.float32)
-    described = DescribedPicture(
+    return DescribedPicture(
         Features(**columns), arrays["step"], arrays["digest"].tobytes(), arrays["box"], arrays["size"]
     )
-    width, height = (int(n) for n in arrays["size"])
-    return CachedPicture(described, width, height)

@@ -1,8 +1,4 @@
-"""Going on with a collection after an update: other versions of libraries are no hindrance as long as their
-results are equal.
-"""
-
-from __future__ import annotations
+"""Going on with a collection after an update of libraries, as long as their results are equal."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,10 +15,8 @@ OF_SOURCES = "its sources"
 
 
 def compare_programs(store: Store, settings: Settings, path: Path) -> str:
-    """Compare what this process finds with what is there, where the database was made with other libraries.
-
-    Some pairs with most matches are matched again. Returns what is to be told, empty where the programs are
-    known. Raises InputError where a result is another one.
+    """Match some pairs again if the database was made with other libraries; raise InputError if one
+    differs.
     """
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
     here = _without_sources(programs())

@@ -1,7 +1,5 @@
 """Which pairs of pictures a collection has: from a list, all of a folder, or queries against a gallery."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -56,11 +54,19 @@ class Plan:
 
 
 def plan_list(path: str | Path) -> Plan:
-    """Read the pairs of a list: two paths a line, with a tab, a comma or blanks between them.
+    """Plan the pairs of a list: two paths in each line, separated by a tab, a comma or blanks.
 
-    Paths with blanks in them want a tab, a comma or quotes. Relative paths count from the list's folder,
-    where they are found there, else from the current folder. Empty lines and lines that begin with # are
-    passed over.
+    Paths that contain blanks need a tab, a comma or quotes. Empty lines and comment lines (#) are skipped.
+
+    Parameters
+    ----------
+    path : path
+        The list. Relative paths in it start from its folder if found there, else from the current folder.
+
+    Returns
+    -------
+    Plan
+        The pairs.
     """
     path = Path(path)
     try:
@@ -82,7 +88,20 @@ def plan_list(path: str | Path) -> Plan:
 
 
 def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
-    """Plan all pairs of the pictures in a folder, in the order of their names."""
+    """Plan all pairs of the pictures in a folder, in the order of their names.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    recursive : bool
+        Include the folders in it.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+    """
     if is_file(Path(folder)):
         raise InputError(f"{folder}: is a file; a folder of pictures is needed")
     paths = list_pictures(folder, recursive)
@@ -93,7 +112,20 @@ def plan_folder(folder: str | Path, recursive: bool = False) -> Plan:
 
 
 def plan_gallery(queries: str | Path, gallery: str | Path, recursive: bool = False) -> Plan:
-    """Plan every picture of a folder with every one of another folder, none with itself."""
+    """Plan pairs of each picture in one folder with each picture in another, but none with itself.
+
+    Parameters
+    ----------
+    queries, gallery : path
+        The two folders.
+    recursive : bool
+        Include the folders in them.
+
+    Returns
+    -------
+    Plan
+        The pairs.
+    """
     sides = [list_pictures(folder, recursive) for folder in (queries, gallery)]
     rows = {path: k for k, path in enumerate(dict.fromkeys(sides[0] + sides[1]))}
     asked, searched = (tuple(rows[path] for path in side) for side in sides)
@@ -127,10 +159,7 @@ def find_pictures(folder: str | Path, recursive: bool = False) -> list[Path]:
 
 @cache
 def find_picture_suffixes() -> frozenset[str]:
-    """The suffixes of files that can be read as pictures.
-
-    HEIC's are among them also where its package is missing, so that such a file gives an error.
-    """
+    """The suffixes of readable picture files, and HEIC's in any case, so that such a file gives an error."""
     kinds = {*readable_formats(), "MPO"}  # which Pillow opens as JPEG
     known = Image.registered_extensions().items()
     return READ_OTHERWISE.union(suffix for suffix, kind in known if kind in kinds)

@@ -18,74 +18,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ImageRecord:
-    """A picture, described or failed.
+    """A picture, described or failed."""
 
-    Parameters
-    ----------
-    id : int
-        Its number in the database.
-    content : str or None
-        SHA-256 of the file, 64 hexadecimal digits; None if it can't be read.
-    width, height : int, optional
-        Pixels as displayed; None where failed.
-    n_features : int, optional
-        Number of features; None where failed.
-    error : str, optional
-        Why it failed; None where it did not.
-    origin : Origin, optional
-        The programs and the machine that worked on it.
-    """
-
-    id: int
-    content: str | None
-    width: int | None = None
+    id: int  # in the database
+    content: str | None  # SHA-256 of the file, 64 hexadecimal digits; None if it can't be read
+    width: int | None = None  # pixels, as displayed; None if it failed
     height: int | None = None
     n_features: int | None = None
-    error: str | None = None
+    error: str | None = None  # why it failed
     origin: Origin | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PairRecord:
-    """A pair, matched or failed.
+    """A pair, matched or failed."""
 
-    Parameters
-    ----------
-    id : int
-        Its number in the database.
-    contents : pair of str
-        SHA-256 of the two files that were matched.
-    n_candidates : int
-        Number of candidate correspondences.
-    objects : tuple of MatchedObject
-        The objects.
-    candidate : (n,) int64
-        The kept ones among the candidates, rising.
-    cluster : (n,) int64
-        The object of each.
-    xy0, xy1 : (n, 2) float64
-        Their points in either picture, pixels.
-    score : (n,) float64
-        Distance of the descriptors.
-    timings : dict of str to float
-        Seconds of each stage.
-    error : str, optional
-        Why it failed; None where it did not.
-    origin : Origin, optional
-        The programs and the machine that worked on it.
-    """
-
-    id: int
-    contents: tuple[str | None, str | None]
+    id: int  # in the database
+    contents: tuple[str | None, str | None]  # SHA-256 of the two files
     n_candidates: int = 0
     objects: tuple[MatchedObject, ...] = ()
+    # (n,) int64, rows of the kept candidates, ascending
     candidate: Array = field(default_factory=lambda: np.empty(0, np.int64))
-    cluster: Array = field(default_factory=lambda: np.empty(0, np.int64))
-    xy0: Array = field(default_factory=lambda: np.empty((0, 2)))
+    cluster: Array = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), the object of each
+    xy0: Array = field(default_factory=lambda: np.empty((0, 2)))  # (n, 2), pixels
     xy1: Array = field(default_factory=lambda: np.empty((0, 2)))
-    score: Array = field(default_factory=lambda: np.empty(0))
-    timings: dict[str, float] = field(default_factory=dict)
-    error: str | None = None
+    score: Array = field(default_factory=lambda: np.empty(0))  # (n,)
+    timings: dict[str, float] = field(default_factory=dict)  # seconds by stage
+    error: str | None = None  # why it failed
     origin: Origin | None = None
 
 
@@ -112,6 +71,6 @@ def check_origin(record: Any) -> None:
     if made_with != programs():
         told = differences(made_with, programs())
         raise InputError(
-            f"a worker runs other versions than this process: {told}; its results were discarded. Once all"
-            " have the same, the same command goes on"
+            f"a worker runs other versions than this process: {told}; its results were discarded. Install the"
+            " same versions everywhere and run the same command again"
         )

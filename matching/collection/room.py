@@ -6,8 +6,6 @@ before the count began. Entries that come or go while others count make the sum 
 an earlier count. It can be too small by what a killed process had no time to note.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Running a collection: describe every picture once, match every pair, go on where an earlier run stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -70,7 +68,36 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan into a database; what it holds already is not done again."""
+    """Match all pairs of a plan into a database; what it already holds is not done again.
+
+    Parameters
+    ----------
+    plan : Plan
+        The pictures, and which of them are paired.
+    db : path
+        The database; it is made if it does not exist.
+    config : MatchConfig
+        Settings of the matching.
+    cache : FeatureCache
+        Where features are kept.
+    jobs : int, optional
+        Processes; as many as there are processors unless given.
+    scheduler : str, optional
+        Address of a Dask scheduler, which runs the work instead.
+    shortlist : int, optional
+        Match each picture only with so many others that share descriptors with it; all pairs if None.
+    retry : bool
+        Try again what failed in an earlier run.
+    restart : bool
+        Start with an empty database.
+    progress : callable, optional
+        As `tqdm.tqdm`: called with items, `total` and `desc`, returns the items.
+
+    Returns
+    -------
+    Summary
+        What the database holds and what this run did.
+    """
     check_config(config)
     progress = progress or (lambda items, **_: items)
     settings = Settings(config, cache)

@@ -1,10 +1,7 @@
-"""The two kinds of work: describe a picture, match a pair. Each call is on its own and can be repeated.
+"""The two kinds of work: describe a picture, match a pair. Each call is independent and can be repeated.
 
-They run in any process on any machine that sees the files. Nothing a picture holds makes them raise: what
-can't be done comes back as a record with its reason.
+They run in any process on any machine that sees the files, and return errors as records.
 """
-
-from __future__ import annotations
 
 import traceback
 from dataclasses import dataclass, field, replace
@@ -12,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from matching._common.threads import limit_threads
-from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
+from matching.collection.cache import FeatureCache, compute_digest, entry_key
 from matching.collection.plan import BAD_NAME
 from matching.collection.records import ImageRecord, PairRecord, make_pair_record
 from matching.config import MatchConfig
@@ -40,21 +37,11 @@ VIEWS_IN_MEMORY = 2  # pictures whose simulated views are kept, a process; of at
 
 @dataclass(frozen=True)
 class Settings:
-    """What all work of a collection shares.
-
-    Parameters
-    ----------
-    config : MatchConfig
-        The settings of the matching.
-    cache : FeatureCache
-        Where features are kept.
-    detectors : tuple of Detector
-        Those that were registered, for processes that know none.
-    """
+    """What all work of a collection shares."""
 
     config: MatchConfig
     cache: FeatureCache
-    detectors: tuple[Detector, ...] = field(default_factory=list_registered)
+    detectors: tuple[Detector, ...] = field(default_factory=list_registered)  # for new processes
 
     def register(self) -> None:
         """Make the detectors known in this process."""
@@ -64,18 +51,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Source:
-    """The file of a picture.
-
-    Parameters
-    ----------
-    path : str
-        Where it is.
-    content : str or None
-        Its `compute_digest` when it was described.
-    """
+    """The file of a picture."""
 
     path: str
-    content: str | None
+    content: str | None  # its `compute_digest` when it was described
 
 
 def describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
@@ -94,7 +73,8 @@ def _describe_file(number: int, path: str, settings: Settings) -> ImageRecord:
         return ImageRecord(number, content, error=_one_line(error))
     except Exception:
         return ImageRecord(number, content, error=INTERNAL + traceback.format_exc())
-    return ImageRecord(number, content, entry.width, entry.height, len(entry.described.features))
+    width, height = map(int, entry.size)
+    return ImageRecord(number, content, width, height, len(entry.features))
 
 
 def match_files(number: int, source0: Source, source1: Source, settings: Settings) -> PairRecord:
@@ -108,14 +88,13 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
     try:
         with limit_threads(1):
             sources = source0, source1
-            first, second = (get_described(source, settings).described for source in sources)
+            first, second = (get_described(source, settings) for source in sources)
             views = [partial(_read_view, source, settings.config) for source in sources]
             # Of two large pictures no details are matched: most pairs of a collection have nothing in common,
             # and each would cost ten times as much.
             one_is_small = is_larger(first, settings.config) != is_larger(second, settings.config)
-            details = (
-                [partial(_get_details, source, settings) for source in sources] if one_is_small else None
-            )
+            get_details = partial(_describe_details_or_load, config=settings.config, cache=settings.cache)
+            details = [partial(get_details, source) for source in sources] if one_is_small else None
             result = match_described(first, second, settings.config, views=views, details=details)
             config = settings.config
             can_be = config.way.is_tested and not config.mirrored
@@ -131,50 +110,47 @@ def _match_files(number: int, source0: Source, source1: Source, settings: Settin
     return make_pair_record(number, contents, result)
 
 
-def get_described(source: Source, settings: Settings) -> CachedPicture:
+def get_described(source: Source, settings: Settings) -> DescribedPicture:
     """Take a described picture from memory or from the cache, or describe it now and keep it in both."""
     return _describe_or_load(source, settings.config, settings.cache)
 
 
 @lru_cache(maxsize=KEPT_IN_MEMORY)
-def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> CachedPicture:
+def _describe_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> DescribedPicture:
     if source.content is None:
         raise InputError(explain_unreadable(source.path))
     key = entry_key(source.content, config)
     entry = cache.get(key)
     if entry is None:
-        entry = _describe(Path(source.path), config)
-        if compute_digest(source.path) != source.content:
-            raise InputError(f"{source.path}: the file changed during the run")
+        entry = describe_picture(read_picture(Path(source.path)), config)
+        _check_unchanged(source)
         cache.put(key, entry)
     return entry
 
 
-def _get_details(source: Source, settings: Settings) -> DescribedPicture:
-    """What `describe_details` makes of a picture, from memory, from the cache or made now."""
-    return _describe_details_or_load(source, settings.config, settings.cache)
+def _check_unchanged(source: Source) -> None:
+    if compute_digest(source.path) != source.content:
+        raise InputError(f"{source.path}: the file changed during the run")
 
 
 @lru_cache(maxsize=DETAILS_IN_MEMORY)
 def _describe_details_or_load(source: Source, config: MatchConfig, cache: FeatureCache) -> DescribedPicture:
-    described = _describe_or_load(source, config, cache).described
+    """What `describe_details` makes of a picture, from memory, from the cache or made now."""
+    described = _describe_or_load(source, config, cache)
     key = entry_key(str(source.content), config, has_details=True)
     entry = cache.get(key)
     if entry is None:
-        picture = read_picture(Path(source.path))
-        entry = CachedPicture(describe_details(picture, described, config), picture.width, picture.height)
-        if compute_digest(source.path) != source.content:
-            raise InputError(f"{source.path}: the file changed during the run")
+        entry = describe_details(read_picture(Path(source.path)), described, config)
+        _check_unchanged(source)
         cache.put(key, entry)
-    return entry.described
+    return entry
 
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
 def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
     """The ViewedPicture of a Source. Raises InputError where the file is another one than it was."""
-    viewed: ViewedPicture = prepare_views(read_picture(Path(source.path)), config)
-    if compute_digest(source.path) != source.content:
-        raise InputError(f"{source.path}: the file changed during the run")
+    viewed = prepare_views(read_picture(Path(source.path)), config)
+    _check_unchanged(source)
     return viewed
 
 
@@ -189,11 +165,6 @@ def explain_unreadable(path: str) -> str:
             return f"{path}: no such file"
         return f"{path}: can't be read ({getattr(error, 'strerror', None) or error})"
     return f"{path}: can't be read" if is_file(path) else f"{path}: is not a file"
-
-
-def _describe(path: Path, config: MatchConfig) -> CachedPicture:
-    picture = read_picture(path)
-    return CachedPicture(describe_picture(picture, config), picture.width, picture.height)
 
 
 def _one_line(error: BaseException) -> str:

@@ -25,8 +25,9 @@ def pass_over_near(similarity: Array, xy0: Array, clearance0: Array, xy1: Array,
 def enter_nearest(
     similarity: Array, norms: Array, rows: Array, members: Array, found: Array, score: Array
 ) -> None:
-    """Enter the columns of `similarity` (b, c), which stand for `members` (c,), into the lists of the nearest
-    of `rows` (b,), found and score (n, width), by norm - 2 similarity.
+    """Enter the columns of `similarity` (b, c) into the lists of the nearest, by norm - 2 similarity.
+
+    The columns stand for `members` (c,), the lists, found and score (n, width), for `rows` (b,).
     """
     distance = np.empty(len(members), np.float32)
     for b in range(similarity.shape[0]):
@@ -57,9 +58,10 @@ def enter_within(
     found: Array,
     score: Array,
 ) -> None:
-    """Enter members (c, d) int16, numbers `first` and on, into the lists of the nearest of rows (b, d) int16,
-    found and score (b, width), by norm - 2 similarity, where their projections' product less the member's
-    half is at least the row's `least`.
+    """Enter members (c, d) int16, numbered from `first`, into the lists of the nearest of rows (b, d) int16.
+
+    The lists are found and score (b, width), by norm - 2 similarity. A member enters if the product of their
+    projections less the member's half is at least the row's `least`.
     """
     for b in range(products.shape[0]):
         index, value, product, own = found[b], score[b], products[b], rows[b]
@@ -91,8 +93,9 @@ def insert(j: Scalar, d: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def bound_smallest(row: Array, k: Scalar) -> Scalar:
-    """What k values of `row` or more don't exceed: that which k of about 2 k minima do not, each of every so
-    manieth value. It is found by halving the range of these.
+    """Return an upper bound of the k smallest values of `row`, found by halving an interval.
+
+    It is a value that k of about 2 k minima do not exceed, each minimum that of an interleaved subset.
     """
     width = (2 * k + 15) // 16 * 16  # so that vectors are full
     if width > len(row):
@@ -124,8 +127,9 @@ def bound_smallest(row: Array, k: Scalar) -> Scalar:
 
 @njit
 def ratios_to_other_places(found: Array, squared: Array, xy1: Array, radius: Scalar, ratios: Array) -> None:
-    """Distance of each of the nearest, found (n, width) with its squared distance, over that of the first
-    farther than `radius` from it; where all are near it, over the last one's.
+    """Divide the distance of each nearest entry by that of the first farther than `radius` from it.
+
+    Entries are found (n, width) with squared distances; if all are within the radius, the last one counts.
     """
     n, width = found.shape
     r2 = radius * radius
@@ -159,11 +163,11 @@ def drop_same_regions(
     farthest: Scalar,
     most: Scalar,
 ) -> Bools:
-    """Of pairs in order of preference: a mask of those that are not one kept before, seen in another view; at
-    most `most`.
+    """Mask of the pairs, in order of preference, that do not repeat a kept one in another view; at most
+    `most`.
 
-    It is one kept before where it is within `radius` at both ends; or within `reach` times the size of that
-    one's region, at most `farthest`, if their sizes are alike.
+    A pair repeats another one if it is within `radius` at both ends; or within `reach` times that one's
+    region, at most `farthest`, if their sizes are alike.
     """
     keep = np.zeros(len(xy0), np.bool_)
     buckets = 65536  # of squares

@@ -13,19 +13,13 @@ LARGEST = np.finfo(np.float32).max
 
 @njit
 def acc_nearest(
-    table: Array,
-    slope: Scalar,
-    k: Scalar,
-    start: Scalar,
-    stop: Scalar,
-    nearest: Array,
-    distance: Array,
+    table: Array, slope: Scalar, k: Scalar, start: Scalar, stop: Scalar, nearest: Array, distance: Array
 ) -> None:
-    """Rows start..stop of the k smallest ACC distances plus slope times the mean gap, to other
-    correspondences: nearest (m, k), distance (m, k), by (distance, index).
+    """Rows start..stop of nearest and distance (m, k): the k smallest ACC distances plus slope times mean
+    gap.
 
-    table : (12, m) float32, rows x0 (2), x1 (2), the maps (4) and the inverse maps (4), C order: a row a
-        quantity, so that the compiler makes vector instructions of the loop over j
+    Order: (distance, index). table (12, m) float32: a row per quantity, for vector instructions over j: x0
+    (2), x1 (2), the maps (4) and the inverse maps (4).
     """
     row = _make_row(table.shape[1])
     for i in range(start, stop):
@@ -88,11 +82,10 @@ def _acc_row(table: Array, i: Scalar, slope: Scalar, row: Array) -> None:
 
 @inner
 def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
-    """The k smallest of `row`, of a length that 8 divides and without negative ones, and where they stand, by
-    (value, index); -1 and infinity where fewer are finite.
+    """Find the k smallest of `row` and their indices, by (value, index); -1 and infinity pad the result.
 
-    Those within a bound are found eight at a time, and each goes to the place that says how many come before
-    it: nearly no branch depends on the values, which processors can't foresee.
+    `row` is non-negative, of a length divisible by 8. Candidates within a bound are found eight at a time,
+    and each goes to its rank directly: nearly no branch depends on the values.
     """
     bound, n, most = min(bound_smallest(row, k), LARGEST), 0, 4 * k
     within, keys = np.empty(len(row), np.uint8), np.empty(most + 24, np.int64)
@@ -114,9 +107,7 @@ def _smallest(row: Array, k: Scalar, index: Array, value: Array) -> None:
 
 @inner
 def _sort_smallest(keys: Array, n: Scalar, k: Scalar) -> Scalar:
-    """Put the k smallest of the n first of keys, all different, in order; how many there are. 16 more behind
-    these are overwritten.
-    """
+    """Sort the k smallest of the first n keys, all different, and count them; overwrites 16 more."""
     keys[n : n + 16] = np.iinfo(np.int64).max  # so that vectors are full
     padded = keys[: (n + 15) // 16 * 16].copy()
     for key in padded[:n]:
@@ -141,8 +132,9 @@ def agreeing_shares(
     slope: Scalar,
     out: Array,
 ) -> None:
-    """out (q,): the share of near[r], (q, k), that rows[r] agrees with; -1 stands for none. x0, x1 (m, 2) are
-    points, forth and back (m, 2, 2) maps and inverse maps.
+    """out (q,): the share of near[r], (q, k), padded with -1, that rows[r] agrees with.
+
+    x0, x1 (m, 2) are points, forth and back (m, 2, 2) maps and inverse maps.
     """
     for r in range(len(rows)):
         i, n_agreeing, n_near = rows[r], 0, 0

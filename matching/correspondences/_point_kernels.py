@@ -13,11 +13,10 @@ from matching._common.types import Array, Scalar
 def nearest_points(
     points: Array, at: Array, own: Array, reach: Scalar, index: Array, distance: Array
 ) -> None:
-    """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2), by
-    (distance, number), the point own[q] left out; -1 and inf where fewer are nearer than `reach`.
+    """Fill index and distance (q, k) with the k points (n, 2) nearest to each row of `at` (q, 2).
 
-    The points are sorted into square cells. Rings of cells around a place are searched until no point beyond
-    them can be nearer.
+    Order: (distance, number), without own[q]; -1 and inf where fewer are nearer than `reach`. Rings of square
+    cells around a place are searched until no point beyond them can be nearer.
     """
     for q in range(len(at)):
         for e in range(index.shape[1]):
@@ -40,11 +39,10 @@ def renew_nearest(
     known: Array,
     renewed: Array,
 ) -> None:
-    """Bring rows `at` (q,) of near and square (m, k) up to date: the members (n,) nearest to each of the
-    points (m, 2), without itself, and how far they are, squared; renewed (q,): which rows have changed.
+    """Update rows `at` (q,) of near and square (m, k): the members (n,) nearest to each of points (m, 2).
 
-    Known rows that name no member that is gone, gone (m,) bool, change by those alone that come (c,). Rows of
-    fewer than k members are not known.
+    Rows that are `known` and name no member that is gone, gone (m,) bool, can only change by those that
+    `come` (c,). Rows of fewer than k members are unknown. renewed (q,) tells which rows have changed.
     """
     k, n_new, new = near.shape[1], 0, np.empty(len(at), np.int64)
     for q in range(len(at)):
@@ -89,9 +87,10 @@ def _enter_others(points: Array, others: Array, i: Scalar, numbers: Array, value
 
 @inner
 def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square: Array) -> None:
-    """Enter the points of a grid that are nearest to some rows of `at` (q, 2), by (distance, number), that of
-    number own[q] left out, into those rows of index (q, k), which say -1, and of square (q, k), which hold
-    bounds of the squared distance.
+    """Find the points of a grid nearest to some rows of `at` (q, 2), by (distance, number), without own[q].
+
+    Fills those rows of index (q, k), which hold -1, and of square (q, k), which hold bounds of the squared
+    distance.
     """
     (low0, low1, wide, high, side, columns, n_rows), start, order, sorted_ = grid
     rounding = 4e-16 * (abs(low0) + abs(low1) + wide + high)  # of the places of borders
@@ -127,8 +126,9 @@ def _search(grid: Any, at: Array, rows: Array, own: Array, index: Array, square:
 
 @inner
 def _sort_into_cells(points: Array) -> tuple[tuple[Scalar, ...], Array, Array, Array]:
-    """Points in square cells, two to a cell on average: the box around them and the cells; where each cell
-    starts; the numbers of the points in the order of their cells, rising in each; the points in that order.
+    """Sort points into square cells of two on average: box and cells, starts, numbers, sorted points.
+
+    Numbers are in the order of the cells and ascending in each.
     """
     n = len(points)
     low0, low1, wide, high = _box(points)

@@ -30,13 +30,13 @@ class CandidateConfig:
     max_matches : int
         Number of candidates that are clustered.
     reserve : float
-        Share of `max_matches`: the next best, which only guided matching looks at.
+        Share of `max_matches`: the next best, which only guided matching uses.
     per_feature : int
         Nearest descriptors of a feature that are considered.
     max_distance : float
         Largest distance of unit descriptors.
     duplicate_radius : float
-        A pair this near to a better one at both ends is dropped, pixels; 0: none is.
+        A pair this close to a better one at both ends is dropped, pixels; 0: none is.
     per_polarity : bool
         Bright regions are matched with bright ones only, dark ones with dark ones.
     """
@@ -54,29 +54,15 @@ class CandidateConfig:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidate correspondences, aligned arrays, by rising score in each kind of region.
+    """Candidate correspondences, aligned arrays, by rising score in each kind of region."""
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Centres in image 0 and in image 1, pixels.
-    frames0, frames1 : (m, 2, 2) float64
-        Frames in image 0 and in image 1, from the unit circle to the region.
-    score : (m,) float64
-        Distance of the descriptors, smaller is better.
-    kind : (m,) int8
-        As of features.
-    row0, row1 : (m,) int64
-        Rows of the features of image 0 and of image 1.
-    """
-
-    xy0: Array
+    xy0: Array  # (m, 2) float64, centres, pixels
     xy1: Array
-    frames0: Array
+    frames0: Array  # (m, 2, 2) float64, from the unit circle to the region
     frames1: Array
-    score: Array
-    kind: Array
-    row0: Array
+    score: Array  # (m,) float64, distance of the descriptors
+    kind: Array  # (m,) int8, as in Features
+    row0: Array  # (m,) int64, rows of the features
     row1: Array
 
     def __len__(self) -> int:
@@ -117,10 +103,7 @@ def match_within(
     n_threads: int = 1,
     mirrored: bool = False,
 ) -> tuple[Candidates, Candidates]:
-    """Match the features of one picture with each other, each pair once, and keep the next best pairs too.
-
-    clearance (n,) float64.
-    """
+    """Match the features of a picture, each pair once, and keep the reserve; clearance (n,)."""
     both = features, mirrored_features(features) if mirrored else features
 
     def find(kind: int, most: int) -> Candidates:
@@ -224,10 +207,7 @@ def choose_best(
     most: int,
     config: CandidateConfig,
 ) -> Candidates:
-    """Choose the best pairs of features, near duplicates left out.
-
-    i, j (p,) array of int; squared (p,) array.
-    """
+    """Choose the best pairs of features, without near duplicates: i, j (p,); squared (p,)."""
     order = order_by(squared)
     if config.duplicate_radius:
         places = features0.xy.take(i[order], axis=0), features1.xy.take(j[order], axis=0)
@@ -239,10 +219,7 @@ def choose_best(
 
 
 def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, squared: Array) -> Candidates:
-    """Make candidates of pairs of features.
-
-    i, j (p,) array of int; squared (p,) array.
-    """
+    """Make candidates of pairs of features: i, j (p,); squared (p,)."""
     return Candidates(
         features0.xy.take(i, axis=0), features1.xy.take(j, axis=0),
         features0.frames.take(i, axis=0), features1.frames.take(j, axis=0),
@@ -253,10 +230,7 @@ def make_candidates(features0: Features, features1: Features, i: Ints, j: Ints, 
 def find_comparable_rows(
     features0: Features, features1: Features, kind: int, per_polarity: bool
 ) -> list[tuple[Ints, Ints]]:
-    """Find the rows of either image's features that are compared with each other.
-
-    Returns list of (rows0, rows1).
-    """
+    """List the rows of both images' features that are compared with each other -> list of (rows0, rows1)."""
     own = [f.kind == kind for f in (features0, features1)]
     if not per_polarity:
         return [(np.flatnonzero(own[0]), np.flatnonzero(own[1]))]
@@ -278,10 +252,7 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of those rows with near descriptors: rows (p,) of either image, squared distance.
-
-    limits : `apart` or `bound` of `nearest_descriptors`
-    """
+    """Pairs of rows (p,) with near descriptors, squared distance; limits as of `nearest_descriptors`."""
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

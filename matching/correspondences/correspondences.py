@@ -14,19 +14,11 @@ from matching._common.types import Array, Bools, Floats
 
 @dataclass(frozen=True, eq=False)
 class Correspondences:
-    """Correspondences of two images, aligned arrays.
+    """Correspondences of two images, aligned arrays."""
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Points of image 0 and image 1, pixels.
-    maps : (m, 2, 2) float64
-        The linear part of the affine map that each predicts around itself, from image 0 to image 1.
-    """
-
-    xy0: Array
+    xy0: Array  # (m, 2) float64, pixels
     xy1: Array
-    maps: Array
+    maps: Array  # (m, 2, 2) float64, linear part of the affine map around each, from image 0 to 1
 
     def __len__(self) -> int:
         return len(self.xy0)

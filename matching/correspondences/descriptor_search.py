@@ -1,16 +1,12 @@
 """Nearest descriptors: among all, within a bound, and among very many.
 
-A projection never lengthens a difference: where the first principal components of two descriptors are farther
-apart than a bound, so are the descriptors. A quarter of the components is enough to pass over nearly all
-pairs beyond the distance of the best few thousand, exactly.
+A projection never lengthens a difference: if the first principal components of two descriptors differ by more
+than a bound, so do the descriptors. A quarter of the components rules out nearly all distant pairs, exactly.
 
-Among very many, only those in the cells around a descriptor are compared: the descriptors of one picture are
-divided into cells by k-means, and each of the other picture's is compared with those in the cells whose
-centres are nearest to it (an inverted file: Jegou, Douze and Schmid, PAMI 2011). Centres are rounded to whole
-numbers and all sums are exact, so that the result does not depend on threads, nor on the BLAS.
+Very many descriptors are divided into cells by k-means, and only those in the cells nearest to a descriptor
+are compared with it (Jegou, Douze and Schmid, PAMI 2011). Centres are whole numbers and all sums are exact,
+so that the result depends neither on threads nor on the BLAS.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 
@@ -45,11 +41,9 @@ def nearest_descriptors(
 ) -> tuple[Ints, Float32s]:
     """Find the nearest rows of one set of descriptors for each row of another.
 
-    Descriptors are whole numbers of norm about 2048, so that every product stays below 2^24 and float32 holds
-    it exactly, whatever the order of summation: the result doesn't depend on the BLAS or on its threads.
-
-    descriptors0 (n0, d) float32; descriptors1 (n1, d) float32; apart pair of ((n, 2) float64, (n,) float64)
-    -> indices (n0, width) int64, squared (n0, width) float32.
+    descriptors0 (n0, d), descriptors1 (n1, d) float32 -> indices (n0, width), squared (n0, width) float32.
+    Descriptors are whole numbers of norm about 2048, so that float32 holds every product below 2^24 exactly
+    and the result doesn't depend on the BLAS or its threads.
     """
     n0, n1 = len(descriptors0), len(descriptors1)
     norm0 = np.einsum("ij,ij->i", descriptors0, descriptors0)
@@ -89,11 +83,10 @@ def _search_within(
     found: Ints,
     score: Float32s,
 ) -> None:
-    """Enter what is within the bound into found and score (n0, width), as `nearest_descriptors` has them.
-
-    Sums of d products in float32 are off by less than d eps times the largest, which is added to the bound.
-    """
-    basis = _principal_axes(np.concatenate([descriptors0[::STEP], descriptors1[::STEP]]))
+    """Enter what is within the bound, plus float32's rounding, into found and score (n0, width)."""
+    sample = np.concatenate([descriptors0[::STEP], descriptors1[::STEP]])
+    _, axes = np.linalg.eigh(sample.T.astype(np.float64) @ sample)
+    basis = axes[:, -COMPONENTS:]  # the directions in which most of the descriptors' length lies
     projected = [np.asarray(own @ basis, np.float32) for own in (descriptors0, descriptors1)]
     half0, half1 = (np.einsum("ij,ij->i", own, own) / 2 for own in projected)
     rounding = basis.shape[0] * np.finfo(np.float32).eps * norm1.max(initial=bound)
@@ -120,19 +113,10 @@ def _search_within(
     run_in_ranges(search, len(descriptors0), n_threads, block)
 
 
-def _principal_axes(descriptors: Array) -> Array:
-    """(d, COMPONENTS) float64: the directions in which most of the descriptors' length lies."""
-    _, axes = np.linalg.eigh(descriptors.T.astype(np.float64) @ descriptors)
-    return np.asarray(axes[:, -COMPONENTS:])
-
-
 def estimate_bound(
     parts: Sequence[tuple[Array, Array]], width: int, wanted: int, n_threads: int = 1
 ) -> float:
-    """Estimate a squared distance within which there are more pairs than are wanted, from a sample.
-
-    parts sequence of ((n0, d), (n1, d) float32).
-    """
+    """Estimate from a sample a squared distance that more pairs than wanted are within."""
     within = SURPLUS * wanted
     if within >= WORTH * sum(len(a) * len(b) for a, b in parts):
         return np.inf
@@ -144,11 +128,7 @@ def estimate_bound(
 def search_by_cells(
     descriptors0: Array, descriptors1: Array, width: int, n_threads: int = 1
 ) -> tuple[Ints, Float32s]:
-    """Find about the `width` nearest rows of descriptors1 for each row of descriptors0.
-
-    descriptors0, descriptors1 (n0, 128), (n1, 128) float32 -> indices (n0, width) int64, squared (n0, width)
-    float32.
-    """
+    """Find about `width` nearest of descriptors1 (n1, 128) for descriptors0 (n0, 128) -> indices, squared."""
     n_cells = len(descriptors1) // PER_CELL
     if n_cells < LEAST_CELLS:
         return nearest_descriptors(descriptors0, descriptors1, width, n_threads)
@@ -177,10 +157,7 @@ def search_by_cells(
 
 
 def find_centres(descriptors: Array, n: int, n_threads: int = 1) -> Array:
-    """Find the centres of cells, by k-means on an even sample.
-
-    descriptors (m, 128) float32 -> (n, 128) float32.
-    """
+    """Find n centres of cells, by k-means on an even sample of descriptors (m, 128) float32."""
     step = max(len(descriptors) // (n * SAMPLE), 1)
     sample = descriptors[::step]
     centres: Array = sample[np.linspace(0, len(sample) - 1, n).astype(int)]

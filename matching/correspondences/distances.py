@@ -6,8 +6,6 @@ predicts the affine map T_i = T1_i T0_i^-1. How badly it explains correspondence
     d(j|i) = 1/2 (|x1_j - T_i x0_j| + |x0_j - T_i^-1 x1_j|),      d_ij = 1/2 (d(j|i) + d(i|j)).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,10 +19,7 @@ from matching.correspondences.correspondences import Correspondences
 
 
 def acc_distances(correspondences: Correspondences) -> Floats:
-    """The full matrix of ACC distances as defined; slow and large, the reference for `acc_neighbors`.
-
-    Returns (m, m) float64.
-    """
+    """Full matrix (m, m) of ACC distances by definition; the slow reference for `acc_neighbors`."""
     x0, x1 = correspondences.xy0, correspondences.xy1
     forth, back = correspondences.maps, correspondences.inverse_maps
     u, v = x0[None] - x0[:, None], x1[None] - x1[:, None]  # (i, j, 2): x_j - x_i
@@ -42,13 +37,7 @@ def acc_neighbors(
     nearness: float = 0.0,
     among: Array | None = None,
 ) -> KnnGraph:
-    """Find the nearest correspondences of each by ACC distance.
-
-    In single precision on coordinates relative to the correspondence, without an m x m matrix. Of equal
-    distances the smaller index comes first.
-
-    among (m, c) array of int.
-    """
+    """Find the nearest correspondences by ACC distance, among (m, c); ties go to the smaller index."""
     m = len(correspondences)
     maps = (correspondences.maps.reshape(m, 4), correspondences.inverse_maps.reshape(m, 4))
     table = np.concatenate([correspondences.xy0, correspondences.xy1, *maps], axis=1).astype(np.float32)
@@ -67,19 +56,12 @@ def acc_neighbors(
 
 
 def find_agreeing_shares(
-    correspondences: Correspondences,
-    rows: Array,
-    near: Array,
-    scale: float,
-    slope: float,
-    n_threads: int = 1,
+    correspondences: Correspondences, rows: Array, near: Array, scale: float, slope: float, n_threads: int = 1
 ) -> Floats:
-    """Find how many of the correspondences around them some correspondences agree with.
+    """Find the share (q,) of the neighbours near (q, k) that each of `rows` (q,) agrees with.
 
-    Two agree where d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, all in pixels of the image in
-    which the object is smaller; gap_ij is how far apart they are in the image where that is more.
-
-    rows (q,) array of int; near (q, k) array of int -> (q,) float64.
+    Two agree if d_ij < sigma_ij, sigma_ij^2 = scale^2 + (slope gap_ij)^2, in pixels of the image in which the
+    object is smaller; gap_ij is their separation in the image where it is larger.
     """
     c, out = correspondences, np.empty(len(rows))
     arrays = [np.ascontiguousarray(a) for a in (c.xy0, c.xy1, c.maps, c.inverse_maps, c.growth)]
@@ -93,12 +75,7 @@ def find_agreeing_shares(
 
 
 def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: int = 1) -> Ints:
-    """Find the correspondences nearest to each by |x0_i - x0_j|^2 + |x1_i - x1_j|^2.
-
-    True matches of one object lie on a surface in these four dimensions, false ones are spread thin.
-
-    Returns (m, k) int64.
-    """
+    """Find the nearest by |x0_i - x0_j|^2 + |x1_i - x1_j|^2 -> (m, k)."""
     places = np.hstack([correspondences.xy0, correspondences.xy1])
     order = scipy.spatial.cKDTree(places).indices  # near ones together in memory: half of the time
     near = np.empty((len(places), min(k, len(places) - 1)), np.int64)
@@ -107,33 +84,21 @@ def find_nearest_in_both(correspondences: Correspondences, k: int, n_threads: in
 
 
 def find_nearest_among(x: Array, rows: Array, k: int, n_threads: int = 1) -> Ints:
-    """Find the nearest other points of each point among some of them.
-
-    x (n, d) array; rows (r,) array of int -> (n, k) int64.
-    """
+    """Find the nearest other points of each point among some of them: x (n, d); rows (r,) -> (n, k)."""
     near = rows[scipy.spatial.cKDTree(x[rows]).query(x, [*range(1, k + 2)], workers=n_threads)[1]]
     nearest: Ints = near[find_others(near, np.arange(len(x)))].reshape(len(x), k)
     return nearest
 
 
 def find_others(near: Ints, own: Ints) -> Bools:
-    """Find the neighbours that are not the point itself.
-
-    A point is its own nearest, but where points coincide it may come later, or be crowded out; then the last
-    neighbour is left out.
-
-    near (n, k + 1) array of int; own (n,) array of int -> (n, k + 1) bool.
-    """
+    """Mask of near (n, k + 1) without the point itself, own (n,), or without the last if it is missing."""
     others: Bools = near != own[:, None]
     others[others.all(axis=1), -1] = False
     return others
 
 
 def find_nearest_others(x: Array, k: int, rows: Any = slice(None), n_threads: int = 1) -> Ints:
-    """Find the nearest other points of each point.
-
-    x (n, d) array -> (r, k) int64.
-    """
+    """Find the k nearest other points of each point: x (n, d) -> (r, k)."""
     near = scipy.spatial.cKDTree(x).query(x[rows], k + 1, workers=n_threads)[1]
     nearest: Ints = near[find_others(near, np.arange(len(x))[rows])].reshape(len(near), k)
     return nearest

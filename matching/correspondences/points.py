@@ -1,10 +1,8 @@
-"""Nearest points in the plane.
+"""Nearest points in the plane, by a grid in compiled code.
 
-A grid in compiled code: ten thousand queries of a few hundred points each time an object changes are over
-before a tree is built, and a match does not load SciPy, which takes longer than matching small pictures.
+Ten thousand queries of a few hundred points take less time than building a tree, and nothing of SciPy is
+loaded.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -18,18 +16,9 @@ NEIGHBORS = 8  # of a point: it covers as far as these are
 
 
 def nearest_points(
-    points: Array,
-    at: Array,
-    k: int,
-    reach: float = np.inf,
-    own: Array | None = None,
-    n_threads: int = 1,
+    points: Array, at: Array, k: int, reach: float = np.inf, own: Array | None = None, n_threads: int = 1
 ) -> tuple[Ints, Floats]:
-    """Find the points nearest to places; of equally near ones, the one with the smaller number comes first.
-
-    points (n, 2) array; at (q, 2) array; own (q,) array of int -> index (q, k) int64, distance (q, k)
-    float64.
-    """
+    """Find the k points (n, 2) nearest to `at` (q, 2), without own (q,) -> index, distance (q, k)."""
     index, distance = np.full((len(at), k), -1, np.int64), np.full((len(at), k), np.inf)
     if len(points) and len(at):
         own = np.full(len(at), -1) if own is None else own
@@ -47,24 +36,11 @@ def nearest_points(
 
 @dataclass(eq=False)
 class NearestMembers:
-    """The members of a set of points that are nearest to points, as members come and go.
+    """The k members nearest to each of `points` (m, 2), as members join and leave; only what changed is
+    searched again.
 
-    Most points keep theirs from one change to the next, so that only the others are looked for again.
-
-    Parameters
-    ----------
-    points : (m, 2) float64
-        All points.
-    k : int
-        Members for each point.
-
-    Attributes
-    ----------
-    index : (m, k) int64
-        Numbers of the members nearest to each point, the nearest first, without itself; -1 where there are
-        fewer. Of points that were asked for last.
-    square : (m, k) float64
-        How far they are, squared; infinite where there are fewer.
+    `index` (m, k) int64 holds them, nearest first, without the point itself and padded with -1, for the
+    points queried last; `square` (m, k) float64 holds their squared distances, padded with infinity.
     """
 
     points: Floats
@@ -76,10 +52,7 @@ class NearestMembers:
         self._members, self._known = np.empty(0, np.int64), np.zeros(m, bool)
 
     def renew(self, members: Ints, rows: Ints, n_threads: int = 1) -> Bools:
-        """Find the members that are nearest to some points, and forget those of all others.
-
-        members (n,) int64; rows (q,) int64 -> (q,) bool.
-        """
+        """Find the members (n,) nearest to points `rows` (q,), and forget all other rows -> (q,) bool."""
         (gone, come), renewed = np.zeros((2, len(self.points)), bool), np.empty(len(rows), bool)
         gone[self._members] = come[members] = True
         gone[members] = come[self._members] = False
@@ -97,18 +70,12 @@ class NearestMembers:
 
 
 def as_numbers(points: Array) -> Array:
-    """Write points as complex numbers, which have an order and can be looked up.
-
-    points (n, 2) array -> (n,) complex128.
-    """
+    """Points (n, 2) as complex numbers (n,), which have an order and can be looked up."""
     return np.ascontiguousarray(points, np.float64).view(np.complex128).ravel()
 
 
 def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
-    """Test which points have others nearby.
-
-    points (n, 2) array; others (k, 2) array -> (n,) bool.
-    """
+    """Test which points have others nearby: points (n, 2); others (k, 2) -> (n,) bool."""
     near = np.zeros(len(points), bool)
     if len(others):
         candidates = np.flatnonzero(is_in_box(points, others, reach))
@@ -117,20 +84,14 @@ def is_within_reach(points: Array, others: Array, reach: float) -> Bools:
 
 
 def is_in_box(points: Array, others: Array, reach: float) -> Bools:
-    """Test which points have less than that to go to the box around others, along both axes.
-
-    points (n, 2) array; others (k, 2) array -> (n,) bool.
-    """
+    """Test which points (n, 2) are within `reach` of the box around others (k, 2), along both axes."""
     (left, top), (right, bottom) = others.min(axis=0) - reach, others.max(axis=0) + reach
     x, y = points.T
     return np.asarray((x > left) & (x < right) & (y > top) & (y < bottom))
 
 
 def is_amid(points: Array, others: Array) -> Bools:
-    """Test which points lie amid others, of which each covers as far as its neighbors are, on average.
-
-    points (n, 2) array; others (k, 2) array -> (n,) bool.
-    """
+    """Test which points (n, 2) lie among others (k, 2), each reaching as far as its neighbours on average."""
     pixels = np.unique(as_numbers(np.rint(others)))[:, None].view(np.float64)
     k = min(NEIGHBORS + 1, len(pixels))  # the first is the point itself
     reach = np.median(nearest_points(pixels, pixels, k)[1][:, -1])

@@ -1,15 +1,12 @@
 """Candidate correspondences by relative scale: what is large in one picture and small in the other.
 
-An object that is much smaller in picture 1 has its matches between coarse octaves of picture 0 and fine ones
-of picture 1, all at one relative scale. The finest octaves of a large picture hold most of its features, and
-by chance some of these resemble any feature of the other picture; but few do so at one relative scale. So
-features are compared octave by octave, and candidates compete only within a band of relative scales.
+Matches of an object much smaller in picture 1 join coarse octaves of picture 0 and fine ones of picture 1 at
+one relative scale; features that agree by chance have many. So features are compared octave by octave, and
+candidates compete only within a band of relative scales.
 
-Notation: the size of a feature is the root of its frame's determinant; the relative scale r of a pair is
-log2 of its size in picture 1 over that in picture 0.
+Notation: the size of a feature is the root of its frame's determinant; the relative scale r of a pair is log2
+of its size in picture 1 over that in picture 0.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

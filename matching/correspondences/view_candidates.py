@@ -1,13 +1,9 @@
 """Candidate correspondences among the features of many views.
 
-With ten or fifty views of each picture every feature meets ten thousands of strangers, some of which have
-near descriptors by chance, and the distance tells little. What tells right from wrong is how much nearer a
-descriptor is than the nearest one of another place (Lowe, IJCV 2004; with views the second nearest is most
-often the same place in the next view, so that one has to look further: Mishkin, Matas and Perdoch, CVIU
-2015). Candidates are ordered by this ratio.
+With tens of views of each picture, some of many thousand features have near descriptors by chance. What
+distinguishes right from wrong is how much nearer a descriptor is than the nearest one of another place (Lowe,
+IJCV 2004; Mishkin, Matas and Perdoch, CVIU 2015); candidates are ordered by this ratio.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -108,9 +104,7 @@ def _nearest_pairs(
     views: ViewCandidatesConfig,
     n_threads: int,
 ) -> tuple[Ints, Ints, Float32s, Float32s]:
-    """Pairs of those rows whose descriptors are nearer than those of any other place: rows (p,) of either
-    picture, squared distance, and ratio.
-    """
+    """Pairs of rows (p,) with descriptors nearer than those of other places, squared distance, ratio."""
     descriptors = features0.descriptors[rows0], features1.descriptors[rows1]
     found, squared = search_by_cells(*descriptors, config.per_feature, n_threads)
     ratios = np.empty(found.shape, np.float32)

@@ -26,10 +26,10 @@ def _sample_patch(
     index: Array,
     part: Array,
 ) -> None:
-    """Fill `patch` (SIDE * SIDE,) by bilinear samples of one pyramid level on the grid A u + centre, u in
-    [-1, 1]^2 and one sample wider on each side; the border goes on outside.
+    """Fill `patch` (SIDE * SIDE,) with bilinear samples of a pyramid level on A u + centre, u in [-1, 1]^2.
 
-    index (SIDE * SIDE,) int32, part (2, SIDE * SIDE) float32 : where a sample's pixel is, how far beyond
+    The grid is one sample wider on each side; the image's border extends outwards. index (SIDE * SIDE,)
+    int32, part (2, SIDE * SIDE) float32: the pixel of each sample, and how far beyond it the sample is.
     """
     offset, height, width = np.int32(level[0]), level[1], np.int32(level[2])
     step, zero = level[3], np.float32(0)
@@ -51,8 +51,10 @@ def _sample_patch(
 
 @inner
 def _gradients(patch: Array, weight: Array, magnitude: Array, direction: Array) -> None:
-    """Gradients (PATCH * SIDE,) of a patch: magnitudes times the weight, and directions in eighths of a turn,
-    [-4, 4], to 3e-6 of an eighth. Without the last two of a row, which lie across its end.
+    """Gradients (PATCH * SIDE,) of a patch: weighted magnitudes, and directions in eighths of a turn.
+
+    Directions are in [-4, 4], accurate to 3e-6. The last two of a row, which lie across its end, are left
+    out.
     """
     for t in range(PATCH * SIDE - 2):
         x = patch[t + SIDE + 2] - patch[t + SIDE]
@@ -82,9 +84,7 @@ def dominant_orientations(
     stop: Scalar,
     angles: Array,
 ) -> None:
-    """For features start..stop: up to `most` peaks of the gradient-orientation histogram, into angles (n,
-    most).
-    """
+    """Fill rows start..stop of angles (n, most) with peaks of the gradient-orientation histograms."""
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.5)
     turns = np.empty((2, BINS + 2), np.float32)  # from -pi to pi and one bin more; every other gradient's
@@ -114,9 +114,7 @@ def dominant_orientations(
 
 @inner
 def _peaks(histogram: Array, most: Scalar, ratio: Scalar, angles: Array) -> None:
-    """Radians of the highest peaks of a circular histogram, those of at least `ratio` times the top; then
-    nan.
-    """
+    """Radians of the highest peaks of a circular histogram, from `ratio` times the top; padded with nan."""
     top = 0.0
     for b in range(BINS):
         top = max(top, histogram[b])
@@ -151,9 +149,7 @@ def describe(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """SIFT, or RootSIFT, of the windows start..stop into out (n, 128), rounded to whole numbers, Euclidean
-    norm about 2048.
-    """
+    """SIFT or RootSIFT of windows start..stop into out (n, 128): whole numbers, Euclidean norm about 2048."""
     grid, patch, index, part = _patch_buffers()
     weight, magnitude, direction = _gradient_buffers(0.8)
     # A sample's share in the 4 x 4 spatial bins never changes: two neighbouring bins along each axis, of six,
@@ -201,9 +197,7 @@ def _add_direction(row: Array, place: Scalar, share: Array, magnitude: Scalar, d
 
 @inner
 def _normalise(h: Array, root: Scalar, out: Array) -> None:
-    """Clip at a fifth of the norm and normalise to 2048: the histogram itself, or its roots; an empty one
-    stays zero.
-    """
+    """Clip a histogram at a fifth of its norm, or take roots, and normalise to 2048; an empty one stays 0."""
     norm = 0.0
     for k in range(128):
         norm += h[k] * h[k]
@@ -226,9 +220,7 @@ def _normalise(h: Array, root: Scalar, out: Array) -> None:
 
 @inner
 def _patch_buffers() -> tuple[Array, Array, Array, Array]:
-    """The grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, x and y, row after row, and what
-    `_sample_patch` fills.
-    """
+    """Grid (2, SIDE * SIDE) of samples in the window [-1, 1]^2, and buffers for `_sample_patch`."""
     grid = np.empty((2, SIDE * SIDE), np.float32)
     for t in range(SIDE * SIDE):
         grid[0, t], grid[1, t] = (2 * (t % SIDE) - 1) / PATCH - 1, (2 * (t // SIDE) - 1) / PATCH - 1
@@ -238,8 +230,9 @@ def _patch_buffers() -> tuple[Array, Array, Array, Array]:
 
 @inner
 def _gradient_buffers(sigma: Scalar) -> tuple[Array, Array, Array]:
-    """Weights of the gradients, Gaussian in the window [-1, 1]^2, none for the last two of a row, and what
-    `_gradients` fills.
+    """Gaussian weights of the gradients in the window [-1, 1]^2, and the buffers that `_gradients` fills.
+
+    The last two of a row have weight 0.
     """
     weight, filled = np.zeros(PATCH * SIDE, np.float32), np.zeros((2, PATCH * SIDE), np.float32)
     for i in range(PATCH):

@@ -15,8 +15,10 @@ STEPS = 8  # half pixels or layers, from the extremum among pixels to the one am
 
 @njit
 def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Array:
-    """(n, 2) int64: y, x of the layer's pixels whose absolute value is above `least`, no less than that of
-    their eight neighbours, and with `slack`, a factor, than that of the nine in the layer below and above.
+    """(n, 2): y, x of the layer's pixels whose absolute value is above `least` and an extremum.
+
+    It is no less than that of the eight neighbours, and than `slack` times that of the nine in each adjacent
+    layer.
     """
     at, n = np.empty((1024, 2), np.int64), 0
     height, width = dog.shape[1:]
@@ -38,9 +40,7 @@ def layer_extrema(dog: Array, layer: Scalar, least: Scalar, slack: Scalar) -> Ar
 
 @inner
 def _mark_extrema(above: Array, row: Array, below: Array, least: Scalar, out: Array) -> None:
-    """1 in out (w,) where a pixel's absolute value is above `least` and no less than that of the four beside
-    it, else 0.
-    """
+    """Set out (w,) to 1 where |pixel| is above `least` and no less than its four neighbours, else to 0."""
     left, right = row[MARGIN - 1 : -MARGIN - 1], row[MARGIN + 1 :]
     row, above, below, out = row[MARGIN:], above[MARGIN:], below[MARGIN:], out[MARGIN:]
     for x in range(len(left)):  # vector instructions
@@ -77,10 +77,10 @@ def _is_extremum(dog: Array, layer: Scalar, y: Scalar, x: Scalar, value: Scalar,
 def refine(
     dog: Array, layer: Scalar, at: Array, least: Scalar, edge: Scalar, places: Array, peaks: Array
 ) -> int:
-    """From pixels at (n, 2) of a layer to extrema among the half pixels, and to the vertex of a quadric.
+    """Refine pixels at (n, 2) of a layer to extrema among half pixels, then to the vertex of a quadric.
 
-    Fills places (n, 3), the layer and the half pixels y, x, and peaks (n, 4), the vertex's x, y, layer and
-    value, with those that qualify; how many they are.
+    Fills places (n, 3): layer and half pixels y, x; and peaks (n, 4): x, y, layer and value of the vertex.
+    Returns how many qualify.
     """
     n = 0
     cube = np.empty((3, 3, 3), np.float32)
@@ -112,9 +112,7 @@ def refine(
 
 @inner
 def _highest(dog: Array, s: Scalar, y: Scalar, x: Scalar, sign: Scalar, cube: Array) -> tuple[int, int, int]:
-    """The steps in layer, y and x to the highest of a half pixel's neighbours, none where it is that itself.
-    Fills the cube (3, 3, 3).
-    """
+    """Steps in layer, y and x from a half pixel to its highest neighbour, or 0; fills cube (3, 3, 3)."""
     first = (y - 1 >> 1) - 2  # row of those that the taps reach
     column = np.empty(7, np.float32)
     for a in range(3):
@@ -154,9 +152,10 @@ def _half_way(values: Array, x: Scalar) -> Scalar:
 
 @inner
 def _vertex(cube: Array, edge: Scalar, peak: Array) -> Scalar:
-    """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: its vertex's x, y, layer, in steps from
-    the middle, and value. Whether it is near, and no edge: curvatures of the same sign in the layer, neither
-    `edge` times the other.
+    """Fit a quadric to a cube (3, 3, 3) of layers, rows and columns: x, y, layer of its vertex, and value.
+
+    Returns whether the vertex is near and no edge: curvatures of one sign in the layer, neither `edge` times
+    the other.
     """
     middle = 2.0 * cube[1, 1, 1]
     gx = (cube[1, 1, 2] - cube[1, 1, 0]) / 2.0

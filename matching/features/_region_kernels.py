@@ -1,8 +1,7 @@
-"""Compiled loops over the regions of a grey image; what they compute is said where they are called.
+"""Compiled loops over the regions of a grey image, documented where they are called.
 
-A region is a connected set of pixels (4 neighbours) up to a level, with no pixel around it that is as low.
-Regions are nested: a tree. It is built in one pass, as water that is poured onto a pixel would fill the image
-(Nister and Stewenius, Linear time maximally stable extremal regions, ECCV 2008).
+A region is a connected set of pixels (4 neighbours) up to a level, without darker pixels around it. Regions
+form a tree, built in one pass like flooding (Nister and Stewenius, Linear time MSER, ECCV 2008).
 """
 
 import math
@@ -23,12 +22,11 @@ END = np.uint32(256)  # above all levels
 def stable_regions(
     grey: Array, flip: Scalar, delta: Scalar, min_area: Scalar, max_area: Scalar, max_variation: Scalar
 ) -> Array:
-    """(n, 5): mean x, mean y, and the central second moments xx, xy, yy of the maximally stable regions that
-    are darker than what is around them or, with flip = 255, brighter; those within a region come before it.
-    They are those of OpenCV, which leaves out the pixels at the image's edges.
+    """(n, 5): mean x, y and central moments xx, xy, yy of the maximally stable regions, inner ones first.
 
-    The variation of a region is, over its area, the growth from the region `delta` levels before, of its
-    largest part each time, to that `delta` levels after.
+    Regions are dark or, with flip = 255, bright; they equal OpenCV's, which ignores pixels at the edges. The
+    variation is the growth from `delta` levels below, along the largest parts, to `delta` levels above, over
+    the area.
     """
     if min(grey.shape) < 3:  # all of it is edge
         return np.empty((0, 5))
@@ -83,9 +81,10 @@ def _place(pixel: Scalar, shift: Scalar) -> tuple[Scalar, Scalar]:
 
 @inner
 def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
-    """A state of each pixel: its level and, above that, how many neighbours were asked and one more, 0 where
-    it is not seen yet, as those at the image's edges never are; and where each level's stack begins in an
-    array of all pixels.
+    """Initial state of each pixel, and where each level's stack begins in an array of all pixels.
+
+    The state holds the level and, above it, the number of neighbours asked plus one, 0 if not seen; pixels at
+    the edges stay unseen.
     """
     height, width = grey.shape
     state = np.full(height << shift, ALL_ASKED, np.uint16)
@@ -102,9 +101,7 @@ def _unseen(grey: Array, flip: Scalar, shift: Scalar) -> tuple[Array, Array]:
 
 @inner
 def _tree_of_regions(grey: Array, flip: Scalar) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """The tree of the regions: level, parent, largest part, the pixel that was filled first, sums (n, SUMS),
-    and the numbers of the regions, parts before what they are parts of.
-    """
+    """The tree of regions: level, parent, largest part, first pixel, sums (n, SUMS), numbers, parts first."""
     shift, size = _row_shift(grey), grey.size
     state, top = _unseen(grey, flip, shift)
     bottom = top.copy()

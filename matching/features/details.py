@@ -1,14 +1,11 @@
-"""Features of the fine octaves of a large picture, which its working size has lost.
+"""Features of the fine octaves of a large picture, which are lost at its working size.
 
-The picture is described at its own size, tile by tile, so that the memory does not grow with it. A tile is
-described together with its surroundings, as far as a window may reach, and keeps the features whose centres
-are its own. Only small key points are taken from tiles: larger ones, and MSER regions, are those of the
-working size. (Of 22 prints of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
+The picture is described tile by tile, each with its surroundings, so that memory does not grow. Tiles
+contribute only small key points; larger ones, and MSER regions, are those of the working size. (Of 22 prints
+of 28 to 60 px, MSER regions of tiles find 15 instead of 14, in twice the time.)
 
-Notation: step is how many pixels of the picture a working pixel measures, the larger of x and y.
+Notation: step is the number of pixels per working pixel, the larger of x and y.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
@@ -34,10 +31,7 @@ def extract_details(
     config: FeatureConfig = FeatureConfig(),
     n_threads: int = 1,
 ) -> Features:
-    """Extract the features of all octaves of a large picture.
-
-    grey (h, w) uint8; mask (h, w) bool or None; step (2,) float64.
-    """
+    """Extract the features of all octaves of a large picture (h, w) uint8; mask (h, w) bool; step (2,)."""
     kinds = ("sift",) if "sift" in config.regions else config.regions
     detectors = [get_detector(kind, config) for kind in kinds]
     least = {detector.name: detector.coarsest * float(step.max()) for detector in detectors}
@@ -58,7 +52,9 @@ def extract_details(
             found = extract_features(tile, how, own, n_threads, below=least)
             parts.append(replace(found, xy=found.xy + np.array([x, y])))
     scaled = replace(coarse, xy=(coarse.xy + 0.5) * step - 0.5, frames=np.diag(step) @ coarse.frames)
-    return join_features([*parts, scaled[_is_large(scaled, least)]])
+    bounds = np.array([least.get(kind, 0.0) for kind in list_detectors()])[scaled.kind]
+    is_large = np.sqrt(np.abs(np.linalg.det(scaled.frames))) >= bounds  # as the working size shows them
+    return join_features([*parts, scaled[is_large]])
 
 
 def _cut(size: int) -> list[tuple[int, int]]:
@@ -66,10 +62,3 @@ def _cut(size: int) -> list[tuple[int, int]]:
     edges = np.linspace(0, size, -(-size // TILE) + 1)
     edges[1:-1] = GRID * np.round(edges[1:-1] / GRID)
     return list(pairwise(edges.astype(int).tolist()))
-
-
-def _is_large(features: Features, least: dict[str, float]) -> Bools:
-    """(n,) bool: whether frames are of the size that the working size shows."""
-    sizes = np.sqrt(np.abs(np.linalg.det(features.frames)))
-    large: Bools = sizes >= np.array([least.get(kind, 0.0) for kind in list_detectors()])[features.kind]
-    return large

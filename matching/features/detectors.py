@@ -1,11 +1,8 @@
 """Detectors: what finds features in a picture, by name.
 
-A detector tells where features are and which frame each has; everything else follows from that. The program
-turns the frames, where they have no direction of their own, describes a window around each, and matches
-features of one detector with each other.
+A detector returns centres and frames. The program turns frames that have no direction, describes a window
+around each, and matches features of one detector with each other.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -30,13 +27,13 @@ class Detection:
     xy : (n, 2) float64
         Centres, pixels; (0, 0) is the centre of the top-left one.
     frames : (n, 2, 2) float64
-        Each takes the unit circle to the region, its first column along the direction of the feature.
+        Maps from the unit circle to the region, the first column along the direction of the feature:
         ``[[r, 0], [0, r]]`` for a circle of radius r without a direction.
     strength : (n,) float64
-        Where there are too many features, the strongest ones stay.
+        If there are too many features, the strongest ones are kept.
     bright : (n,) bool
-        Whether each is brighter than its surroundings, or darker: bright features are matched with bright
-        ones. All True if the detector does not tell.
+        Whether each is brighter than its surroundings: bright features are matched only with bright ones. All
+        True if the detector does not know.
     """
 
     xy: Floats
@@ -52,25 +49,25 @@ class Detector:
     Parameters
     ----------
     name : str
-        What `regions` calls it, and ``--regions``: letters, digits and hyphens.
+        Its name in `regions` and ``--regions``: letters, digits and hyphens.
     detect : callable
         Called as ``detect(grey)`` with a picture (h, w) uint8, returns a `Detection`. The same picture must
         give the same features.
     window : float
         Half the side of the square that is described, in radii of the region.
     n_orientations : int
-        Up to how many directions the program gives each feature: those in which most gradients point. 0 if
-        the frames have directions already.
+        How many directions, at most, each feature gets: those of most gradients. 0 if the frames have
+        directions already.
     orientation_window : float, optional
         Half the side of the square whose gradients count, in radii; by default, `window`.
     localisation : float
-        How exact a centre is, in radii: of simulated views, nearer ones are the same feature.
+        Accuracy of a centre, in radii: closer features of simulated views are the same.
     border : float
-        Radii around a centre that must be inside the picture, of simulated views.
+        Radii around a centre that must lie inside the picture in simulated views.
     coarsest : float
         Radius in pixels up to which features of large pictures are detected at their full size.
     version : str
-        Change it when `detect` changes, so that no cache gives the features of the old one.
+        Change it when `detect` changes, so that caches don't return old features.
     """
 
     name: str
@@ -145,12 +142,12 @@ def register_detector(detector: Detector) -> None:
     Parameters
     ----------
     detector : Detector
-        The detector. One of the same name that was registered before is replaced.
+        The detector. It replaces a registered one of the same name.
 
     Raises
     ------
     InputError
-        It has the name of one of the program's own.
+        Its name is that of a built-in detector.
     """
     if detector.name in REGIONS:
         raise InputError(f"name must not be {detector.name!r}, which the program has")

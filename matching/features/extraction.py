@@ -48,8 +48,8 @@ class FeatureConfig:
         Kinds of features: "mser", "sift", and names of registered detectors
         (`matching.features.detectors`).
     max_features : int
-        Of each kind in a picture. The photographs that this was tried on have up to 17,000, fine textures
-        such as printed dots 100,000, and matching takes time and memory with its square.
+        Largest number of features of each kind in a picture. Photographs have up to 17,000, fine textures
+        such as printed dots 100,000; time and memory of matching grow with the square.
     mser_delta : int
         Grey levels over which a region must be stable.
     mser_min_area : int
@@ -105,27 +105,13 @@ class FeatureConfig:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of one image, aligned arrays.
+    """Features of one image, aligned arrays."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Centres, pixels.
-    frames : (n, 2, 2) float64
-        Each takes the unit circle to the region, its first column along the dominant orientation.
-    descriptors : (n, 128) float32
-        Whole numbers, Euclidean norm about DESCRIPTOR_NORM.
-    kind : (n,) int8
-        Index into the names of `matching.features.detectors.list_detectors`.
-    bright : (n,) bool
-        Brighter than its surroundings, or darker; only features of equal polarity are matched.
-    """
-
-    xy: Array
-    frames: Array
-    descriptors: Array
-    kind: Array
-    bright: Array
+    xy: Array  # (n, 2) float64, centres, pixels
+    frames: Array  # (n, 2, 2) float64, from the unit circle to the region; first column: dominant orientation
+    descriptors: Array  # (n, 128) float32, whole numbers, Euclidean norm about DESCRIPTOR_NORM
+    kind: Array  # (n,) int8, index into the names of `matching.features.detectors.list_detectors`
+    bright: Array  # (n,) bool, brighter than its surroundings; only equal polarities are matched
 
     def __len__(self) -> int:
         return len(self.xy)
@@ -135,13 +121,7 @@ class Features:
 
 
 def mser_ellipses(grey: Array, config: FeatureConfig, bright: bool) -> tuple[Floats, Floats]:
-    """The ellipses of the second moments of the bright or the dark MSER regions.
-
-    A uniform ellipse with half axes r has second moments r^2 / 4 along them, so the frame is twice the root
-    of the moment matrix.
-
-    grey (h, w) uint8 -> xy (n, 2) float64, frames (n, 2, 2) float64.
-    """
+    """Ellipses of MSER regions of grey (h, w) uint8 -> xy, frames, twice the roots of the moment matrices."""
     moments = _region_kernels.stable_regions(
         grey,
         np.uint8(255 if bright else 0),
@@ -175,38 +155,22 @@ def _distinct(xy: Floats, frames: Floats, cell: float) -> Ints:
 
 
 def rotation(angle: Array) -> Floats:
-    """The rotations from the x axis towards the y axis.
-
-    angle (n,) array -> (n, 2, 2) float64.
-    """
+    """The rotations from the x axis towards the y axis: angle (n,) -> (n, 2, 2)."""
     c, s = np.cos(angle), np.sin(angle)
     return np.stack([c, -s, s, c], axis=-1).reshape(*np.shape(angle), 2, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class Pyramid:
-    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops.
+    """Smoothed copies of an image, half an octave apart, in one flat array for the compiled loops."""
 
-    Parameters
-    ----------
-    pixels : (p,) float32
-        The pixels of all levels.
-    levels : (l, 4) float64
-        Offset into `pixels`, height, width, image pixels a level pixel.
-    blur : (l,) float64
-        Standard deviation of each level's blur, pixels of the image.
-    """
-
-    pixels: Array
-    levels: Array
-    blur: Array
+    pixels: Array  # (p,) float32, of all levels
+    levels: Array  # (l, 4) float64, offset into `pixels`, height, width, image pixels per level pixel
+    blur: Array  # (l,) float64, standard deviation of each level's blur, pixels of the image
 
 
 def build_pyramid(grey: Array, first_blur: float = 0.8, camera_blur: float = 0.5) -> Pyramid:
-    """Smooth an image to levels of blur 0.8, 1.13, 1.6, ... pixels; every second one at half the resolution.
-
-    grey (h, w) uint8.
-    """
+    """Smooth grey (h, w) uint8 to blurs of 0.8, 1.13, 1.6, ... pixels, each second level at half size."""
     images: list[Array] = []
     levels, blur = [], []
     image, step, offset = grey.astype(np.float32), 1, 0
@@ -231,13 +195,7 @@ def extract_features(
     n_threads: int = 1,
     below: Mapping[str, float] | None = None,
 ) -> Features:
-    """Extract the features of a grey image.
-
-    Of each kind at most `max_features`: the strongest of every part of the image (`choose_strongest`), by
-    the response of key points and by the size of MSER regions.
-
-    grey (h, w) uint8; mask (h, w) bool.
-    """
+    """Extract at most `max_features` of each kind, well spread: grey (h, w) uint8; mask (h, w) bool."""
     pyramid = build_pyramid(grey)
 
     def of_kind(kind: str) -> tuple[Array, ...]:
@@ -260,9 +218,7 @@ def extract_features(
 
 
 def _orient(detector: Detector, found: Detection, pyramid: Pyramid, n_threads: int) -> Detection:
-    """The features turned to their dominant orientations, each of which makes one; as found where the
-    detector tells directions itself.
-    """
+    """Turn features to their dominant orientations, one feature each; unless the detector sets directions."""
     if not detector.n_orientations:
         return found
     half = detector.window if detector.orientation_window is None else detector.orientation_window
@@ -307,13 +263,7 @@ def list_kinds(features0: Features, features1: Features) -> list[int]:
 
 
 def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_threads: int = 1) -> Floats:
-    """The directions in which the gradients in a window point most.
-
-    They are the peaks of at least 0.8 times the highest one in a 36-bin histogram, in the coordinates of the
-    window.
-
-    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, most) float64.
-    """
+    """Peaks of each window's gradient directions, from 0.8 times the top: xy, windows -> (n, most)."""
     angles = np.empty((len(xy), most))
     level = _level(pyramid, windows)
     shared = pyramid.pixels, pyramid.levels, xy, windows, level, most, 0.8
@@ -326,13 +276,11 @@ def orientations(pyramid: Pyramid, xy: Floats, windows: Floats, most: int, n_thr
 def describe(
     pyramid: Pyramid, xy: Floats, windows: Floats, n_threads: int = 1, descriptor: str = "rootsift"
 ) -> Float32s:
-    """Describe windows by SIFT or RootSIFT.
+    """Describe windows by SIFT or RootSIFT: xy (n, 2); windows (n, 2, 2) -> (n, 128) float32.
 
-    4 x 4 spatial bins of 8 directions, as Lowe (IJCV 2004) has them, over the inner four fifths of the
-    window. For "sift" the histogram, clipped at a fifth of its norm, is normalised again; for "rootsift" the
-    square roots of the L1-normalised histogram are taken (Arandjelovic and Zisserman, CVPR 2012).
-
-    xy (n, 2) float64; windows (n, 2, 2) float64 -> (n, 128) float32.
+    4 x 4 spatial bins of 8 directions (Lowe, IJCV 2004) over the inner four fifths of the window. "sift"
+    clips the histogram at a fifth of its norm and normalises it again; "rootsift" takes the roots of the
+    L1-normalised histogram (Arandjelovic and Zisserman, CVPR 2012).
     """
     out = np.empty((len(xy), 128), np.float32)
     root = descriptor == "rootsift"
@@ -342,22 +290,14 @@ def describe(
 
 
 def mirrored_features(features: Features) -> Features:
-    """The features of the picture turned over, at their places in the picture as it is.
-
-    Their frames have negative determinants, and their descriptors are those of the same windows with the axis
-    across the dominant orientation turned round: rows of spatial bins and directions in reverse.
-    """
+    """The features of the mirrored picture: frames of negative determinant, bins and directions reversed."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, :, -np.arange(8) % 8].reshape(len(features), 128)
     return replace(features, frames=features.frames @ np.diag([1.0, -1.0]), descriptors=descriptors)
 
 
 def negative_features(features: Features) -> Features:
-    """The features of the picture in negative: dark where it was bright.
-
-    All gradients point the other way, and the dominant orientations with them. So frames and windows are
-    turned by half a turn: the spatial bins come in reverse, their directions stay.
-    """
+    """The features of the negative: frames turned by half a turn, spatial bins in reverse order."""
     bins = features.descriptors.reshape(-1, 4, 4, 8)
     descriptors = bins[:, ::-1, ::-1].reshape(len(features), 128)
     return replace(features, frames=-features.frames, descriptors=descriptors, bright=~features.bright)

@@ -5,8 +5,6 @@ Lowe doubles the image first, because extrema among pixels are unstable at its f
 surroundings of such an extremum are doubled, by interpolation: the same stability for a fraction of the work.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,28 +26,16 @@ LEAST_SHARE, SLACK = np.float32(0.6), np.float32(1.05)
 
 @dataclass(frozen=True, eq=False)
 class Keypoints:
-    """Key points of one image, octave by octave, aligned arrays.
+    """Key points of one image, octave by octave, aligned arrays."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Pixels, (0, 0) the centre of the top-left one.
-    sigma : (n,) float64
-        The scale, pixels.
-    response : (n,) float64
-        The difference of Gaussians there, grey levels; negative where it is brighter than its surroundings.
-    """
-
-    xy: Array
-    sigma: Array
+    xy: Array  # (n, 2) float64, pixels, (0, 0) the centre of the top-left one
+    sigma: Array  # (n,) float64, the scale, pixels
+    # (n,) float64, difference of Gaussians, grey levels; negative if brighter than its surroundings
     response: Array
 
 
 def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Keypoints:
-    """Find extrema of the differences of Gaussians of a grey image, over place and scale.
-
-    grey (h, w) uint8.
-    """
+    """Find extrema of the differences of Gaussians of a grey image (h, w) uint8, over place and scale."""
     least: Any = np.float32(contrast * 255 / LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))
     octaves, step = [np.empty((0, 4))], 1
@@ -64,9 +50,7 @@ def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Ke
 
 
 def _differences(image: Array) -> tuple[Float32s, Array]:
-    """(LAYERS + 2, h, w) float32: of an octave's images, each blurred 2^(1 / LAYERS) times as wide as the one
-    before it, and the image blurred twice as wide as the first.
-    """
+    """(LAYERS + 2, h, w) float32 differences of an octave's blurred images, and the next octave's image."""
     dog = np.empty((LAYERS + 2, *image.shape), np.float32)
     for k in range(len(dog)):
         blur = FIRST_BLUR * 2 ** (k / LAYERS)
@@ -79,12 +63,10 @@ def _differences(image: Array) -> tuple[Float32s, Array]:
 
 
 def octave_extrema(dog: Float32s, least: float, n_threads: int = 1) -> Floats:
-    """Find the extrema of the differences of Gaussians of one octave.
+    """Find the extrema of the differences of Gaussians of one octave: dog (l, h, w) float32 -> (n, 4).
 
-    The extrema are those among half pixels, between the pixels by Lagrange's formula for six; their place and
-    value are the vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
-
-    dog (l, h, w) float32 -> (n, 4) float64.
+    Extrema are sought among half pixels, interpolated by Lagrange's formula for six; place and value are the
+    vertex of the quadric through the 27 half pixels around (Brown and Lowe, BMVC 2002).
     """
 
     def of_layer(layer: int) -> tuple[Ints, Floats]:

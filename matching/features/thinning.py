@@ -1,7 +1,5 @@
 """A bounded number of features, spread over the picture: what fine textures have too many of."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matching._common.types import Array, Bools, Ints
@@ -10,14 +8,7 @@ BLOCK = 64.0  # pixels, the side of the squares that are given an equal share
 
 
 def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
-    """Choose the strongest points of every part of a picture.
-
-    The picture is cut into squares of `BLOCK` pixels. First the strongest point of each square is taken, then
-    the second of each, and so on; of the last such round the strongest ones. Of equal strength the points of
-    smaller index come first.
-
-    xy (n, 2) float64; strength (n,) float64 -> (k,) int64.
-    """
+    """Choose the strongest points of each square of BLOCK pixels, one per round: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     return np.sort(np.lexsort((-strength, rank_in_squares(xy, strength)))[:most])

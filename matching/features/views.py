@@ -1,18 +1,14 @@
 """Features of simulated views: a picture as it would look from other directions.
 
-A surface that one picture shows from the front and the other from the side is squeezed in the second by the
-tilt, 1 / cos of the angle between the viewing direction and the surface's normal. Local features survive a
+A surface seen from the side is squeezed by the tilt, 1 / cos of the viewing angle; local features survive a
 tilt of about 2. Simulated views of both pictures undo the rest: the picture is turned, blurred and squeezed,
-features are detected in the result and mapped back with their frames. (Morel and Yu, ASIFT, SIAM J. Imaging
-Sciences 2009; Mishkin, Matas and Perdoch, MODS, CVIU 2015.)
+and features are mapped back. (Morel and Yu, ASIFT, SIAM J. Imaging Sciences 2009; Mishkin, Matas and Perdoch,
+MODS, CVIU 2015.)
 
-Notation: a view takes a picture's pixel x to M x + b; a feature of the view with centre u and frame B has
-the centre M^-1 (u - b) and the frame M^-1 B in the picture.
+Notation: a view maps a pixel x to M x + b; its feature with centre u and frame B has the centre M^-1 (u - b)
+and the frame M^-1 B in the picture.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -29,36 +25,26 @@ SHARE = 0.25  # of max_features, a unit of area: up to 60,000 in all views, whic
 
 @dataclass(frozen=True)
 class View:
-    """A simulated view.
+    """A simulated view."""
 
-    Parameters
-    ----------
-    tilt : float
-        How many times the picture is squeezed, 1 or more.
-    angle : float
-        Radians by which it is turned before it is squeezed along x.
-    kinds : tuple of str
-        Kinds of features that are looked for.
-    """
-
-    tilt: float
-    angle: float
-    kinds: tuple[str, ...] = KINDS
+    tilt: float  # factor by which the picture is squeezed, at least 1
+    angle: float  # radians of the turn before the picture is squeezed along x
+    kinds: tuple[str, ...] = KINDS  # of the features to find
 
 
 def view_levels(kinds: tuple[str, ...] = KINDS) -> tuple[tuple[View, ...], ...]:
-    """List the views to look at beside the picture itself: few, then many more.
+    """List the views to simulate, first a few, then many more.
 
-    A view at tilt t has 1 / t of the picture's pixels, and angles must be t times as dense, so that each tilt
-    costs the same. Steps of 90 degrees over the tilt suffice for tilts 2 and 4 that are not too far from
-    those simulated; half of that step, and tilt 8, gives about four times as many correct matches on extreme
-    pairs, as it applies to both pictures. One in seven of these comes from MSER, at half of the cost: the
-    dense angles are for key points alone, where both are wanted.
+    A view at tilt t has 1 / t of the pixels and needs t times as many angles, so each tilt costs the same.
+    Steps of 90 degrees over the tilt suffice for tilts 2 and 4; half of that step, and tilt 8, yields about
+    four times as many correct matches on extreme pairs. One in seven of these comes from MSER, at half of the
+    cost: where both kinds are wanted, dense angles are for key points only.
     """
     few = tuple(_around(2, 2, kinds) + _around(4, 2, kinds))
     dense = ("sift",) if "sift" in kinds else kinds
     many = [view for tilt in (2, 4, 8) for view in _around(tilt, 4, dense)]
-    return few, tuple(replace(v, kinds=kinds) if v in set(_choose_kinds(few, dense)) else v for v in many)
+    known = {replace(view, kinds=dense) for view in few}
+    return few, tuple(replace(view, kinds=kinds) if view in known else view for view in many)
 
 
 def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
@@ -67,22 +53,8 @@ def _around(tilt: float, density: int, kinds: tuple[str, ...]) -> list[View]:
     return [View(float(tilt), np.pi * (k / n), kinds) for k in range(n)]
 
 
-def _choose_kinds(views: Iterable[View], kinds: tuple[str, ...]) -> list[View]:
-    return [replace(view, kinds=kinds) for view in views]
-
-
 class ViewedPicture:
-    """A picture with the features of its views, which are computed when they are first asked for.
-
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The picture.
-    mask : (h, w) bool, optional
-        Where features may lie.
-    config : FeatureConfig
-        Settings of the detectors and of the descriptor.
-    """
+    """A picture (h, w) with the features of its views, which are computed when they are first needed."""
 
     def __init__(self, grey: Array, mask: Bools | None, config: FeatureConfig) -> None:
         self._grey, self._mask, self._config = grey, mask, config
@@ -101,13 +73,7 @@ class ViewedPicture:
 def extract_from_view(
     grey: Array, view: View, config: FeatureConfig = FeatureConfig(), mask: Bools | None = None
 ) -> Features:
-    """Extract the features of a simulated view of a picture, and map them back to it.
-
-    Those whose region reaches beyond the picture's border are left out: the border is seen from the side
-    in the view, and would be matched with borders.
-
-    grey (h, w) uint8; mask (h, w) bool.
-    """
+    """Extract features of a view, none across its border, mapped to grey (h, w) uint8; mask (h, w) bool."""
     image, matrix = opencv.tilt(grey, view.tilt, view.angle, ANTIALIASING)
     most = max(int(SHARE * config.max_features / view.tilt), 1)
     inside = opencv.warp_mask(np.ones(grey.shape, bool) if mask is None else mask, matrix, image.shape)
@@ -116,10 +82,7 @@ def extract_from_view(
 
 
 def map_back(features: Features, matrix: Array) -> Features:
-    """Map the features of a view back to the picture.
-
-    matrix (2, 3) float64.
-    """
+    """Map the features of a view back to the picture: matrix (2, 3)."""
     back = np.linalg.inv(matrix[:, :2])
     return replace(features, xy=(features.xy - matrix[:, 2]) @ back.T, frames=back @ features.frames)
 

@@ -42,13 +42,15 @@ def grow_from(
     chosen: Array,
     accepted: Array,
 ) -> None:
-    """Rows start..stop of ratio (s,): the largest log likelihood ratio on the way outward from seeds (s, 2),
-    at one of the noises and bends, `enough` at most; chosen (s,): at which noise; accepted (s, limit): the
-    matches that agree up to there, and -1 behind; those of the seed are the first.
+    """Rows start..stop of ratio (s,): the largest log likelihood ratio while growing outwards from seeds (s,
+    2).
+
+    It is taken at one of the noises and bends, `enough` at most; chosen (s,): at which noise; accepted (s,
+    limit): the matches that agree up to there, those of the seed first, padded with -1.
 
     by_first (n,): rows by the first coordinate in x1. scale (n,), angle (2, n): logarithm and direction of
-    the maps of matches, for a plain and a mirrored S; those that differ from S by more than `most` (2,) do
-    not count. mirrored (s,) bool: whether S is.
+    the maps of matches, for a plain and a mirrored S; maps that differ from S by more than `most` (2,) do not
+    count. mirrored (s,) bool: whether S is mirrored.
     """
     way = np.empty(accepted.shape[1], np.int64)
     for k in range(start, stop):
@@ -179,8 +181,9 @@ def _find_near(
     near: Array,
     distance: Array,
 ) -> Scalar:
-    """How many of those accepted are the nearest to i in picture 0: near, by rising distance. None where i is
-    at the place of one of them in either picture.
+    """Find the accepted matches nearest to i in picture 0, by ascending distance, and count them.
+
+    None if i coincides with one of them in either picture.
     """
     k = 0
     for s in range(size):
@@ -295,9 +298,7 @@ def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
 
 @inner
 def _nearest(gap: Array, around: Scalar) -> Array:
-    """The indices of the `around` smallest of gap (n,), by (gap, index). NumPy's functions for this take
-    seconds to compile.
-    """
+    """Indices of the `around` smallest of gap (n,), by (gap, index); NumPy's own takes seconds to compile."""
     chosen, n = np.empty(min(around, len(gap)), np.int64), 0
     for t in range(len(gap)):
         if n == len(chosen) and not gap[t] < gap[chosen[n - 1]]:

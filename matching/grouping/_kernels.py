@@ -27,9 +27,7 @@ def edge_weights(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """Rows start..stop of out (m, K): the weight of each edge i -> j = indices[i, k] of ACC distance
-    distances[i, k].
-    """
+    """Rows start..stop of out (m, K): weights of edges i -> indices[i, k] of ACC distance distances[i, k]."""
     for i in range(start, stop):
         for k in range(indices.shape[1]):
             j = indices[i, k]
@@ -67,8 +65,9 @@ def local_maps(
     stop: Scalar,
     out: Array,
 ) -> None:
-    """Rows start..stop of out (n, 2, 2): for i in rows (n,), the linear part of an affine map fitted to the
-    displacements of the neighbours near[i], near (m, K), with weights (m, K), from maps (m, 2, 2).
+    """Rows start..stop of out (n, 2, 2): linear parts of the maps of `rows` (n,), fitted to their neighbours.
+
+    An affine map is fitted to the displacements of near (m, K) with weights (m, K), from maps (m, 2, 2).
     """
     k = near.shape[1]
     u, v, robust = np.empty((k, 2)), np.empty((k, 2)), np.empty(k)
@@ -151,8 +150,9 @@ def _solve_symmetric(m: Array, right: Array, out: Array) -> None:
 
 @njit
 def drop_small_degrees(indptr: Array, indices: Array, weights: Array, least: Scalar, labels: Array) -> None:
-    """-1 into labels (m,), until nothing changes, where the product of a vertex's sums of weights to and from
-    vertices of its label is less than `least`.
+    """Set labels (m,) to -1, until nothing changes, where the degree in the own cluster is below `least`.
+
+    The degree is the product of the sums of weights to and from vertices of the same label.
     """
     outdegree, indegree = np.empty(len(labels)), np.empty(len(labels))
     is_any = True
@@ -183,8 +183,9 @@ def spline_residuals(
     residual: Array,
     deviation: Array,
 ) -> None:
-    """residual (q,): how far from to[r] the smoothing thin-plate spline takes from_[r] that is fitted to
-    x[near[r]], y[near[r]]; deviation (q,): the standard deviation of that.
+    """residual (q,): distance from to[r] to where a smoothing thin-plate spline takes from_[r].
+
+    The spline is fitted to x[near[r]], y[near[r]]; deviation (q,) is the standard deviation of the residual.
     """
     k = near.shape[1]
     u, v = np.empty((k, 2)), np.empty((k, 2))
@@ -204,11 +205,11 @@ def spline_residuals(
 
 @inner
 def _kriging_shares(u: Array, smoothing: Scalar, matrix: Array, right: Array, shares: Array) -> Scalar:
-    """shares (k,): of the values at u (k, 2) in the value at 0, which sum to 1; returns its variance.
+    """shares (k,) of the values at u (k, 2) in the value at 0, which sum to 1; returns its variance.
 
-    With the covariance C_ij = phi(|u_i - u_j|) + FREE (1 + u_i u_j) + smoothing [i = j] of a plane that may
-    be any and bends on it, and c_i = phi(|u_i|) + FREE: C shares = c + multiplier. With the plane C is
-    positive definite, so that C = L L^T.
+    The covariance is that of any plane with bends: C_ij = phi(|u_i - u_j|) + FREE (1 + u_i u_j) + smoothing
+    [i = j] and c_i = phi(|u_i|) + FREE; C shares = c + multiplier. With the plane C is positive definite: C =
+    L L^T.
     """
     k = len(u)
     for i in range(k):

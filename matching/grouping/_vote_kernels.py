@@ -6,9 +6,10 @@ from matching._common.types import Array, Scalar
 
 @njit
 def voted_similarities(x0: Array, x1: Array, near: Array, slope: Scalar, out: Array) -> None:
-    """out (m, 2, 2): the similarity, among those that take a match and one of its neighbours near (m, k) in
-    picture 0 to picture 1, that explains most of the neighbours; where none stands apart from its neighbours
-    in both pictures, the identity.
+    """out (m, 2, 2): the similarity through a match and one of near (m, k) that explains most of the
+    neighbours.
+
+    The identity if no neighbour is at another place in both pictures.
     """
     k = near.shape[1]
     for i in range(len(near)):

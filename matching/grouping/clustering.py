@@ -76,12 +76,8 @@ def cluster_graph(
     initial: Array | None,
     config: ClusteringConfig,
 ) -> Ints:
-    """Cluster the vertices of a graph by graph degree linkage, merging while there is affinity.
-
-    Where no initial clusters are given, they join vertices of which each is among the other's K0 nearest: the
-    weakly connected components of the text (Definition 1) run together through the outliers.
-
-    initial (m,) array of int or None -> (m,) int64.
+    """Cluster a graph by graph degree linkage -> (m,), from mutual K0 neighbours unless `initial` is
+    given.
     """
     if config.method not in METHODS:  # not before: a method from elsewhere may take the place of this one
         raise InputError(f"method must be one of {METHODS}, got {config.method!r}")
@@ -100,20 +96,14 @@ def cluster_graph(
 
 
 def drop_outliers(graph: AffinityGraph, labels: Array, min_degree: float) -> Ints:
-    """Take members of small degree out of their clusters.
-
-    labels (m,) array of int -> (m,) int64.
-    """
+    """Take members of small degree out of their clusters: labels (m,) -> (m,)."""
     labels = np.array(labels, np.int64)
     _kernels.drop_small_degrees(graph.indptr, graph.indices, graph.weights, min_degree**2, labels)
     return labels
 
 
 def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
-    """Measure how well each member is connected to its cluster.
-
-    labels (m,) array of int -> (m,) float64.
-    """
+    """Measure how well each member is connected to its cluster: labels (m,) -> (m,)."""
     from_ = np.repeat(np.arange(graph.n_samples), np.diff(graph.indptr))
     inside = (labels[from_] == labels[graph.indices]) & (labels[from_] >= 0)
     from_, to, weights = from_[inside], graph.indices[inside], graph.weights[inside]
@@ -122,13 +112,7 @@ def member_degrees(graph: AffinityGraph, labels: Array) -> Floats:
 
 
 def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int) -> Floats:
-    """Score clusters by their connectivity.
-
-    The connectivity score of the paper's supplement over 2 K, the most that it can be: how much of the K
-    edges of a member, in and out, stays inside the cluster, on average.
-
-    Returns (n_clusters,) float64.
-    """
+    """Mean share of members' 2 K edges, in and out, that stay inside the cluster -> (n_clusters,)."""
     labels = np.full(graph.n_samples, -1, np.int64)
     for k, members in enumerate(clusters):
         labels[members] = k
@@ -139,10 +123,5 @@ def cluster_scores(graph: AffinityGraph, clusters: list[Array], n_neighbors: int
 
 
 def find_above_largest_gap(scores: Array) -> Bools:
-    """Find the clusters above the largest gap between consecutive scores.
-
-    The gap below the lowest score, down to 0, counts as well.
-
-    scores (n_clusters,) float64 -> (n_clusters,) bool.
-    """
+    """Mask (n_clusters,) of the scores (n_clusters,) above the largest gap; that down to 0 counts as well."""
     return gdl_core.split_at_largest_gap(np.append(scores, 0.0))[:-1]

@@ -1,10 +1,9 @@
 """A cheap test of whether correspondences hold an object at all, before they are clustered.
 
-Most pairs of a collection have nothing in common. Few of their correspondences agree, and even fewer of the
-mutual ones, whose points are in no better correspondence. Objects have many of these. So clustering pays only
-where some mutual correspondences, compared with each other by the maps of their features alone, have a share
-of the degree that members of a cluster need later. Their graph is small, its weights are stricter than those
-of the first graph of all correspondences, and no map has to be fitted.
+Most pairs of a collection have nothing in common: few of their mutual correspondences, whose points are in no
+better one, agree. Clustering pays only if some mutual correspondences, compared by the maps of their features
+alone, have a share of the degree that members of a cluster need later. Their graph is small and its weights
+are strict.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ def find_supported(
     config: GraphConfig,
     n_threads: int = 1,
 ) -> Ints:
-    """Find the mutual correspondences that others support; CONFIRMED of them are evidence of an object.
-
-    Returns (n,) int64, rising rows.
-    """
+    """Find supported mutual correspondences -> (n,), ascending; CONFIRMED of them are evidence."""
     rows = find_mutual(correspondences)
     mutual = correspondences[rows]
     if len(mutual) <= CONFIRMED:
@@ -41,10 +37,7 @@ def find_supported(
 
 
 def find_mutual(correspondences: Correspondences) -> Ints:
-    """Find the correspondences both of whose points are in no better one of the same handedness.
-
-    Returns (n,) int64.
-    """
+    """Find the correspondences neither point of which is in a better one of the same handedness -> (n,)."""
     is_mutual = np.zeros(len(correspondences), bool)
     for rows in (np.flatnonzero(~correspondences.mirrored), np.flatnonzero(correspondences.mirrored)):
         is_mutual[rows] = _is_first(correspondences.xy0[rows]) & _is_first(correspondences.xy1[rows])

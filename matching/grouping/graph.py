@@ -42,22 +42,21 @@ class GraphConfig:
     Parameters
     ----------
     scale : float
-        s, pixels: how far apart the points of two matches of one object are from where the other's map takes
-        them.
+        s, pixels: how far the points of two matches of one object are from where the other's map takes them.
     slope : float
         Added to the scale for each pixel of separation, pixels.
     coarseness : float
         How many times less accurate the maps of single features are. Fitted maps are drawn towards them by a
         ridge of (scale / (slope coarseness))^2, the variance of points over that of the features' maps.
     nearness : float
-        Pixels of distance a pixel of separation, added to d_ij where neighbours are chosen: on a rigid object
-        all d_ij are about 0, and the nearest matches say most.
+        Pixels added to d_ij per pixel of separation when neighbours are chosen: on a rigid object all d_ij
+        are about 0, and the nearest matches say most.
     rounds : int
         Rounds of the robust fit (iteratively reweighted least squares with Cauchy weights); 0: the maps of
         the features stay.
     n_candidates : int or None
-        Neighbours are chosen among so many correspondences nearest in both images; None: among all, in a
-        time that grows with the square of their number.
+        Neighbours are chosen among this many correspondences nearest in both images; None: among all, in time
+        that grows with the square of their number.
     """
 
     scale: float = setting(6.0, 1e-3, 10_000)
@@ -90,10 +89,7 @@ def fit_maps(
     n_threads: int = 1,
     min_degree: float = 0.0,
 ) -> tuple[Ints, Correspondences]:
-    """Fit the map of each correspondence that others support to its neighbours in the first graph.
-
-    Returns rows (n,) int64, fitted (n,) Correspondences.
-    """
+    """Fit maps of supported correspondences in the first graph -> rows (n,), fitted (n,) Correspondences."""
     knn = _find_neighbors(correspondences, n_neighbors, config, n_threads)
     coarse = config.scale * config.coarseness, config.slope * config.coarseness
     weights = edge_weights(correspondences, knn, *coarse, n_threads=n_threads)
@@ -141,10 +137,7 @@ def edge_weights(
     reach: float = np.inf,
     n_threads: int = 1,
 ) -> Floats:
-    """The weights w_ij of the edges of a graph.
-
-    Returns (m, K) float64.
-    """
+    """The weights w_ij of the edges of a graph -> (m, K)."""
     c, weights = correspondences, np.empty(knn.indices.shape)
     shared = c.xy0, c.xy1, c.growth, knn.indices, knn.distances, scale, slope, reach
     run_in_ranges(lambda a, b: _kernels.edge_weights(*shared, a, b, weights), len(c), n_threads, 512)
@@ -161,13 +154,12 @@ def fit_local_maps(
     n_threads: int = 1,
     rows: Array | None = None,
 ) -> Correspondences:
-    """Fit an affine map to the displacements of each correspondence's neighbours.
+    """Fit an affine map to the displacements of each correspondence's K neighbours; weights (m, K); rows
+    (n,).
 
-    Each map, and an offset for the accuracy of the point itself, is fitted to the displacements of the K
-    neighbours by weighted least squares, drawn towards the correspondence's own map. Where the neighbours
-    have no weight, the own map stays; so it does where the fitted one is singular or turned over.
-
-    weights (m, K) float64; rows (n,) array of int -> (n,) Correspondences.
+    The map and an offset for the accuracy of the point are fitted by weighted least squares, drawn towards
+    the correspondence's own map, which stays if the neighbours have no weight or the fit is singular or
+    mirrored.
     """
     c, own = correspondences, np.ascontiguousarray(correspondences.maps)
     rows = np.arange(len(c)) if rows is None else np.asarray(rows)

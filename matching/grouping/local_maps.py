@@ -1,12 +1,10 @@
-"""Maps around matches that come as points: what the matches nearest in both images tell.
+"""Maps around matches of plain points, from the matches nearest in both images.
 
-Features have a size and a direction, which predict how the image around them moves. Points have neither, but
-two of them do: a similarity takes a match and its neighbour from one image to the other. Of these
-similarities, one for each neighbour, the neighbours choose the one that explains most of them. That looks at
-no absolute direction or size, so it holds for images turned against each other by any angle.
+A match and its neighbour define a similarity from one image to the other. Of these, one for each neighbour,
+the neighbours choose the one that explains most of them, whatever the turn between the images.
 
-Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) -
-M_i (x0_j - x0_i)|, sigma = slope gap_ij.
+Notation: the map M_i of match i explains its neighbour j by 1 / (1 + r^2 / sigma^2), r = |(x1_j - x1_i) - M_i
+(x0_j - x0_i)|, sigma = slope gap_ij.
 """
 
 from __future__ import annotations
@@ -21,21 +19,11 @@ from matching.grouping import _vote_kernels
 
 @dataclass(frozen=True, eq=False)
 class LocalMaps:
-    """Maps around m matches, and how well they explain the k neighbours of each.
+    """Maps around m matches, and how well they explain the k neighbours of each."""
 
-    Parameters
-    ----------
-    maps : (m, 2, 2) float64
-        The maps.
-    support : (m,) float64
-        Share of the neighbours that is explained, in [0, 1].
-    near : (m, k) int64
-        The neighbours.
-    """
-
-    maps: Floats
-    support: Floats
-    near: Ints
+    maps: Floats  # (m, 2, 2)
+    support: Floats  # (m,), share of the neighbours that it explains, in [0, 1]
+    near: Ints  # (m, k)
 
     @property
     def agreeing(self) -> Bools:
@@ -44,10 +32,7 @@ class LocalMaps:
 
 
 def vote_for_maps(xy0: Array, xy1: Array, near: Ints, slope: float, own: Array | None = None) -> LocalMaps:
-    """Find a similarity map around each match that its neighbours agree on.
-
-    xy0, xy1 (m, 2) float64; near (m, k) int64; own (m, 2, 2) float64.
-    """
+    """Find similarities that neighbours agree on: xy0, xy1 (m, 2); near (m, k); own (m, 2, 2)."""
     xy0, xy1 = (np.ascontiguousarray(xy, np.float64) for xy in (xy0, xy1))
     maps = np.empty((len(xy0), 2, 2))
     _vote_kernels.voted_similarities(xy0, xy1, near, float(slope), maps)

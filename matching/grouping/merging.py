@@ -1,20 +1,19 @@
 """Merging of parts into objects: parts are merged if one smooth map explains how both of them move.
 
-What bends, bends everywhere, and what is rigid is rigid up to its edge. So how far two parts may disagree
-across the gap between them is read from the parts themselves: how strongly each bends, and how accurate its
-points are.
+How far two parts may disagree across the gap between them follows from the parts themselves: how strongly
+each bends, and how accurate its points are.
 
-The points of an object are a random field: an affine map, which may be any, and bends on it, whose covariance
-is that of the thin-plate spline. A few matches of each part, its landmarks, tell the variance of its bends
-and that of its points by restricted maximum likelihood (REML), with Student's t as the robust loss. Then the
-motion of one part relative to the other, six numbers, is judged: by the field, it is normal with a known
-covariance, the wider, the wider the gap is and the stronger the bends are; by two things that move on their
-own, it may be anything. Parts are merged where the first explains it better. (Patterson and Thompson 1971 for
-REML; Wahba, Spline Models for Observational Data, 1990; Kass and Raftery 1995 for Bayes factors.)
+The points of an object are a random field: any affine map, plus bends with the covariance of the thin-plate
+spline. A few matches of each part, its landmarks, give the variances of its bends and of its points by
+restricted maximum likelihood (REML), with Student's t as the robust loss. Then the motion of one part
+relative to the other, six numbers, is judged: for one object it is normal with a known covariance, which
+grows with the gap and the bends; for two, it may be anything. Parts are merged if one object explains it
+better. (Patterson and Thompson 1971 for REML; Wahba, Spline Models for Observational Data, 1990; Kass and
+Raftery 1995 for Bayes factors.)
 
-Notation: x, y (n, 2) are landmarks in either image, in pixels of the one where the object is smaller, y is of
+Notation: x, y (n, 2) are landmarks in the two images, in pixels of the one where the object is smaller, y in
 that one; T = [1, x] spans the affine maps; K_ij = b^2 phi(|x_i - x_j|) + s^2 [i = j] is the covariance of
-either coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
+each coordinate of y, phi(r) = r^2 log r, b the bend and s the accuracy.
 """
 
 from __future__ import annotations
@@ -60,27 +59,16 @@ class MergingConfig:
 
 @dataclass(frozen=True)
 class Roughness:
-    """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them.
+    """How strongly a part bends and how accurate its points are, as `measure_roughness` finds them."""
 
-    Parameters
-    ----------
-    bend : float
-        b, the standard deviation of the bends.
-    accuracy : float
-        s, pixels.
-    """
-
-    bend: float
-    accuracy: float
+    bend: float  # b, the standard deviation of the bends
+    accuracy: float  # s, pixels
 
 
 def find_landmarks(
     correspondences: Correspondences, members: Array, degrees: Array, config: MergingConfig, accuracy: float
 ) -> Ints:
-    """Choose matches of a part that stand for it: well supported, spread out, and without outliers.
-
-    members (n,) array of int; degrees (n,) float64 -> (k,) int64.
-    """
+    """Choose well supported, spread out matches of a part: members (n,); degrees (n,) -> (k,)."""
     known = degrees > 0
     if np.count_nonzero(known) >= LEAST:
         members, degrees = members[known], degrees[known]
@@ -94,10 +82,7 @@ def find_landmarks(
 
 
 def measure_roughness(correspondences: Correspondences, landmarks: Array, accuracy: float) -> Roughness:
-    """Estimate how strongly an object bends, by restricted maximum likelihood.
-
-    landmarks (k,) array of int.
-    """
+    """Estimate how strongly an object bends, by restricted maximum likelihood: landmarks (k,)."""
     if len(landmarks) < LEAST:
         return Roughness(0.0, accuracy)
     x, y = _points(correspondences, landmarks, magnification(correspondences[landmarks]))
@@ -114,12 +99,10 @@ def merge_parts(
     smooth_map: SmoothMapConfig,
     reach: float,
 ) -> tuple[Ints, list[Ints]]:
-    """Merge parts, the pair with the strongest evidence first, until no pair has any.
+    """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
-    Merged parts bend as their parts do, on average over their matches: one that is no object, and would bend
+    Merged parts bend as their parts do, on average over their matches: a part that is no object, and bends
     enough to explain anything, glues no others.
-
-    Returns labels (n_parts,) int64.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
@@ -171,9 +154,7 @@ def _find_evidence(
     config: MergingConfig,
     extent: float,
 ) -> float:
-    """The logarithm of how much likelier the motion of two parts against each other is if they are one
-    object, whose variances b^2 and s^2 are given, than if they are two.
-    """
+    """Log likelihood ratio of two parts being one object, with variances b^2 and s^2, rather than two."""
     both = np.vstack([part[0], other[0]]), np.vstack([part[1], other[1]])
     square, volume = _restricted(*both, bends, noise) - (
         _restricted(*part, bends, noise) + _restricted(*other, bends, noise)
@@ -188,8 +169,8 @@ def _find_evidence(
 def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
     """(2,) the squared residual y^T P y and log|K| + log|T^T K^-1 T|, summed over both coordinates.
 
-    P and these do not depend on what K has along T, so a plane is added that makes K positive definite, and
-    phi may count lengths in any unit.
+    They do not depend on K along T: a plane is added that makes K positive definite, and phi may have any
+    unit.
     """
     middle = x.mean(axis=0)
     unit = math.sqrt(((x - middle) ** 2).sum(axis=1).mean()) or 1.0
@@ -206,9 +187,7 @@ def _restricted(x: Floats, y: Floats, bends: float, noise: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Spectrum:
-    """The contrasts of n landmarks, uncorrelated: values (n - 3,) of phi, vectors (n, n - 3), and the
-    coordinates of y along them (n - 3, 2). Each landmark's residual counts `weights` (n,) times.
-    """
+    """The uncorrelated contrasts of n landmarks: values (n - 3,) of phi, vectors (n, n - 3), weights (n,)."""
 
     values: Floats
     vectors: Floats
@@ -236,9 +215,7 @@ def _fit_variances(spectrum: _Spectrum, accuracy: float) -> tuple[float, float]:
 
 
 def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
-    """(n,) how far each landmark is from where the others have it, over the standard deviation of that, by
-    iteratively reweighted REML.
-    """
+    """(n,) distance of each landmark from its prediction over its standard deviation, by reweighted REML."""
     phi, noise, error = _phi(x), np.ones(len(x)), np.zeros(len(x))  # squares, of each in units of s^2
     for _ in range(ROUNDS):
         spectrum = _decompose(x, y, phi, 1 / np.sqrt(noise))

@@ -25,16 +25,16 @@ class ObjectsConfig:
         Least standard deviation of the points across the direction in which they spread most, over that
         along it: points on a line fix no map.
     rounds : int, optional
-        How often matches are grouped, at most: all, and then what is left over. By default until nothing more
-        is found.
+        How often matches are grouped, at most: first all of them, then what is left over. By default, until
+        nothing more is found.
     reach : float
-        Pixels: what is so near to an object's matches in both images is not grouped again.
+        Matches this close to those of an object in both images are not grouped again, pixels.
     gap : float
-        Pixels between two parts of one object, at most, of the image where it is smaller: edges of the graph
-        are no longer.
+        Largest gap between two parts of one object, pixels of the image where it is smaller: edges of the
+        graph are no longer.
     max_log_nfa : float
-        Decimal logarithm of the most false alarms that an object may have, see
-        `matching.grouping.significance`. Where no object has so few, the pictures have nothing in common.
+        Log10 of the most false alarms that an object may have, see `matching.grouping.significance`. If no
+        object has so few, the pictures have nothing in common.
     evidence : float
         Share of `min_degree` that mutual candidates must reach before any are clustered (see
         `matching.grouping.evidence`); 0: all are clustered. Only candidates of two pictures are tested, not
@@ -55,27 +55,13 @@ class ObjectsConfig:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Objects found among m correspondences.
+    """Objects found among m correspondences."""
 
-    Parameters
-    ----------
-    labels : (m,) int64
-        The object of each, 0, 1, ... by falling score; -1 for outliers.
-    scores : (n_objects,) float64
-        In [0, 1]: see `clustering.cluster_scores`.
-    log_nfa : (n_objects,) float64, optional
-        Decimal logarithms of their numbers of false alarms, see `matching.grouping.significance`.
-    rejected : tuple of Dropped
-        Groups that are no objects, the largest first.
-    stages : (m,) int8, optional
-        The stage that dropped each correspondence, see `rejections.Trace`; None where that is not told.
-    """
-
-    labels: Ints
-    scores: Floats
-    log_nfa: Floats | None = None
-    rejected: tuple[Dropped, ...] = ()
-    stages: Int8s | None = None
+    labels: Ints  # (m,), the object of each, numbered by descending score; -1 for outliers
+    scores: Floats  # (n_objects,), see `clustering.cluster_scores`
+    log_nfa: Floats | None = None  # (n_objects,), log10 of their numbers of false alarms
+    rejected: tuple[Dropped, ...] = ()  # largest first
+    stages: Int8s | None = None  # (m,), see `rejections.Trace`; None if not traced
 
     @property
     def members(self) -> list[Ints]:
@@ -88,20 +74,14 @@ class Groups:
         return all_of_stage("method", self.labels) if self.stages is None else self.stages
 
     def at(self, rows: Ints) -> Groups:
-        """The groups of the same correspondences in another order, in which they are at other rows.
-
-        rows (m,) int64.
-        """
+        """The groups of the same correspondences in another order: rows (m,) is where they are in it."""
         labels, stages = np.empty_like(self.labels), np.empty_like(self.told_stages)
         labels[rows], stages[rows] = self.labels, self.told_stages
         rejected = tuple(replace(item, members=np.sort(rows[item.members])) for item in self.rejected)
         return replace(self, labels=labels, stages=stages, rejected=rejected)
 
     def reject(self, stage: str, kept: Bools, measures: Array, bounds: Array) -> Groups:
-        """The others are no objects, as a stage has found.
-
-        kept (n_objects,) bool; measures, bounds (n_objects,) float64, of the `Rejection`.
-        """
+        """Reject the objects that a stage did not keep (n_objects,); measures, bounds as in a `Rejection`."""
         number = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)
         labels = number[self.labels]
         dropped = [
@@ -116,19 +96,13 @@ class Groups:
 
 
 def measure_width(correspondences: Correspondences, members: Ints) -> float:
-    """Measure the width of matches over their length, in the picture where that is less.
-
-    members (k,) array of int.
-    """
+    """Measure the width of matches (k,) over their length, in the picture where that is less."""
     spreads = _measure_spreads(correspondences, members)
     return float(min(np.sqrt(max(low, 0.0) / high) if low >= 1 else 0.0 for low, high in spreads))
 
 
 def is_object(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> bool:
-    """Test whether matches are enough, and spread out in both pictures, by a pixel or more in any direction.
-
-    members (k,) array of int.
-    """
+    """Test whether matches (k,) are enough, and spread out by a pixel in any direction in both pictures."""
     return len(members) >= config.min_matches and all(
         bool(low >= 1 and low >= config.min_width**2 * high)
         for low, high in _measure_spreads(correspondences, members)

@@ -57,13 +57,7 @@ def choose_clusters(state: Round, context: Context) -> Round:
 
 
 def make_initial_clusters(knn: gdl_core.KnnGraph, config: ClusteringConfig) -> Ints:
-    """Label the weakly connected components of the K0-nearest-neighbour graph.
-
-    Where these are fewer than n_T, those of the largest smaller K0 that leaves enough, with a warning; 0
-    leaves every correspondence a cluster of its own.
-
-    Returns (m,) int64.
-    """
+    """Label the components of the K0-nearest-neighbour graph -> (m,), with a K0 that leaves at least n_T."""
     assert config.n_clusters is not None  # as MatchConfig demands
     return gdl_core.enough_initial_clusters(knn, config.n_initial_neighbors, config.n_clusters, stacklevel=2)
 

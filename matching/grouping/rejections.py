@@ -13,21 +13,11 @@ from matching.correspondences.points import is_within_reach
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a stage drops matches.
+    """Why a stage drops matches."""
 
-    Parameters
-    ----------
-    word : str
-        In `matches.json`.
-    text : str
-        A clause.
-    hint : str
-        What to try.
-    """
-
-    word: str
-    text: str
-    hint: str
+    word: str  # in `matches.json`
+    text: str  # a clause
+    hint: str  # what to try
 
 
 _MORE = "try --max-matches 6000, or a larger picture"
@@ -88,13 +78,13 @@ class Rejection:
     Parameters
     ----------
     stage : str
-        Which dropped it, a key of REASONS.
+        The stage that dropped it, a key of REASONS.
     measure, bound : float or None
-        What was measured of it, and what it needs: matches ("clusters", "smooth map"), mutual candidates that
-        agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
-        gap"), the decimal logarithm of false alarms ("significance"), places ("planes"), the share of
-        confusable matches ("textures"), which must be less; the share of a picture ("negative"); None where
-        the stage has no number.
+        What was measured, and what an object needs: matches ("clusters", "smooth map"), mutual candidates
+        that agree ("evidence"), width over length ("width"), the score of the object above the gap ("largest
+        gap"), log10 of false alarms ("significance"), places ("planes"), the share of confusable matches
+        ("textures"), which must be lower, or the share of a picture ("negative"); None if the stage has no
+        number.
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels.
     """
@@ -138,21 +128,11 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class Dropped:
-    """A group of correspondences that is no object.
+    """A group of correspondences that is no object."""
 
-    Parameters
-    ----------
-    stage : str
-        Which dropped it, a key of REASONS.
-    members : (k,) int64
-        The rows of its correspondences, rising.
-    measure, bound : float or None
-        As of a `Rejection`.
-    """
-
-    stage: str
-    members: Ints
-    measure: float | None = None
+    stage: str  # that dropped it, a key of REASONS
+    members: Ints  # (k,), rows of its correspondences, ascending
+    measure: float | None = None  # as in Rejection
     bound: float | None = None
 
     def locate(self, xy0: Floats, xy1: Floats) -> Rejection:
@@ -161,32 +141,20 @@ class Dropped:
 
 
 class Trace:
-    """What becomes of m correspondences, as the stages write it down.
-
-    Parameters
-    ----------
-    m : int
-        How many correspondences there are.
-    """
+    """What becomes of m correspondences, as the stages record it."""
 
     def __init__(self, m: int) -> None:
         self.stages = np.full(m, STAGES.index("candidates"), np.int8)
         self.groups: list[Dropped] = []
 
     def drop(self, stage: str, rows: Array) -> None:
-        """Note that single correspondences were dropped.
-
-        rows (k,) int64 or (m,) bool.
-        """
+        """Note that single correspondences were dropped: rows (k,) or (m,) bool."""
         self.stages[rows] = np.maximum(self.stages[rows], STAGES.index(stage))
 
     def drop_group(
         self, stage: str, members: Ints, measure: float | None = None, bound: float | None = None
     ) -> None:
-        """Note that a group was dropped.
-
-        members (k,) int64, rising.
-        """
+        """Note that a group was dropped: members (k,), ascending."""
         self.drop(stage, members)
         self.groups.append(Dropped(stage, members, measure, bound))
 
@@ -200,10 +168,7 @@ class Trace:
 
 
 def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, ...]:
-    """The largest ones, each once: none of which most matches are in an object, or in a larger one.
-
-    labels (m,) int64.
-    """
+    """The largest groups, each once: most of their matches are in no object or larger group; labels (m,)."""
     taken = labels >= 0
     found: list[Dropped] = []
     for group in sorted(dropped, key=lambda group: (-len(group.members), *group.members[:1])):
@@ -216,10 +181,7 @@ def choose_dropped(dropped: Sequence[Dropped], labels: Ints) -> tuple[Dropped, .
 def choose_apart(
     rejected: Sequence[Rejection], xy0: Floats, xy1: Floats, reaches: Floats
 ) -> tuple[Rejection, ...]:
-    """The largest ones, none of which most matches lie near those of objects, or of a larger one.
-
-    xy0, xy1 (n, 2) float64, the matches of objects; reaches (2,) float64, of either picture.
-    """
+    """The largest groups, apart from objects xy0, xy1 (n, 2) and larger groups by `reaches` (2,)."""
     taken, found = [np.asarray(xy0), np.asarray(xy1)], list[Rejection]()
     for item in sorted(rejected, key=lambda item: (-item.n_matches, *item.points0[:1].tolist())):
         points = item.points0, item.points1
@@ -234,26 +196,17 @@ def choose_apart(
 
 
 def name_stages(stages: Int8s) -> Array:
-    """The names of stages, "" for a match of an object.
-
-    stages (m,) int8 -> (m,) str.
-    """
+    """The names (m,) of stages (m,) int8, "" for a match of an object."""
     return np.array([*STAGES, ""])[stages]
 
 
 def all_of_stage(stage: str, labels: Ints) -> Int8s:
-    """The stages of matches of which one dropped all that are in no object.
-
-    labels (m,) int64 -> (m,) int8.
-    """
+    """Stages (m,) of matches if one stage dropped all that are in no object; labels (m,)."""
     return np.where(labels >= 0, IN_OBJECT, STAGES.index(stage)).astype(np.int8)
 
 
 def mark_dropped(stages: Int8s, stage: str, rows: Bools | Ints) -> Int8s:
-    """The same, with some rows dropped by a stage.
-
-    stages (m,) int8; rows (k,) int64 or (m,) bool -> (m,) int8.
-    """
+    """Stages (m,) int8 with some rows (k,) or (m,) bool dropped by a stage."""
     stages = stages.copy()
     stages[rows] = STAGES.index(stage)
     return stages

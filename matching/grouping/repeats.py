@@ -1,11 +1,11 @@
 """Repeats in one picture: what the groups of matches within a picture say about its places.
 
-Every match is listed twice, once from either end: the matches of two places are two groups, one the reverse
-of the other, or one group where the motion is its own inverse (half a turn, a reflection). They are folded
-into one object a pair of places. Things that stand twice and move alike are one group; they are taken apart
-where they are far from each other, or where one of the places lies between them. Where the places overlap,
-the object is a row of copies, each shifted onto the next, which is cut into its steps, or a fine periodic
-texture, if the steps hold too little.
+Every match is listed in both directions: the matches of two places are two groups, one the reverse of the
+other, or one group if the motion is its own inverse (half a turn, a reflection). They are folded into one
+object per pair of places. Things that stand twice and move alike are one group; they are separated if they
+are far apart or one of the places lies between them. If the places overlap, the object is a row of copies,
+each shifted onto the next, which is cut into its steps, or a fine periodic texture if the steps hold too
+little.
 
 Notation: n matches; directed match i < n leads from xy0[i] to xy1[i], i + n the other way.
 """
@@ -33,45 +33,25 @@ BESIDE = 1.5  # of a gap: what is this far from both of its sides, together, lie
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Objects among n matches within a picture.
+    """Objects among n matches within a picture."""
 
-    Parameters
-    ----------
-    groups : Groups
-        Of the n matches.
-    reversed : (n,) bool
-        Whether a match leads from xy1 to xy0: the place further left in the picture comes first (of two
-        places at the same x, the upper one).
-    periodic : (n_objects,) bool
-        Whether an object is a periodic texture, shifted onto itself.
-    """
-
-    groups: Groups
+    groups: Groups  # of the n matches
+    # (n,), whether a match leads from xy1 to xy0: it starts at the left place, or the upper one
     reversed: Bools
-    periodic: Bools
+    periodic: Bools  # (n_objects,), whether an object is a periodic texture shifted onto itself
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """What tells whether two parts of an object are two things.
+    """What tells whether two parts of an object are two things."""
 
-    Parameters
-    ----------
-    features : (n, 2) float64
-        Those of the picture.
-    moves_apart : callable
-        Whether two groups of directed matches, rows (k,) and (l,), move otherwise.
-    """
-
-    features: Floats
+    features: Floats  # (n, 2), those of the picture
+    # whether rows (k,) and (l,) of directed matches move differently
     moves_apart: Callable[[Ints, Ints], bool]
 
 
 def direct_both_ways(xy0: Floats, xy1: Floats, maps: Floats) -> Correspondences:
-    """Direct matches either way.
-
-    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64.
-    """
+    """Direct matches either way: xy0, xy1 (n, 2); maps (n, 2, 2)."""
     there = Correspondences(xy0, xy1, maps)
     return Correspondences(
         np.concatenate([xy0, xy1]),
@@ -108,9 +88,7 @@ def find_repeats_in_groups(
 
 
 def _tell_dropped(groups: Groups, labels: Ints) -> tuple[tuple[Dropped, ...], Int8s]:
-    """What became of n matches, of `labels` (n,), whose directed ones are in groups: the groups of them that
-    are no objects, and (n,) int8 the stage that dropped each.
-    """
+    """Rejected groups of n matches and the stage (n,) that dropped each; groups: of directed matches."""
     n = len(labels)
     groups_of_matches = [np.unique(rows % n) for rows in groups.members]
     dropped = [
@@ -231,10 +209,7 @@ def _overlap(correspondences: Correspondences, members: Ints, config: ObjectsCon
 def _split_things(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps | None
 ) -> list[Ints]:
-    """The parts of an object whose points in the first place are more than half the shift apart: of things
-    that stand twice side by side, A A B B, the second A is between the first and B. And those between which
-    something else lies.
-    """
+    """Split an object into parts more than half the shift apart in the first place, or with gaps between."""
     first, second = _get_places(correspondences, members)
     reach = max(np.median(np.linalg.norm(second - first, axis=1)) / 2, config.reach)
     label = _link(len(first), cKDTree(first).query_pairs(reach, output_type="ndarray"))
@@ -248,10 +223,7 @@ def _split_things(
 def _cut_gaps(
     correspondences: Correspondences, members: Ints, config: ObjectsConfig, gaps: Gaps
 ) -> list[Ints]:
-    """The parts of an object that something else lies between, in both places, and that move otherwise: none
-    of the features in the gap are matched, and by chance some would be. The gaps are those of the minimum
-    spanning tree of the first place, those of `reach` or more.
-    """
+    """Parts of an object that move differently and have unmatched features between them in both places."""
     places = _get_places(correspondences, members)
     shown = [_find_shown(place, gaps.features) for place in places]
     tree = linkage(places[0], "single")
@@ -288,9 +260,7 @@ def _find_shown(place: Floats, features: Floats) -> tuple[Floats, float]:
 
 
 def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -> float:
-    """The decimal logarithm of the chance that of the features between two parts none is matched, if each is
-    with a chance of `share`.
-    """
+    """Log10 of the chance that no feature between two parts is matched, each with probability `share`."""
     tree, other_tree = cKDTree(part), cKDTree(other)
     gap = other_tree.query(part)[0].min()
     near = features[tree.query(features, distance_upper_bound=BESIDE * gap)[0] < BESIDE * gap]
@@ -299,9 +269,7 @@ def _count_chance(part: Floats, other: Floats, features: Floats, share: float) -
 
 
 def _split_tangled(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The parts of an object no place of which lies between the points of its other place, as of things that
-    stand corner to corner and move alike. What overlaps is left as it is, and what parts would lose half of.
-    """
+    """Split an object into parts whose places don't mix, unless these overlap or lose half of it."""
     places = _get_places(correspondences, members)
     between = [_is_within_hull(place, other) for place, other in (places, places[::-1])]
     is_tangled = any(is_object(correspondences, members[own], config) for own in between)
@@ -314,9 +282,7 @@ def _split_tangled(correspondences: Correspondences, members: Ints, config: Obje
 
 
 def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The two halves of an object by where its first place lies, those that are objects; none where they hold
-    less than half of it.
-    """
+    """The halves of an object, by its first place, that are objects; none if they hold less than half."""
     cells = np.rint(correspondences.xy0[members] / config.reach)
     cells, cell = np.unique(cells, axis=0, return_inverse=True)
     if len(cells) < 2:
@@ -338,10 +304,7 @@ def _is_within_hull(points: Floats, others: Floats) -> Bools:
 
 
 def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into copies; none where these hold less than half of it.
-
-    Of several rows, one above the other, each is cut for itself.
-    """
+    """Cut each row of copies into copies; none if these hold less than half of its members."""
     if steps := _cut_steps(correspondences, members, config):
         return steps
     copies: list[Ints] = []
@@ -367,9 +330,7 @@ def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsC
 def _split_copies(
     correspondences: Correspondences, item: _Joined, found: Sequence[_Joined], config: ObjectsConfig
 ) -> list[_Joined]:
-    """An object, or its parts, one a copy, where its places are rows of copies that others of those found
-    join: of two pairs of a thing, side by side, the matches are four things'.
-    """
+    """Split an object into one part per copy if its places are rows of copies that other objects join."""
     if item.periodic:
         return [item]
     for place in _get_places(correspondences, item.members):

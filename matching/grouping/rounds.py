@@ -17,46 +17,20 @@ from matching.stages import Stages
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part of an object, or all of it.
+    """A part of an object, or all of it."""
 
-    Parameters
-    ----------
-    members : (n,) int64
-        Rows of its matches, rising.
-    landmarks : (k,) int64
-        Rows of some of them, see `matching.grouping.merging`.
-    score : float
-        In [0, 1], see `clustering.cluster_scores`.
-    log_nfa : float
-        Decimal logarithm of its number of false alarms; infinity before it is measured.
-    """
-
-    members: Ints
-    landmarks: Ints
-    score: float
-    log_nfa: float = np.inf
+    members: Ints  # (n,), rows of its matches, ascending
+    landmarks: Ints  # (k,), rows of some of them, see `merging`
+    score: float  # in [0, 1], see `clustering.cluster_scores`
+    log_nfa: float = np.inf  # log10 of its number of false alarms; inf until it is measured
 
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What holds in all rounds.
+    """What holds in all rounds."""
 
-    Parameters
-    ----------
-    correspondences : Correspondences
-        What is grouped, the best first.
-    n_listed : int
-        How many of them are clustered at a time; the others may join objects.
-    config : GroupingSettings
-        The settings.
-    trace : Trace
-        What became of those that are in no object.
-    n_threads : int
-        Threads.
-    """
-
-    correspondences: Correspondences
-    n_listed: int
+    correspondences: Correspondences  # best first
+    n_listed: int  # clustered at a time; the others may join objects later
     config: GroupingSettings
     trace: Trace
     n_threads: int = 1
@@ -64,43 +38,21 @@ class Context:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What is known in a round of grouping, as far as its stages have come.
+    """What is known in a round of grouping, as far as its stages have come."""
 
-    Parameters
-    ----------
-    known : list of Part
-        Objects of earlier rounds.
-    rows : (n,) int64
-        The correspondences that are clustered, rising: the vertices of the graph.
-    knn, graph : KnnGraph, AffinityGraph
-        Their nearest neighbours, numbers below n, and the weights of the edges to them.
-    initial : (n,) int64, optional
-        Initial clusters, where a way has rules of its own for them.
-    labels : (n,) int64
-        The cluster of each vertex, -1 for none.
-    clusters : list of (k,) int64
-        The rows of the clusters that may be objects, the largest first.
-    bodies : list of tuple
-        The rows of each merged cluster, by falling size, and how strongly it bends.
-    n_bodies : int
-        How many there were before some were found to be no objects.
-    parts : list of Part
-        Parts of objects, from `scores` on; from `merging` on all objects, those known before first.
-    n_known : int
-        How many of the parts are objects of earlier rounds, from `merging` on.
-    """
-
-    known: list[Part]
+    known: list[Part]  # objects of earlier rounds
+    # (n,), clustered correspondences, ascending
     rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    knn: Any = None
+    knn: Any = None  # KnnGraph of the n vertices
     graph: Any = None
-    initial: Ints | None = None
-    labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    clusters: list[Ints] = field(default_factory=list)
-    bodies: list[tuple[Ints, float]] = field(default_factory=list)
-    n_bodies: int = 0
+    initial: Ints | None = None  # (n,), initial clusters, if the stages make them in a way of their own
+    labels: Ints = field(default_factory=lambda: np.empty(0, np.int64))  # (n,), cluster of each vertex or -1
+    clusters: list[Ints] = field(default_factory=list)  # rows (k,), largest first
+    bodies: list[tuple[Ints, float]] = field(default_factory=list)  # rows of each merged cluster and its bend
+    n_bodies: int = 0  # before some were rejected
+    # from `scores` on; after `merging` whole objects, known ones first
     parts: list[Part] = field(default_factory=list)
-    n_known: int = 0
+    n_known: int = 0  # parts that are objects of earlier rounds, from `merging` on
 
 
 def run_stages(state: Round, context: Context, stages: Stages) -> Round | None:

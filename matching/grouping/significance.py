@@ -44,21 +44,11 @@ LIMIT = 100  # matches that agree after which growing ends
 
 @dataclass(frozen=True, eq=False)
 class Growths:
-    """Objects grown from seeds.
+    """Objects grown from seeds."""
 
-    Parameters
-    ----------
-    log_nfa : (s,) float64
-        Decimal logarithms of the number of false alarms.
-    noise : (s,) float64
-        Deviation of the points at which it is least.
-    members : (s, LIMIT) int64
-        The matches that agree, and -1 behind them.
-    """
-
-    log_nfa: Floats
-    noise: Floats
-    members: Ints
+    log_nfa: Floats  # (s,), log10 of the number of false alarms
+    noise: Floats  # (s,), standard deviation of the points at which that is least
+    members: Ints  # (s, LIMIT), the matches that agree, padded with -1
 
 
 def grow_objects(
@@ -71,12 +61,10 @@ def grow_objects(
     certain: float = -np.inf,
     n_threads: int = 1,
 ) -> Growths:
-    """Grow an object from each seed, as far as it is most significant.
+    """Grow an object from each seed, as far as it is most significant: seeds (s, 2); mirrored (s,) bool.
 
     With by_maps the maps of matches are what the features themselves predict: then only those matches are
     read, and are what chance chooses from, whose map is like that of the seed. Growing ends at `certain`.
-
-    seeds (s, 2) int64; mirrored (s,) bool.
     """
     from matching.grouping import _growth_kernels as _kernels
 
@@ -107,11 +95,7 @@ def _angles(matches: Correspondences) -> Floats:
 def measure_significance(
     correspondences: Correspondences, objects: list[Ints], by_maps: bool = True, n_threads: int = 1
 ) -> Floats:
-    """Measure how significant objects are: decimal logarithms of their numbers of false alarms.
-
-    objects list of (k,) int64 arrays, rising rows; by_maps as of `grow_objects`, else the matches are given
-    -> (n_objects,) float64.
-    """
+    """Log10 of the numbers of false alarms of objects (k,) -> (n_objects,); by_maps as in `grow_objects`."""
     log_nfa = np.full(len(objects), np.inf)
     mirrored = np.array([2 * correspondences.mirrored[rows].sum() > len(rows) for rows in objects], bool)
     for begin in range(0, SEEDS, BATCH):

@@ -279,10 +279,7 @@ def drop_below_gap(state: Round, context: Context) -> Round:
 
 
 def keep_significant(by_maps: bool) -> Callable[[Round, Context], Round]:
-    """The stage "significance"; by_maps: the maps of correspondences are what features themselves predict.
-
-    Parts that chance explains leave; those that hold a significant one are not measured again.
-    """
+    """The stage "significance"; by_maps: the maps of correspondences are what features themselves predict."""
 
     def keep(state: Round, context: Context) -> Round:
         new = [part.members for part in state.parts if part.log_nfa == np.inf]

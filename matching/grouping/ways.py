@@ -11,25 +11,13 @@ from matching.stages import Stages
 
 @dataclass(frozen=True)
 class Grouping:
-    """A way of grouping.
+    """A way of grouping."""
 
-    Parameters
-    ----------
-    stages : tuple of Stage
-        For candidates of two pictures.
-    of_one : tuple of Stage
-        For candidates within one picture.
-    is_tested : bool
-        Whether objects need a number of matches, and are tested for significance and textures. Views and
-        details are looked at only with such a way, as only it tells whether a pair is solved.
-    needs_n_clusters : bool
-        Whether merging ends only at a number of clusters.
-    """
-
-    stages: Stages
-    of_one: Stages
+    stages: Stages  # for candidates of two pictures
+    of_one: Stages  # for candidates within one picture
+    # whether objects are tested for size, significance and textures; views and details need that
     is_tested: bool = True
-    needs_n_clusters: bool = False
+    needs_n_clusters: bool = False  # whether merging needs a number of clusters to stop at
 
 
 GROUPINGS = {

@@ -3,8 +3,6 @@
 Nothing is imported from OpenCV: `DMatch` is known by its attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -37,14 +35,8 @@ POINTS = (
     ("keypoints0", "keypoints1"),  # LoFTR in Kornia and hloc, Transformers
 )
 DISTANCES = ("score", "distance", "distances")  # smaller is better
-CONFIDENCES = (  # larger is better
-    "scores",
-    "confidence",
-    "mconf",
-    "matching_scores",
-    "matched_confidences",
-    "certainty",
-)
+# larger is better
+CONFIDENCES = ("scores", "confidence", "mconf", "matching_scores", "matched_confidences", "certainty")
 WANTED = (
     "a dictionary of matches, an array (n, 4) of x0, y0, x1, y1 or (n, 2) of indices of keypoints, or a list"
     " of DMatch"
@@ -114,10 +106,7 @@ def _to_rows(matches: Any) -> Array:
 
 
 def read_table(table: Array, source: str) -> PairMatches:
-    """Take matches from the rows of an array: x0, y0, x1, y1 and perhaps a score, smaller is better.
-
-    table (n, 4) or (n, 5) array.
-    """
+    """Read matches from rows x0, y0, x1, y1[, score], smaller is better: table (n, 4) or (n, 5)."""
     if table.ndim != 2 or table.shape[1] not in (4, 5):
         got = f"an array of shape {table.shape}"
         if table.ndim == 2:
@@ -210,9 +199,7 @@ def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
 
 
 def _indices(array: Array, name: str) -> tuple[Array, Any]:
-    """The pairs of indices (n, 2) of an array of them, or of one with the partner of each keypoint; and the
-    rows they come from.
-    """
+    """Pairs of indices (n, 2) from an array of pairs or of partners, and the rows they come from."""
     if array.size and (array.dtype.kind == "f" and not (array == np.rint(array)).all()):
         raise InputError(
             f"{name}: must be indices of keypoints, whole numbers, got {array.ravel()[0]}; matched points go"
@@ -226,32 +213,7 @@ def _indices(array: Array, name: str) -> tuple[Array, Any]:
 
 
 def pair_indices(partner: Array, name: str) -> tuple[Array, Array]:
-    """Convert the partners of keypoints to pairs of indices.
-
-    Parameters
-    ----------
-    partner : (n0,) array of int
-        The partner of each keypoint, -1 for none.
-    name : str
-        What errors call it.
-
-    Returns
-    -------
-    indices : (n, 2) int64
-        The pairs.
-    rows : (n,) int64
-        The keypoints of image 0 that they come from.
-
-    Raises
-    ------
-    InputError
-        Where a partner is below -1.
-
-    Examples
-    --------
-    >>> pair_indices(np.array([-1, 7, 3], np.int16), "matches0")[0].tolist()
-    [[1, 7], [2, 3]]
-    """
+    """Convert partners (n0,) of keypoints, -1 for none, to pairs (n, 2) and the keypoints (n,) of image 0."""
     partner = partner.astype(np.int64)
     if (partner < -1).any():
         raise InputError(

@@ -5,8 +5,6 @@ orientation of an image. A pair's id is 2,147,483,647 id0 + id1 with id0 < id1; 
 x, y; of x, y, scale, orientation (radians, from x to y); or of x, y, a11, a12, a21, a22, their affine shape.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -20,13 +18,7 @@ from numpy.typing import DTypeLike
 
 from matching._common.types import Array
 from matching.errors import InputError
-from matching.interchange.records import (
-    KeypointSet,
-    PairMatches,
-    frames_from_angles,
-    join_keypoints,
-    to_size,
-)
+from matching.interchange.records import KeypointSet, PairMatches, frames_from_angles, join_keypoints, to_size
 from matching.interchange.two_views import (
     DEGENERATE,
     MULTIPLE,
@@ -39,15 +31,12 @@ from matching.objects.transforms import fit_transform
 from matching.output.exchange import MAX_IMAGES, two_view_geometry
 
 GEOMETRIES = "two_view_geometries"
+UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 TABLES = ("matches", GEOMETRIES)  # of which the first that has matches of a pair counts
 
 
 def read_colmap(path: Path) -> Iterator[tuple[int, PairMatches]]:
-    """Read the matches of each pair in a database of COLMAP, in the order of the pairs' ids.
-
-    Matches are those before the geometric verification, which keeps one motion only; those that it kept where
-    there are no others.
-    """
+    """Read the matches of each pair in COLMAP's database, preferably from before verification, by pair id."""
     with _open(path) as database:
         images = {
             number: (str(name), to_size(*(n if isinstance(n, int) else 0 for n in (width, height))))
@@ -93,18 +82,17 @@ def write_groups(
 ) -> None:
     """Write a copy of a database of COLMAP without the outliers of its pairs.
 
-    `two_view_geometries` has the static scene of each pair, see `matching.interchange.two_views`, and its
-    geometry, which stays as it was where the scene is what was verified; or all objects, several of them as
-    multiple geometries. `matches` has the matches of all objects and of the static scene. Tables
-    `two_view_geometries_0`, `two_view_geometries_1`, ... have the first, the second, ... object of each pair
-    alone, with the matrix of its plane or of its rigid motion.
-
-    groups mapping of int to (PairMatches, (n,) array of int).
+    `two_view_geometries` gets the static scene of each pair, see `matching.interchange.two_views`, with its
+    old geometry if the scene is what was verified; or all objects, several as multiple geometries. `matches`
+    gets the matches of all objects and of the static scene. Tables `two_view_geometries_0`,
+    `two_view_geometries_1`, ... get the first, second, ... object of each pair, with the matrix of its plane
+    or rigid motion.
     """
     with _open(path) as source, closing(sqlite3.connect(target)) as copy, _errors_of_copy(target):
         source.backup(copy)
         copy.execute("PRAGMA trusted_schema = OFF")
-        _drop_triggers(copy)
+        for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            copy.execute(f"DROP TRIGGER {_quote(name)}")
         _make_tables(copy, max((cluster.max(initial=-1) + 1 for _, cluster in groups.values()), default=0))
         cameras = _read_cameras(copy)
         for pair_id, (pair, cluster) in groups.items():
@@ -121,8 +109,11 @@ def write_groups(
                 if all_objects:
                     _insert_object(copy, GEOMETRIES, pair_id, pair, rows, n_groups)
                 else:
-                    number0, number1 = divmod(pair_id, MAX_IMAGES)
-                    _insert_static(copy, pair_id, pair, rows, (cameras[number0], cameras[number1]))
+                    camera0, camera1 = (cameras[number] for number in divmod(pair_id, MAX_IMAGES))
+                    known = None if camera0 is None or camera1 is None else (camera0, camera1)
+                    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
+                    rows = rows & (found.config != DEGENERATE)
+                    _insert_geometry(copy, GEOMETRIES, pair_id, _indices(pair)[rows], found)
             for k in range(n_groups):
                 _insert_object(copy, f"{GEOMETRIES}_{k}", pair_id, pair, cluster == k, 1)
         copy.commit()
@@ -159,19 +150,9 @@ def _errors_of_copy(target: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (
-            sqlite3.SQLITE_FULL,
-            sqlite3.SQLITE_IOERR,
-            sqlite3.SQLITE_CANTOPEN,
-        ):
+        if error.sqlite_errorcode & 0xFF in UNWRITABLE:
             raise InputError(f"{target.name}: can't be written ({error})") from None
         raise
-
-
-def _drop_triggers(database: sqlite3.Connection) -> None:
-    """Drop what the database would do whenever it is written to."""
-    for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-        database.execute(f"DROP TRIGGER {_quote(name)}")
 
 
 def _quote(name: str) -> str:
@@ -187,20 +168,6 @@ def _make_tables(database: sqlite3.Connection, n_groups: int) -> None:
     ((_, schema),) = database.execute(named, (GEOMETRIES,))
     for k in range(n_groups):
         database.execute(schema.replace(GEOMETRIES, f"{GEOMETRIES}_{k}", 1))
-
-
-def _insert_static(
-    database: sqlite3.Connection,
-    pair_id: int,
-    pair: PairMatches,
-    rows: Array,
-    cameras: tuple[Camera | None, Camera | None],
-) -> None:
-    """Insert the two-view geometry of a static scene; without matches where there is none."""
-    known = None if cameras[0] is None or cameras[1] is None else (cameras[0], cameras[1])
-    found = estimate_two_views(pair.xy0[rows] + 0.5, pair.xy1[rows] + 0.5, known)
-    rows = rows & (found.config != DEGENERATE)
-    _insert_geometry(database, GEOMETRIES, pair_id, _indices(pair)[rows], found)
 
 
 def _insert_object(
@@ -271,7 +238,7 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
             database.execute("PRAGMA trusted_schema = OFF")
             tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if missing := {"images", "cameras", "keypoints", "matches", GEOMETRIES} - tables:
-                raise InputError(f"{path}: is no database of COLMAP: it has no table {min(missing)}")
+                raise InputError(f"{path}: is not a database of COLMAP: it has no table {min(missing)}")
             yield database
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         reason = " ".join(str(error).split())

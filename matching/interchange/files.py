@@ -1,7 +1,5 @@
 """A file of matches, of whatever kind: which one it is, its pairs, and the groups written back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,21 +37,11 @@ MANY = ("hloc", "colmap")  # kinds that hold many pairs
 
 @dataclass(frozen=True)
 class MatchFile:
-    """A file of matches.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    kind : str
-        "npz", "text", "storage", "torch", "hloc" or "colmap".
-    features : Path, optional
-        hloc's file of features.
-    """
+    """A file of matches."""
 
     path: Path
-    kind: str
-    features: Path | None = None
+    kind: str  # "npz", "text", "storage", "torch", "hloc" or "colmap"
+    features: Path | None = None  # hloc's file of features
 
     @property
     def holds_many(self) -> bool:
@@ -90,10 +78,7 @@ class MatchFile:
     def groups(
         self, labels: Mapping[Any, tuple[PairMatches, Array]], all_objects: bool = False
     ) -> dict[str, Content]:
-        """Make the files with the groups in the form that the matches came in.
-
-        labels mapping of object to (PairMatches, (n,) array of int).
-        """
+        """Make the files with the groups, in the format of the matches; labels: (PairMatches, (n,))."""
         if self.kind == "hloc":
             return {"groups.h5": hloc.groups_file(self.path, labels), "pairs.txt": hloc.pairs_list(labels)}
         if self.kind == "colmap":

@@ -9,8 +9,6 @@ each pair, the names with - in place of /, in either order (older versions wrote
 (0, 0) is the centre of the top-left pixel, as here. hloc passes over the EXIF orientation of an image.
 """
 
-from __future__ import annotations
-
 import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,27 +30,18 @@ from matching.interchange.records import (
     score_from_confidence,
     to_size,
 )
+from matching.output.exchange import require_h5py
 
 MOST_BYTES = 10**9  # of an array: 60 million points
 
 
 @dataclass(frozen=True)
 class StoredPair:
-    """A pair of a matches file.
+    """A pair of a matches file."""
 
-    Parameters
-    ----------
-    group : str
-        Its group in the file.
-    names : pair of str
-        The names of its images.
-    is_dense : bool
-        Whether it is read as matches of a dense matcher.
-    """
-
-    group: str
-    names: tuple[str, str]
-    is_dense: bool
+    group: str  # in the file
+    names: tuple[str, str]  # of its images
+    is_dense: bool  # whether the matches are those of a dense matcher
 
 
 def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, PairMatches]]:
@@ -69,25 +58,19 @@ def read_hloc(path: Path, features: Path | None = None) -> Iterator[tuple[str, P
                 if pair.is_dense:
                     yield pair.group, _dense_matches(source, file[pair.group], pair.names)
                 else:
-                    name0, name1 = pair.names
-                    keypoints = (
-                        _keypoints(features, feature_file, name0),
-                        _keypoints(features, feature_file, name1),
-                    )
+                    sets = (_keypoints(features, feature_file, name) for name in pair.names)
+                    keypoints = next(sets), next(sets)
                     yield pair.group, _sparse_matches(source, file[pair.group], keypoints, pair.names)
 
 
 def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
     """Make the content of groups.h5: the matches file without the outliers, with the groups of the others.
 
-    `matches0` and `matching_scores0` are as before, -1 and 0 for outliers; `groups0` (n0,) int32 has the
-    group of each keypoint's match, -1 for none. Of dense pairs, `keypoints0`, `keypoints1` and `scores` have
-    the rows that are kept, and `groups` (n,) int32 their groups.
-
-    labels mapping of str to (PairMatches, (n,) array of int).
+    Outliers are -1 and 0 in `matches0` and `matching_scores0`; `groups0` (n0,) int32 is the group of each
+    match or -1. Dense pairs keep the grouped rows and have `groups` (n,) int32.
     """
     buffer = io.BytesIO()
-    with _open(path) as file, _h5py().File(buffer, "w") as written:
+    with _open(path) as file, require_h5py().File(buffer, "w") as written:
         for name, (pair, cluster) in labels.items():
             source, target = file[name], written.create_group(name)
             if pair.indices is None:
@@ -111,19 +94,13 @@ def groups_file(path: Path, labels: Mapping[str, tuple[PairMatches, Array]]) -> 
 
 
 def pairs_list(labels: Mapping[str, tuple[PairMatches, Array]]) -> bytes:
-    """Make the content of a list of the pairs that have an object, as hloc reads it: two names a line.
-
-    labels mapping of str to (PairMatches, (n,) array of int).
-    """
+    """Make the content of hloc's list of the pairs that have an object: two names per line."""
     names = (pair.names for pair, cluster in labels.values() if (cluster >= 0).any())
     return "".join(f"{' '.join(pair)}\n" for pair in names if pair is not None).encode()
 
 
 def retrieval_list(pairs: Iterable[tuple[str, str]], images: str) -> bytes:
-    """Make the content of a list of pairs of paths, as hloc's retrieval writes it: a query, a picture.
-
-    images : the folder of hloc's pictures, from which their names count
-    """
+    """Make the content of hloc's list of pairs (query, picture), relative to its folder `images`."""
     lines = [" ".join(_name_in(path, images) for path in pair) + "\n" for pair in pairs]
     return "".join(lines).encode("utf-8", "backslashreplace")
 
@@ -139,10 +116,7 @@ def _name_in(path: str, images: str) -> str:
 
 
 def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[StoredPair]:
-    """The pairs of a matches file.
-
-    names : those of the features, by the names that a matches file has for them
-    """
+    """The pairs of a matches file; names: those of the features, by how a matches file writes them."""
     groups, has_keypoints = [], False
 
     def visit(name: str, item: Any) -> None:
@@ -157,7 +131,7 @@ def _pairs(path: Path, file: Any, names: dict[str, list[str]] | None) -> list[St
     if not groups:
         if has_keypoints:
             raise InputError(
-                f"{path}: holds features, no matches; give the matches, and this file as --features"
+                f"{path}: holds features, not matches; give the matches, and this file as --features"
             )
         raise InputError(f"{path}: holds no matches as hloc writes them")
     return [_stored_pair(path, file[group], group, names) for group in groups]
@@ -268,7 +242,7 @@ def _array(item: Any, key: str, source: str) -> Array:
 
 @contextmanager
 def _open(path: Path) -> Iterator[Any]:
-    h5py = _h5py()
+    h5py = require_h5py()
     try:
         file = h5py.File(path, "r")
     except OSError as error:
@@ -283,11 +257,3 @@ def _open(path: Path) -> Iterator[Any]:
         raise InputError(f"{path}: there is not enough memory for it") from None
     except (OSError, RuntimeError, KeyError) as error:  # h5py's: blocks or objects that are not there
         raise InputError(f"{path}: is damaged ({str(error).splitlines()[0]})") from None
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError:
-        raise InputError("hloc's files need h5py: pip install 'gdl-match[hloc]'") from None
-    return h5py

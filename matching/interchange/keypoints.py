@@ -3,8 +3,6 @@
 Nothing is imported from PyTorch or OpenCV: tensors and `KeyPoint` are known by their attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -84,11 +82,7 @@ def _features(given: Mapping[str, Any], name: str) -> KeypointSet:
 
 
 def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, KeypointSet]) -> bool:
-    """Whether the frames of both images have one unit.
-
-    LightGlue gives scales in pixels of the image as it was resized, usually to one longer side: those of
-    images with different longer sides can't be compared.
-    """
+    """Whether the frames of both images have one unit: LightGlue's scales are those of resized images."""
     if not (isinstance(keypoints0, Mapping) or isinstance(keypoints1, Mapping)):
         return True
     size0, size1 = (set_.size for set_ in sets)
@@ -96,10 +90,7 @@ def _same_units(keypoints0: Any, keypoints1: Any, sets: tuple[KeypointSet, Keypo
 
 
 def to_points(value: Any, name: str) -> Array:
-    """Take points from an array, with or without a batch dimension.
-
-    Returns (n, 2) float64.
-    """
+    """Take points (n, 2) from an array, with or without a batch dimension."""
     array = to_array(value, name)
     if array.ndim == 3 and array.shape[1:] == (1, 2):  # as OpenCV has them
         array = array[:, 0]

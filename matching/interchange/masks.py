@@ -1,11 +1,9 @@
 """Masks of what moved, as COLMAP's feature extraction reads them: black is left out.
 
-The mask of the image a/b.jpg is a/b.jpg.png. An object moved in a pair if it is no part of the pair's static
-scene. A pixel is masked if it is on what moved in more than half of the pairs that have an object there. The
-outline of what is around a thing encloses the thing; so what moved in a pair counts before what did not.
+The mask of a/b.jpg is a/b.jpg.png. An object moved in a pair if it is not part of the pair's static scene. A
+pixel is masked if it moved in more than half of the pairs with an object there; in a pair, what moved takes
+precedence, as outlines around a thing enclose it.
 """
-
-from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -35,10 +33,7 @@ def check_masks_folder(folder: Path) -> None:
 
 
 def write_masks(folder: Path, pairs: Iterable[tuple[PairMatches, Array]]) -> int:
-    """Write the masks of all images of some pairs, all of them or none.
-
-    pairs iterable of (PairMatches, (n,) array of int).
-    """
+    """Write the masks of all images of some pairs, all of them or none: pairs of (PairMatches, (n,))."""
     sizes, outlines = _outline(pairs)
     try:
         if folder.exists():
@@ -83,10 +78,7 @@ def _outline(
 
 
 def draw_moved(size: tuple[int, int], outlines: Outlines) -> Bools:
-    """Draw what moved in one image.
-
-    size (h, w); outlines list of pairs of lists of (k, 2) float64 -> (h, w) bool.
-    """
+    """Draw what moved in one image: size (h, w); outlines list of pairs of lists of (k, 2) -> (h, w) bool."""
     votes = np.zeros(size, np.int32)
     for moved, others in outlines:
         inside = opencv.fill_polygons(size, moved)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from matching._common.types import Array
 from matching.errors import InputError
 from matching.interchange.records import PairMatches
 from matching.objects.transforms import apply_transform
@@ -30,14 +29,13 @@ def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMat
         xy, frames = (pair.xy0, pair.frames0) if k == 0 else (pair.xy1, pair.frames1)
         changes[f"xy{k}"] = apply_transform(turn, xy) if len(xy) else xy
         changes[f"frames{k}"] = None if frames is None else turn[:2, :2] @ frames
-    inside = (_is_inside(changes[f"xy{k}"], picture) for k, picture in enumerate(pictures))
+    inside = (
+        ((changes[f"xy{k}"] >= -1) & (changes[f"xy{k}"] <= [picture.width, picture.height])).all()
+        for k, picture in enumerate(pictures)
+    )
     if pair.sizes is not None or all(inside):  # otherwise they may have been matched at another size
         changes["sizes"] = tuple((picture.height, picture.width) for picture in pictures)
     return replace(pair, **changes, as_stored=False)
-
-
-def _is_inside(xy: Array, picture: Picture) -> bool:
-    return bool(((xy >= -1) & (xy <= [picture.width, picture.height])).all())
 
 
 def _check_size(size: tuple[int, int], picture: Picture, is_turned: bool) -> None:

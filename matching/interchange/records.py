@@ -25,21 +25,11 @@ Sizes = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class KeypointSet:
-    """The keypoints of one image.
+    """The keypoints of one image."""
 
-    Parameters
-    ----------
-    xy : (n, 2) float64
-        Points, pixels.
-    frames : (n, 2, 2) float64, optional
-        None where scale or orientation is not known.
-    size : tuple of int, optional
-        Height and width of the image.
-    """
-
-    xy: Array
-    frames: Array | None = None
-    size: tuple[int, int] | None = None
+    xy: Array  # (n, 2) float64, pixels
+    frames: Array | None = None  # (n, 2, 2) float64, None if scale or orientation is unknown
+    size: tuple[int, int] | None = None  # height and width of the image
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +132,7 @@ def to_size(width: float, height: float) -> tuple[int, int] | None:
 def join_keypoints(
     keypoints: tuple[KeypointSet, KeypointSet], indices: Array, score: Array | None, source: str
 ) -> PairMatches:
-    """The matches between keypoints of two images.
-
-    indices (n, 2) array of int; score (n,) array or None.
-    """
+    """The matches between keypoints of two images: indices (n, 2); score (n,) or None."""
     for k in range(2):
         n = len(keypoints[k].xy)
         wrong = (indices[:, k] < 0) | (indices[:, k] >= n)
@@ -169,13 +156,7 @@ def join_keypoints(
 
 
 def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, Array | None]:
-    """Keep the frames of both images where they carry information.
-
-    They don't where some are singular or not finite, or all are equal, as programs write them that know only
-    places.
-
-    frames0, frames1 (n, 2, 2) array -> tuple of (n, 2, 2) float64 or None.
-    """
+    """Keep frames (n, 2, 2) of both images unless singular, not finite, or all equal: then None twice."""
     frames = [np.asarray(f, np.float64) for f in (frames0, frames1)]
     sound = all(np.isfinite(f).all() and (np.abs(np.linalg.det(f)) > 0).all() for f in frames)
     told = sound and any(len(f) == 0 or np.ptp(f, axis=0).max() > 0 for f in frames)
@@ -183,26 +164,7 @@ def drop_useless_frames(frames0: Array, frames1: Array) -> tuple[Array | None, A
 
 
 def frames_from_angles(scale: Array, radians: Array) -> Array:
-    """The frames of keypoints with scale and orientation, which turns from x to y (clockwise as seen).
-
-    Parameters
-    ----------
-    scale : (n,) array
-        Scales, of any unit.
-    radians : (n,) array
-        Orientations.
-
-    Returns
-    -------
-    (n, 2, 2) float64
-        The frames.
-
-    Examples
-    --------
-    >>> frames_from_angles(np.array([2.0]), np.array([np.pi / 2])).round(12) + 0
-    array([[[ 0., -2.],
-            [ 2.,  0.]]])
-    """
+    """Frames (n, 2, 2) of keypoints with scale (n,) and orientation (n,), which turns from x to y."""
     cos, sin = np.cos(radians), np.sin(radians)
     turns = np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
     frames: Array = np.asarray(scale, np.float64)[:, None, None] * turns
@@ -210,8 +172,5 @@ def frames_from_angles(scale: Array, radians: Array) -> Array:
 
 
 def score_from_confidence(confidence: Array) -> Array:
-    """Convert confidences, of which the larger is better, to scores, of which the smaller is.
-
-    confidence (n,) array -> (n,) float64.
-    """
+    """Convert confidences (n,), larger is better, to scores (n,), smaller is better."""
     return np.subtract(1, np.asarray(confidence, np.float64))

@@ -38,16 +38,14 @@ def write_pair(
     inputs: Sequence[str] = (),
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a pair as `matching.output.files.write_results` does.
-
-    Without its pictures, matches.png shows the points, and there are neither warps nor a report.
-    """
+    """Write the results of a pair as `write_results` does; without pictures, matches.png shows points."""
     others = others or {}
     if pictures is not None:
         options: Any = {"figure": figure, "warp": warp, "html": html, "explain": explain}
         write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
         return
-    images = [_UnseenImage(*_name_and_size(pair, k)) for k in range(2)]
+    named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
+    images = [_UnseenImage(name, width, height) for name, (height, width) in named]
 
     def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", encode_npz(result)
@@ -72,11 +70,6 @@ class _UnseenImage:
     path: str | None
     width: int | None
     height: int | None
-
-
-def _name_and_size(pair: PairMatches, k: int) -> tuple[str | None, int | None, int | None]:
-    height, width = (None, None) if pair.sizes is None else pair.sizes[k]
-    return None if pair.names is None else pair.names[k], width, height
 
 
 def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Matches of one pair in a table of text or in NumPy's archive."""
 
-from __future__ import annotations
-
 import csv
 import re
 import warnings
@@ -51,11 +49,10 @@ def read_storage(path: Path) -> PairMatches:
 
 
 def read_text(path: Path) -> PairMatches:
-    """Read the matches of a text file, one a line: x0 y0 x1 y1 [score], smaller is better.
+    """Read the matches of a text file, one per line: x0 y0 x1 y1 [score], smaller is better.
 
-    Commas, semicolons or white space separate fields, which may stand in quotes; # starts a comment. With a
-    line of names before the numbers, columns may stand in any order and others are ignored; it may be a
-    comment, as `np.savetxt` writes it, whatever separates the names in it.
+    Commas, semicolons or white space separate fields, which may be quoted; # starts a comment. A line of
+    names before the numbers, even a comment, allows any order and further columns.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -90,9 +87,7 @@ def _find_delimiter(line: str) -> str | None:
 
 
 def _show_names(lines: list[str]) -> list[str]:
-    """The lines, without the # of a comment before the numbers that names all columns; the names are then
-    separated as the numbers are, which `np.savetxt` leaves to the writer.
-    """
+    """The lines, with the # removed from a comment that names all columns, as `np.savetxt` writes it."""
     first = next((n for n, line in enumerate(lines) if line.strip() and line.strip()[0] != "#"), len(lines))
     for n in range(first):
         names = re.split(r"[\s,;]+", lines[n].strip().lstrip("# \t").lower())

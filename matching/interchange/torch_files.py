@@ -1,11 +1,8 @@
-"""Files of PyTorch: tensors in dictionaries and lists, as `torch.save` writes them.
+"""Files of PyTorch: tensors in dictionaries and lists, as `torch.save` writes them. PyTorch is not needed.
 
-Such a file is an uncompressed zip archive: `data.pkl` says how the tensors are built, and `data/0`, `data/1`,
-... hold their numbers. A pickle may run any code, so this one may name nothing but the parts of a tensor; all
-others are refused. PyTorch is not needed.
+Such a file is a zip archive: `data.pkl` builds the tensors, `data/0`, `data/1`, ... hold their numbers. As a
+pickle may run any code, this one may name only parts of a tensor.
 """
-
-from __future__ import annotations
 
 import io
 import math

@@ -1,16 +1,12 @@
 """The static scene of two images, and COLMAP's configuration of what is known of their geometry.
 
-Objects that stand still move as one rigid scene when the camera does: one fundamental matrix F explains them
-all, x1' F x0 = 0. An object that moved by itself follows another matrix. COLMAP reconstructs one rigid scene,
-so it needs the largest set of objects that one matrix explains, and nothing of the others.
+Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
+another one. COLMAP reconstructs the largest set of objects that one matrix explains.
 
-COLMAP's rules for a configuration (its `TwoViewGeometryOptions` and their defaults): matches that less than
-15 fit are degenerate; where both focal lengths are known and an essential matrix explains 95 % as many
-matches as F does, the pair is calibrated, otherwise uncalibrated; it is planar or panoramic where a
-homography explains more than 80 % as many.
+Its rules (`TwoViewGeometryOptions`): fewer than 15 fitting matches are degenerate; with known focal lengths
+and an essential matrix that explains 95 % as many matches as F, the pair is calibrated, otherwise
+uncalibrated; if a homography explains more than 80 % as many, planar or panoramic.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -41,27 +37,14 @@ NEAR = 9  # matches of an object that tell whether a part of it belongs to a sce
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera as COLMAP's database has it.
+    """A camera as COLMAP's database has it."""
 
-    Parameters
-    ----------
-    model : int
-        Number of COLMAP's camera model.
-    parameters : tuple of float
-        Of the model.
-    has_prior : bool
-        Whether its focal length is known.
-    """
-
-    model: int
+    model: int  # COLMAP's number of the camera model
     parameters: tuple[float, ...]
-    has_prior: bool
+    has_prior: bool  # whether the focal length is known
 
     def normalise(self, xy: Floats) -> Floats | None:
-        """Take points to the plane at depth 1, without the lens distortion.
-
-        xy (n, 2) float64 -> (n, 2) float64 or None.
-        """
+        """Take points to the plane at depth 1, without the lens distortion: xy (n, 2) -> (n, 2) or None."""
         p = self.parameters
         if len(p) != {0: 3, 1: 4, 2: 4, 3: 5, 4: 8, 5: 8, 6: 12}.get(self.model):
             return None
@@ -77,27 +60,16 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class TwoViews:
-    """What COLMAP's table of two-view geometries says of a pair.
-
-    Parameters
-    ----------
-    config : int
-        The configuration.
-    fundamental, essential, homography : (3, 3) float64, optional
-        F, E and H, as far as they were found.
-    """
+    """What COLMAP's table of two-view geometries says of a pair."""
 
     config: int
-    fundamental: Floats | None = None
+    fundamental: Floats | None = None  # (3, 3), like the others
     essential: Floats | None = None
     homography: Floats | None = None
 
 
 def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None = None) -> TwoViews:
-    """Estimate the geometry of matches, and choose its configuration by COLMAP's rules.
-
-    xy0, xy1 (n, 2) float64.
-    """
+    """Estimate the geometry of matches, and choose its configuration by COLMAP's rules: xy0, xy1 (n, 2)."""
     fundamental, homography = fit_fundamental(xy0, xy1), opencv.fit_homography(xy0, xy1, MAX_ERROR)
     by_f = 0 if fundamental is None else int((epipolar_error(fundamental, xy0, xy1) <= MAX_ERROR).sum())
     by_h = 0
@@ -133,18 +105,12 @@ def _fit_essential(
 
 
 def fit_fundamental(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the fundamental matrix that explains most matches.
-
-    xy0, xy1 (n, 2) float64 -> (3, 3) float64 or None.
-    """
+    """Fit the fundamental matrix that explains most matches: xy0, xy1 (n, 2) -> (3, 3) or None."""
     return opencv.fit_fundamental(xy0, xy1, MAX_ERROR, TRIALS)[0]
 
 
 def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Measure how far matches are from what a fundamental matrix allows.
-
-    fundamental (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
-    """
+    """Distances of matches from what a fundamental matrix (3, 3) allows: xy0, xy1 (n, 2) -> (n,)."""
     a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
     line1, line0 = a @ fundamental.T, b @ fundamental
     slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
@@ -153,20 +119,19 @@ def epipolar_error(fundamental: Floats, xy0: Floats, xy1: Floats) -> Floats:
 
 
 def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None = None) -> Bools:
-    """Find the matches of the static scene: of the largest set of objects that one matrix explains.
+    """Find the matches of the static scene: the largest set of objects that one fundamental matrix explains.
 
-    A set begins with one object, and takes in one after another, the one with most matches first. It takes in
-    an object if the fundamental matrix of all is nearly as accurate for each as that object's own: two small
-    objects that moved by themselves nearly share a matrix, but it is off by a pixel. The largest set is the
-    one whose objects cover most of both images: what is near or finely textured has more matches, and may
-    have moved. Its objects belong to the static scene with all their matches, or, where the matrix leaves out
-    a part of one, with those around which it explains most; matches of no object where it explains them.
+    A set grows from one object by adding others, those with most matches first. An object joins if the matrix
+    of all is nearly as accurate for each as its own: two small objects that moved nearly share a matrix, but
+    it is off by a pixel. The largest set covers most of both images: near or finely textured objects have
+    more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
+    leaves out a part, those around which it explains most; unassigned matches count where it explains them.
 
-    At wide baselines near and far do not move smoothly together, and there may be no such set. Then nothing
-    speaks against what was verified before; if nothing was, the matches that one matrix explains are the
-    static scene if they are significant.
+    At wide baselines near and far do not move smoothly together, and there may be no such set. Then
+    `verified` stands; without it, the matches that one matrix explains are the static scene if they are
+    significant.
 
-    xy0, xy1 (n, 2) float64; cluster (n,) array of int; verified (n,) bool -> (n,) bool.
+    xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.
     """
     verified = np.zeros(len(cluster), bool) if verified is None else verified
     objects = [np.flatnonzero(cluster == k) for k in range(int(cluster.max(initial=-1)) + 1)]
@@ -189,11 +154,7 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
 
 
 def is_wider(xy0: Floats, xy1: Floats, scene: list[Array], static: Bools, verified: Bools) -> bool:
-    """Tell whether verified matches are a wider scene than the static one, which may have too few matches for
-    its matrix: their own matrix explains its objects as well, and they cover more of both images.
-
-    scene list of (m,) rows; static, verified (n,) bool.
-    """
+    """Whether `verified` (n,) explains the objects of `scene` and covers more than `static` (n,)."""
     areas = [_area(xy0[rows]) + _area(xy1[rows]) for rows in (static, verified)]
     if not static.any() or areas[1] <= areas[0]:
         return False
@@ -213,14 +174,12 @@ def _find_significant(xy0: Floats, xy1: Floats) -> Bools:
 
 
 def measure_significance(fundamental: Floats, xy0: Floats, xy1: Floats) -> float:
-    """Measure how significant a fundamental matrix is: the decimal logarithm of its number of false alarms.
+    """Log10 of the number of false alarms of a fundamental matrix: xy0, xy1 (n, 2).
 
     That is how many matrices, each fitted to seven of the matches, explain as many as accurately if the
     points are anywhere (Moisan and Stival 2004), least over all errors up to MAX_ERROR. A chance point is at
-    most d from a line with a probability of 2 d diagonal / area, of the box around all points, in the image
-    where this is more. A point that stands in several matches counts once.
-
-    xy0, xy1 (n, 2) float64.
+    most d from a line with probability 2 d diagonal / area of the box around all points, in the image where
+    this is larger. A point in several matches counts once.
     """
     new = np.zeros((2, len(xy0)), bool)
     for image, xy in enumerate((xy0, xy1)):
@@ -262,9 +221,7 @@ def _largest_scene(xy0: Floats, xy1: Floats, objects: list[Array]) -> list[Array
 
 
 def _explain(xy0: Floats, xy1: Floats, scene: Array, free: Array) -> Bools:
-    """Which matches (n,) the matrix of a scene explains: that of its own rows, or that of these and the free
-    ones, which may be more, if it explains about as much of the scene.
-    """
+    """Which matches (n,) a scene's matrix explains, fitted to its rows, or with free ones if as good."""
     explained, both = np.zeros(len(xy0), bool), np.concatenate([scene, free])
     for rows in (scene, both):
         fundamental = fit_fundamental(xy0[rows], xy1[rows])
@@ -305,9 +262,7 @@ def _area(xy: Floats) -> float:
 
 
 def _agree(explained: Bools, rows: Array, places: Floats) -> Bools:
-    """Which matches of an object, `rows` (m,), have more explained ones than others among the NEAR nearest by
-    places (n, 4) in both images; all, where nearly all are explained.
-    """
+    """Which matches, `rows` (m,), have mostly explained ones nearby; places (n, 4) in both images."""
     if explained[rows].mean() >= WHOLE:
         return np.ones(len(rows), bool)
     _, near = scipy.spatial.cKDTree(places[rows]).query(places[rows], min(NEAR, len(rows)))

@@ -4,8 +4,6 @@ Coordinates are pixels of the pictures as displayed, counted from the corner of 
 are whole and begin with 1. Pictures without a thing are listed as well, without labels.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -79,35 +77,21 @@ def write_labelme(pictures: Sequence[LabelledPicture], tracks: Tracks, folder: s
     """Write polygons as LabelMe does: a file of each picture."""
     for picture, own in zip(pictures, tracks, strict=True):
         shapes = [
-            {
-                "label": place.name,
-                "points": _corners(place).tolist(),
-                "group_id": track,
-                "description": "",
-                "shape_type": "polygon",
-                "flags": {},
-                "mask": None,
-                "score": place.score,
-            }
+            {"label": place.name, "points": _corners(place).tolist(), "group_id": track, "description": ""}
+            | {"shape_type": "polygon", "flags": {}, "mask": None, "score": place.score}
             for place, track in zip(picture.places, own, strict=True)
         ]
         name = f"{_stem(picture)}.json"
         start = os.path.dirname(os.path.join(out, name))  # noqa: PTH118, PTH120
         path = os.path.relpath(os.path.join(folder, picture.name), start)  # noqa: PTH118
-        yield (
-            name,
-            _dump(
-                {
-                    "version": LABELME,
-                    "flags": {},
-                    "shapes": shapes,
-                    "imagePath": path.replace(os.path.sep, "/"),
-                    "imageData": None,
-                    "imageHeight": picture.height,
-                    "imageWidth": picture.width,
-                }
-            ),
-        )
+        told: dict[str, object] = {
+            "version": LABELME,
+            "flags": {},
+            "shapes": shapes,
+            "imagePath": path.replace(os.path.sep, "/"),
+        }
+        told |= {"imageData": None, "imageHeight": picture.height, "imageWidth": picture.width}
+        yield name, _dump(told)
 
 
 def write_voc(pictures: Sequence[LabelledPicture], folder: str) -> Files:

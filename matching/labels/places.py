@@ -22,30 +22,14 @@ WITHIN = 0.5  # share of a part in a whole thing above which it belongs to that
 
 @dataclass(frozen=True)
 class Place:
-    """A place where a picture shows a thing.
+    """A place where a picture shows a thing."""
 
-    Parameters
-    ----------
-    name : str
-        Its class.
-    polygon : tuple of (float, float)
-        Its outline, pixels, (0, 0) the centre of the top-left one.
-    score : float
-        The object's score.
-    confidence : str or None
-        How sure it is.
-    rank : float
-        The object's rank, by which one of several that overlap is chosen.
-    whole : bool
-        Whether the thing is there, and not just a part that it shares with others.
-    """
-
-    name: str
-    polygon: Polygon
+    name: str  # of its class
+    polygon: Polygon  # the outline, pixels
     score: float
     confidence: str | None
-    rank: float
-    whole: bool = True
+    rank: float  # decides which of several overlapping places is kept
+    whole: bool = True  # False if it shows only a part that things have in common
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -60,16 +44,9 @@ class Place:
 
 
 def find_places(
-    name: str,
-    objects: Iterable[MatchedObject],
-    shape: Polygon | None,
-    box: Floats,
-    size: tuple[int, int],
+    name: str, objects: Iterable[MatchedObject], shape: Polygon | None, box: Floats, size: tuple[int, int]
 ) -> list[Place]:
-    """Find the places of one thing.
-
-    shape tuple of (float, float) or None; box (2, 2) float64.
-    """
+    """Find the places of one thing; box (2, 2)."""
     places = []
     for found in objects:
         polygon = found.outline1

@@ -1,14 +1,11 @@
-"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and what the user decided.
+"""The record of a run, labels.jsonl: what it looks for, a line for each picture, and the user's decisions.
 
-Lines are only added, each as soon as it is known, so that a run that was stopped goes on from there. A last
-line without an end is one that was being written, and does not count.
+Lines are only added, at once, so that a stopped run continues from there; an unfinished last line is ignored.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +19,12 @@ REMEDY = "choose another --out, or remove the folder"
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """A picture and where it shows the things.
+    """A picture and where it shows the things."""
 
-    Parameters
-    ----------
-    id : int
-        Its number in the run.
-    name : str
-        Its path in the folder, with / between folders.
-    content : str or None
-        SHA-256 of its file; None if it can't be read.
-    width, height : int
-        Pixels, as displayed.
-    places : tuple of Place
-        Where it shows the things.
-    error : str, optional
-        Why it can't be used.
-    """
-
-    id: int
-    name: str
-    content: str | None
-    width: int = 0
+    id: int  # in the run
+    name: str  # path in the folder, with / as separator
+    content: str | None  # SHA-256 of its file; None if it can't be read
+    width: int = 0  # pixels, as displayed
     height: int = 0
     places: tuple[Place, ...] = ()
     error: str | None = None
@@ -51,28 +32,14 @@ class LabelledPicture:
 
 @dataclass
 class Record:
-    """The content of a record.
-
-    Parameters
-    ----------
-    path : Path
-        Its file.
-    head : dict
-        What the run looks for and with which settings.
-    pictures : dict of str to LabelledPicture
-        The latest line of each picture, by its name.
-    verdicts : dict
-        True for a place that the user accepted, False for one dropped, by the content of the picture's file
-        and the number of the place.
-    written : dict of str to list of str
-        SHA-256 of all that was written to each label file.
-    """
+    """The content of a record."""
 
     path: Path
-    head: dict[str, Any]
-    pictures: dict[str, LabelledPicture] = field(default_factory=dict)
+    head: dict[str, Any]  # what the run looks for, and its settings
+    pictures: dict[str, LabelledPicture] = field(default_factory=dict)  # by name, the latest line
+    # by content of the file and number of the place: True if the user accepted it, False if dropped
     verdicts: dict[tuple[str, int], bool] = field(default_factory=dict)
-    written: dict[str, list[str]] = field(default_factory=dict)
+    written: dict[str, list[str]] = field(default_factory=dict)  # SHA-256 by label file
 
     def add_picture(self, picture: LabelledPicture) -> None:
         """Add a picture."""
@@ -160,18 +127,13 @@ def _check_head(path: Path, made: Any, wanted: Mapping[str, Any]) -> None:
     if not isinstance(made, dict):
         raise InputError(f"{path}: was not written by gdl-match label; choose another --out")
     for key in (key for key in wanted if made.get(key) != wanted[key]):
-        raise InputError(f"{path}: is of a run with other {key}; {REMEDY}")
+        raise InputError(f"{path}: belongs to a run with other {key}; {REMEDY}")
 
 
 def list_labels(record: Record, names: Sequence[str]) -> list[LabelledPicture]:
     """List pictures with their labels alone."""
     usable = [picture for name in names if (picture := record.pictures[name]).error is None]
     return [
-        LabelledPicture(
-            **{
-                **vars(picture),
-                "places": tuple(p for k, p in enumerate(picture.places) if record.is_label(picture, k)),
-            }
-        )
-        for picture in usable
+        replace(one, places=tuple(p for k, p in enumerate(one.places) if record.is_label(one, k)))
+        for one in usable
     ]

@@ -3,8 +3,6 @@
 Label files count pixels from the corner of the top-left one, this program from its centre.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -108,7 +106,7 @@ def _read_labels(path: Path) -> list[Reference]:
         raise
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__} {error}"
-        raise InputError(f"{path}: is no label file of COCO, LabelMe or YOLO ({reason})") from None
+        raise InputError(f"{path}: is not a label file of COCO, LabelMe or YOLO ({reason})") from None
     if not found:
         raise InputError(f"{path}: has no boxes and no polygons")
     return found

@@ -1,7 +1,5 @@
 """A page on this machine on which proposals are accepted or dropped by keyboard."""
 
-from __future__ import annotations
-
 import io
 import json
 import secrets
@@ -32,15 +30,7 @@ POLICY = (
 
 
 class Review(ThreadingHTTPServer):
-    """The server of the page. Its address holds a secret, without which nothing is answered.
-
-    Parameters
-    ----------
-    labels : Labels
-        What was found.
-    form : str
-        The format that is written again.
-    """
+    """The server of the page. Nothing is answered without the secret in its address."""
 
     daemon_threads = True
 

@@ -1,7 +1,5 @@
 """A run: every picture of a folder is looked at once, and what was found is written as labels."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import traceback
@@ -38,28 +36,14 @@ KEPT, KEPT_PICTURES = 256, 8  # references whose features, and whose pixels, are
 
 @dataclass(frozen=True)
 class Labels:
-    """What a run has found.
+    """What a run has found."""
 
-    Parameters
-    ----------
-    folder, out : Path
-        The folders of the pictures and of the labels.
-    record : Record
-        All that is known.
-    names : tuple of str
-        The pictures of the folder.
-    classes : tuple of str
-        The names of the things.
-    has_tracks : bool
-        Whether the pictures are frames that follow each other.
-    """
-
-    folder: Path
+    folder: Path  # of the pictures
     out: Path
     record: Record
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    has_tracks: bool = False
+    names: tuple[str, ...]  # of the pictures in the folder
+    classes: tuple[str, ...]  # names of the things
+    has_tracks: bool = False  # whether the pictures are consecutive frames
 
     @property
     def pictures(self) -> list[LabelledPicture]:
@@ -120,7 +104,7 @@ def label_pictures(
 ) -> Labels:
     """Find things in all pictures of a folder, and write their labels.
 
-    A run that was stopped goes on where it was, and a picture whose file has changed is looked at again.
+    A run that was stopped continues where it was; pictures whose files have changed are searched again.
 
     Parameters
     ----------
@@ -139,7 +123,7 @@ def label_pictures(
     recursive : bool
         Whether pictures in folders inside the folder count.
     tracks : bool
-        Whether the pictures are frames that follow each other, in the order of the numbers in their names.
+        Whether the pictures are consecutive frames, in the order of the numbers in their names.
     jobs : int, optional
         Processes at a time; by default, one for each processor.
     progress : callable
@@ -153,7 +137,7 @@ def label_pictures(
     Raises
     ------
     InputError
-        A reference or the folder can't be used, or files of somebody else are in the way.
+        A reference or the folder can't be used, or files of another program are in the way.
     """
     paths = find_pictures(folder, recursive)
     names = [os.path.relpath(path, folder).replace(os.path.sep, "/") for path in paths]
@@ -191,19 +175,19 @@ def _label_file(
     try:
         with limit_threads(1):
             entry = get_described(Source(path, content), settings)
-            size = entry.width, entry.height
+            width, height = map(int, entry.size)
             places: list[Place] = []
             for reference in references:
                 thing = _describe_reference(reference, settings.config)
-                objects = match_described(thing, entry.described, settings.config).objects
+                objects = match_described(thing, entry, settings.config).objects
                 if objects:
                     objects = add_completeness(objects, _read_reference(reference), read_picture(path))
-                places += find_places(reference.name, objects, reference.polygon, thing.box, size)
+                places += find_places(reference.name, objects, reference.polygon, thing.box, (width, height))
     except InputError as error:
         return LabelledPicture(number, name, content, error=" ".join(str(error).split()))
     except Exception:
         return LabelledPicture(number, name, content, error=INTERNAL + traceback.format_exc())
-    return LabelledPicture(number, name, content, *size, tuple(choose_places(places)))
+    return LabelledPicture(number, name, content, width, height, tuple(choose_places(places)))
 
 
 @lru_cache(maxsize=KEPT_PICTURES)

@@ -1,7 +1,5 @@
 """Numbers for the things of a video's frames: one that stands near where it stood before keeps its number."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -15,23 +13,7 @@ GAP = 5  # frames in which a thing may be missed
 
 
 def sort_frames(names: Sequence[str]) -> list[int]:
-    """Sort the names of frames by the numbers in them.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-
-    Returns
-    -------
-    list of int
-        Rows in the order of the frames.
-
-    Examples
-    --------
-    >>> sort_frames(["frame10.png", "frame9.png"])
-    [1, 0]
-    """
+    """Sort the names of frames by the numbers in them -> rows in order."""
 
     def key(row: int) -> list[tuple[int, str]]:
         return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", names[row])]
@@ -40,11 +22,7 @@ def sort_frames(names: Sequence[str]) -> list[int]:
 
 
 def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
-    """Number the things in frames that follow each other.
-
-    In each frame, places and the tracks of their class are paired so that the distances between their
-    centres, in sizes (the mean of both diagonals), have the least sum. A distance above REACH is none.
-    """
+    """Number things in consecutive frames by the assignment with the least sum of relative distances."""
     last: dict[int, tuple[int, Place]] = {}  # of each track: the last frame and its place there
     numbers, n = [], 0
     for k, places in enumerate(frames):

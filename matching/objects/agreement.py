@@ -4,8 +4,6 @@ A and B are small pictures that a map has laid on each other. The map may be off
 at in several places around each pixel: around the one in which a wide window correlates best.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -19,10 +17,7 @@ ALIKE = 0.6  # least correlation of the same print
 
 
 def correlate(a: Floats, b: Floats) -> Floats:
-    """Correlate the print of two grey pictures around each pixel.
-
-    a, b (h, w) float -> (h, w) float32, 1 where neither has any print.
-    """
+    """Correlate the print of two grey pictures (h, w) around each pixel -> (h, w), 1 without print."""
     a, b = np.asarray(a, np.float32), np.asarray(b, np.float32)
     moved = _move(b)
     products = a[..., None] * moved
@@ -36,19 +31,13 @@ def correlate(a: Floats, b: Floats) -> Floats:
 
 
 def correlate_in_place(a: Floats, b: Floats) -> tuple[Floats, Bools]:
-    """Correlate the print of two grey pictures around each pixel, where a map lays them exactly.
-
-    a, b (h, w) float -> (h, w) float, and (h, w) bool where either has print.
-    """
+    """Correlate the print of two exactly aligned pictures (h, w) -> (h, w), has print (h, w)."""
     (mean_a, unit_a), (mean_b, unit_b) = _standardise(a, FINE), _standardise(b, FINE)
     return (blur(a * b, FINE) - mean_a * mean_b) * unit_a * unit_b, ~find_flat(a, b)
 
 
 def find_flat(a: Floats, b: Floats) -> Bools:
-    """Find where neither of two grey pictures has any print.
-
-    a, b (h, w) float -> (h, w) bool.
-    """
+    """Find where neither of two grey pictures has any print: a, b (h, w) float -> (h, w) bool."""
     flat: Bools = np.maximum(_measure(a, FINE)[1], _measure(b, FINE)[1]) < FLAT
     return flat
 
@@ -63,10 +52,7 @@ def lay_grid(box: Floats, side: int) -> Floats:
 
 
 def shrink(rgb: Array, xy: Floats, zoom: float) -> Floats:
-    """The colours at pixels (h, w, 2) of a picture, which are `zoom` of its pixels from each other.
-
-    Returns (h, w, 3) float32.
-    """
+    """Colours (h, w, 3) float32 of a picture at pixels (h, w, 2), `zoom` of its pixels apart."""
     margin = 2 * max(zoom, 1.0)
     size = np.array(rgb.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1)) - margin), 0, size - 1).astype(int)

@@ -1,10 +1,8 @@
-"""Whether a place shows the whole of picture 0, or a part that it shares with others, as a logo.
+"""Whether a place shows the whole of picture 0, or a part that it shares with others, such as a logo.
 
-Both pictures are looked at in the frame of picture 0, made small: A is picture 0, B what picture 1 shows
-there. Where their print or their colours differ, picture 1 shows something else.
+In the reduced frame of picture 0, A is picture 0 and B what picture 1 shows there. Where their print or
+colours differ, picture 1 shows something else.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -13,15 +11,7 @@ import numpy as np
 import shapely
 
 from matching._common.types import Bools, Floats
-from matching.objects.agreement import (
-    ALIKE,
-    FINE,
-    blur,
-    correlate,
-    lay_grid,
-    shrink,
-    to_grey,
-)
+from matching.objects.agreement import ALIKE, FINE, blur, correlate, lay_grid, shrink, to_grey
 from matching.objects.frames import list_corners
 from matching.objects.transforms import apply_transform, fit_corners
 from matching.pictures.images import Picture
@@ -41,12 +31,12 @@ class Completeness:
     Parameters
     ----------
     value : float
-        In [0, 1], of what should be visible at the place, the share whose print and colours are there.
+        In [0, 1]: the share of what should be visible whose print and colours are there.
     visible : float
-        In [0, 1], the share of picture 0 (of what its mask shows, or without margins of one colour) that
-        should be visible: it lies inside picture 1.
+        In [0, 1]: the share of picture 0 (of what its mask shows, or without plain margins) that should be
+        visible because it lies inside picture 1.
     print_share, colour_share : float
-        Of that, the shares whose print and whose colours are there.
+        The shares of that whose print and whose colours are there.
     """
 
     value: float
@@ -63,10 +53,7 @@ class Completeness:
 def measure_completeness(
     picture0: Picture, picture1: Picture, frame1: Floats, outline0: Floats
 ) -> Completeness | None:
-    """Measure how much of picture 0 a place in picture 1 shows.
-
-    frame1 (4, 2) float64; outline0 (k, 2) float64.
-    """
+    """Measure how much of picture 0 a place in picture 1 shows: frame1 (4, 2); outline0 (k, 2)."""
     shape = shapely.Polygon(frame1)
     if not shape.is_valid or shape.area < max(LEAST**2, CONVEX * shape.convex_hull.area):
         return None
@@ -96,9 +83,7 @@ def measure_completeness(
 
 
 def _find_print(picture: Picture) -> Floats | None:
-    """The box of what a mask shows, or of a picture without its margins: rows and columns of one colour at
-    its edges. None where all is of one colour.
-    """
+    """Box of what a mask shows, or of a picture without margins of one colour; None if it has one colour."""
     box = picture.box
     if picture.mask is not None:
         return box
@@ -116,10 +101,7 @@ def _find_print(picture: Picture) -> Floats | None:
 
 
 def compare_colours(a: Floats, b: Floats, own: Bools) -> Floats:
-    """Compare the colours of two pictures in different light.
-
-    a, b (h, w, 3) float64; own (h, w) bool -> (h, w) float64.
-    """
+    """Compare the colours of two pictures in different light: a, b (h, w, 3); own (h, w) bool -> (h, w)."""
     a, b = blur(a, FINE), blur(b, FINE)
     light = (b[own].mean(axis=0) + 1) / (a[own].mean(axis=0) + 1)
     off = b / light - a

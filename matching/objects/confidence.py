@@ -3,8 +3,6 @@
 docs/benchmarks/unrelated.md says how often each word is right.
 """
 
-from __future__ import annotations
-
 SURE, LIKELY, DOUBTFUL = "sure", "likely", "look at it"
 WORDS = (SURE, LIKELY, DOUBTFUL)  # the surest first
 SURE_LOG_NFA = -8.0
@@ -12,23 +10,7 @@ LIKELY_LOG_NFA = -5.0
 
 
 def confidence(log_nfa: float) -> str:
-    """Tell how sure an object is.
-
-    Parameters
-    ----------
-    log_nfa : float
-        Decimal logarithm of its number of false alarms (`matching.grouping.significance`).
-
-    Returns
-    -------
-    str
-        One of WORDS.
-
-    Examples
-    --------
-    >>> confidence(-20.0), confidence(-7.1), confidence(-4.5)
-    ('sure', 'likely', 'look at it')
-    """
+    """Say how sure an object is, one of WORDS, from log10 of its number of false alarms."""
     if log_nfa <= SURE_LOG_NFA:
         return SURE
     return LIKELY if log_nfa <= LIKELY_LOG_NFA else DOUBTFUL

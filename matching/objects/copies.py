@@ -1,7 +1,5 @@
 """How many copies of picture 0 picture 1 shows, and which places only share a part of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -50,8 +48,8 @@ def add_completeness(
 def count_copies(objects: Sequence[MatchedObject]) -> Copies:
     """Count the copies of picture 0.
 
-    Several objects are one copy if their frames are at one place (`number_places`), as the halves of a print
-    that bends. A part that lies in the frame of a copy belongs to it.
+    Several objects are one copy if their frames are at one place (`number_places`), like the halves of a bent
+    print. A part inside the frame of a copy belongs to it.
 
     Parameters
     ----------

@@ -32,28 +32,14 @@ OUTLIER = 5.0  # times the median residual: a match that is left out
 
 @dataclass(frozen=True, eq=False)
 class SmoothMap:
-    """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64.
+    """A map of one object from one picture to the other; call it with pixels (n, 2) to get (n, 2) float64."""
 
-    Parameters
-    ----------
-    base : (3, 3) float64
-        The homography or affine map that it bends.
-    smoothing : float
-        Length of bends that are damped to a half, pixels of the first picture; inf: the base alone.
-    error : float
-        Hold-out error, the median distance in pixels of the second picture between a match and where a map
-        fitted without the matches around it takes it.
-    base_error : float
-        The same distance for the base alone (fitted with all matches).
-    spline : callable, optional
-        The bend, from pixels (n, 2) to displacements (n, 2).
-    """
-
-    base: Array
-    smoothing: float
+    base: Array  # (3, 3) float64, the homography or affine map that is bent
+    smoothing: float  # pixels of the first picture: bends of this length are halved; inf: the base alone
+    # median hold-out distance in the second picture, pixels, of maps fitted without the matches nearby
     error: float
-    base_error: float
-    spline: Spline | None = None
+    base_error: float  # the same of the base alone, fitted with all matches
+    spline: Spline | None = None  # from pixels (n, 2) to displacements (n, 2)
 
     def __call__(self, xy: Array) -> Floats:
         """Map points (n, 2)."""
@@ -64,25 +50,14 @@ class SmoothMap:
 
 @dataclass(frozen=True, eq=False)
 class Deformation:
-    """The smooth maps of an object in both directions.
+    """The smooth maps of an object in both directions."""
 
-    Parameters
-    ----------
-    forward : SmoothMap
-        From pixels of image 0 to image 1.
-    backward : SmoothMap
-        From pixels of image 1 to image 0.
-    """
-
-    forward: SmoothMap
+    forward: SmoothMap  # from image 0 to image 1
     backward: SmoothMap
 
 
 def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float | None = None) -> Deformation:
-    """Fit the smooth maps of an object in both directions.
-
-    xy0, xy1 (n, 2) array; transform (3, 3) array.
-    """
+    """Fit the smooth maps of an object in both directions: xy0, xy1 (n, 2); transform (3, 3)."""
     # many matches of one place make a map that has no inverse
     back = np.linalg.inv(transform) if np.linalg.cond(transform) < 1e12 else fit_transform(xy1, xy0)[0]
     return Deformation(
@@ -91,10 +66,7 @@ def fit_deformation(xy0: Array, xy1: Array, transform: Array, smoothing: float |
 
 
 def fit_smooth_map(source: Array, target: Array, base: Array, smoothing: float | None = None) -> SmoothMap:
-    """Fit the smooth map of matched pixels that bends a given map.
-
-    source, target (n, 2) array; base (3, 3) array.
-    """
+    """Fit the smooth map of matched pixels that bends a given map: source, target (n, 2); base (3, 3)."""
     residual = target - apply_transform(base, source)
     base_error = float(np.median(np.linalg.norm(residual, axis=1)))
     plain = SmoothMap(base, math.inf, base_error, base_error)

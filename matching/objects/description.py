@@ -1,7 +1,5 @@
 """What an object is in the result: its outline in both images and the transform between them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -36,34 +34,32 @@ class MatchedObject:
     n_matches : int
         How many correspondences it has.
     score : float
-        In [0, 1]: of the 35 candidates nearest to a match, how many agree with it, on average.
+        In [0, 1]: the mean share of the 35 candidates nearest to a match that agree with it.
     outline0, outline1 : (k, 2) float64
         Polygons around the matches in image 0 and 1, pixels.
     transform : (3, 3) float64
-        Takes homogeneous pixels of image 0 to image 1 over the object.
+        Maps homogeneous pixels of image 0 to image 1 over the object.
     transform_kind : str
-        "homography", or "affine" where a homography is no better.
+        "homography", or "affine" if a homography is no better.
     transform_error : float
         Median distance in pixels of image 1 between transformed and matched points.
     frame1 : (4, 2) float64 or None
-        The corners of picture 0, or of the box around what its mask shows, as they lie in picture 1: top-left
-        first, then clockwise in picture 0; None where it is not known.
+        The corners of picture 0, or of the box around what its mask shows, in picture 1: top-left first, then
+        clockwise in picture 0; None if unknown.
     motion : Motion or None
-        How it lies in picture 1, compared with picture 0; None where it is not known.
+        Its position in picture 1 relative to picture 0; None if unknown.
     thing : int
         Equal for objects that are copies of one thing: they share their place in picture 0.
     points0, points1 : (n_matches, 2) float64
-        Its matches in image 0 and 1, pixels; empty where not known.
+        Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
-        Decimal logarithm of its number of false alarms: how many objects like it the same matches give by
-        chance (`matching.grouping.significance`); None where it is not known, as with the grouping of the
-        paper.
+        Log10 of its number of false alarms: how many objects like it the same matches form by chance
+        (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
-        How much of picture 0 it shows; None where that was not measured: it needs the pixels of both.
+        How much of picture 0 it shows; None if that was not measured, which needs the pixels of both.
     inlier_share : float or None
-        Share of its matches that the transform takes to where they are, within the tolerance of the fit: 6
-        pixels of the picture as it was matched. Of an object that bends, the transform fits a part. None
-        where it is not known.
+        Share of its matches that the transform maps correctly, within the tolerance of the fit: 6 pixels of
+        the picture as it was matched. The transform of a bent object fits only a part of it. None if unknown.
     """
 
     id: int
@@ -122,10 +118,7 @@ def describe_object(
     box1: Floats | None = None,
     log_nfa: float | None = None,
 ) -> MatchedObject:
-    """Describe the object of the correspondences of one cluster.
-
-    xy0, xy1 (n, 2) float64; box, box1 (2, 2) float64.
-    """
+    """Describe the object of the correspondences of one cluster: xy0, xy1 (n, 2); box, box1 (2, 2)."""
     outline0, outline1 = draw_outlines(xy0, xy1)
     transform, kind = fit_transform(xy0, xy1, tolerance)
     errors = transform_errors(transform, xy0, xy1)
@@ -147,14 +140,11 @@ def add_things(objects: Sequence[MatchedObject], things: Sequence[Thing]) -> tup
 
 
 def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
-    """Draw polygons around matched points in either image.
+    """Draw polygons (k, 2) around matched points xy0, xy1 (n, 2) in each image.
 
-    Both are around the same triangles between matches: those of the Delaunay triangulation in the image in
-    which the points reach farther (of equal ones, by their bytes) that are small in both images.
-    So swapped images have the same polygons. Where they don't hold nearly all matches together, the polygons
-    are the convex hulls. Corners are as exact as a thousandth of the polygon's width or height.
-
-    xy0, xy1 (n, 2) float64 -> outline0 (k, 2) float64, outline1 (k, 2) float64.
+    Both enclose the same Delaunay triangles, small in both images, of the image in which the points reach
+    farther (ties: by bytes), so that swapping the images changes nothing. If they don't hold nearly all
+    matches, the polygons are convex hulls. Corners are exact to a thousandth of the polygon's size.
     """
     triangles = _triangulate(max(xy0, xy1, key=lambda xy: (_size(xy), np.sort(xy, axis=0).tobytes())))
     side = np.max([_longest_side(xy, triangles) / _size(xy) for xy in (xy0, xy1)], axis=0)
@@ -191,9 +181,7 @@ def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
 
 
 def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
-    """The union of the triangles of a mesh. Those that do not overlap are merged along their common sides,
-    which takes a tenth of the time; where the mesh is folded, some are turned over.
-    """
+    """Union of the triangles of a mesh, joined along their sides first, which is faster."""
     (a, b), (c, d) = np.moveaxis(np.diff(xy[triangles], axis=1), 0, 2)
     area = (a * d - b * c) / 2
     triangles, area = triangles[area != 0], area[area != 0]

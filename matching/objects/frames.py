@@ -5,8 +5,6 @@ homography has errors many times as large as the matches have. The priors of the
 the whole picture, see `matching.objects.transforms`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,28 +24,13 @@ SMALL = 0.1  # of a picture: letters, a logo and a watermark cover less
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """How an object lies in picture 1, compared with picture 0.
+    """How an object lies in picture 1, compared with picture 0."""
 
-    Parameters
-    ----------
-    centre : (2,) float64
-        Its middle in picture 1, pixels.
-    turn : float
-        Degrees clockwise, as seen, in (-180, 180]; of a mirrored object, after it was turned over left to
-        right.
-    scale : float
-        Pixels of picture 1 a pixel of picture 0.
-    mirrored : bool
-        Whether it is turned over.
-    share, share1 : float or None
-        In [0, 1], of picture 0 and of picture 1 (of the boxes around what their masks show) that the outlines
-        cover; None where the sizes of the pictures are not known.
-    """
-
-    centre: Array
-    turn: float
-    scale: float
+    centre: Array  # (2,) float64, in picture 1, pixels
+    turn: float  # degrees clockwise, in (-180, 180]; of a mirrored object, after the flip left to right
+    scale: float  # pixels of picture 1 per pixel of picture 0
     mirrored: bool
+    # in [0, 1], of picture 0 (the box of its mask) within the outlines; None if sizes are unknown
     share: float | None
     share1: float | None = 0.0
 
@@ -58,13 +41,7 @@ class Motion:
 
     @property
     def words(self) -> str:
-        """The motion in a few words.
-
-        Examples
-        --------
-        >>> Motion(np.zeros(2), -30.0, 0.5, True, 0.4).words
-        'mirrored, turned 30° anticlockwise, 0.50 times as large'
-        """
+        """The motion in a few words."""
         parts = ["mirrored"] if self.mirrored else []
         degrees = round(abs(self.turn))
         if degrees:
@@ -74,19 +51,13 @@ class Motion:
 
 
 def list_corners(box: Array) -> Floats:
-    """List the corners of a box.
-
-    box (2, 2) float64 -> (4, 2) float64.
-    """
+    """List the corners of a box: box (2, 2) -> (4, 2)."""
     (left, top), (right, bottom) = box
     return np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
 
 
 def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Floats:
-    """Find the corners of a box in picture 0 as they lie in picture 1.
-
-    xy0, xy1 (n, 2) float64; box (2, 2) float64; transform (3, 3) float64 -> (4, 2) float64.
-    """
+    """Find the corners (4, 2) in picture 1 of a box (2, 2) in picture 0; xy0, xy1 (n, 2)."""
     corners, middle = list_corners(box), np.median(xy0, axis=0)
     derivative = linear_part(transform, middle)
     if len(xy0) >= 3 and abs(np.linalg.det(derivative)) > 0:
@@ -100,10 +71,7 @@ def fit_frame(xy0: Floats, xy1: Floats, box: Floats, transform: Floats) -> Float
 def describe_motion(
     transform: Array, outline0: Array, outline1: Array, box: Array, box1: Array | None = None
 ) -> Motion:
-    """Describe how an object moved.
-
-    transform (3, 3) float64; outline0, outline1 (k, 2) float64; box, box1 (2, 2) float64.
-    """
+    """Describe how an object moved: transform (3, 3); outline0, outline1 (k, 2); box, box1 (2, 2)."""
     linear = linear_part(transform, _middle(outline0))
     mirrored = bool(np.linalg.det(linear) < 0)
     (a, b), (c, d) = linear @ np.diag([-1.0, 1.0]) if mirrored else linear
@@ -118,18 +86,12 @@ def _share(outline: Array, box: Array) -> float:
 
 
 def hull_area(xy: Array) -> float:
-    """Compute the area of the convex hull of points.
-
-    xy (n, 2) array.
-    """
+    """Compute the area of the convex hull of points: xy (n, 2)."""
     return polygon_area(opencv.convex_hull(xy)) if len(xy) >= 3 else 0.0
 
 
 def polygon_area(polygon: Array) -> float:
-    """Compute the area of a polygon.
-
-    polygon (k, 2) array.
-    """
+    """Compute the area of a polygon: polygon (k, 2)."""
     x, y = (polygon - polygon[0]).T
     return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
 

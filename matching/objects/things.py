@@ -1,7 +1,5 @@
 """Which objects show the same thing, and in which places it stands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,19 +43,18 @@ class Thing:
 
 
 def number_places(outlines: Sequence[Array]) -> Ints:
-    """Number the places where the outlines of one picture lie.
+    """Number the places where the outlines of one picture lie: outlines sequence of (k, 2) -> (n,).
 
-    Outlines are taken by falling area: each is at the place whose first outline is most similar, or begins
-    another place where that is too little. Similar is what has a large common area, over the geometric mean
-    of the areas (the cosine of the angle between the indicator functions), by more than half: a logo is
-    another thing than its box.
-
-    outlines sequence of (k, 2) arrays -> (n,) int64.
+    By descending area, each outline joins the place whose first outline is most similar, or begins a new one.
+    Similar outlines have a common area above half the geometric mean of their areas: a logo is another thing
+    than its box.
     """
     if not len(outlines):
         return np.empty(0, np.int64)
     least = max(np.ptp(outline, axis=0).max() for outline in outlines) / 1000
-    shapes = np.array([_shape(outline, least) for outline in outlines])
+    # and a little around them, so that a point and a line have an area too
+    rings = [np.resize(outline, (max(len(outline), 3), 2)) for outline in outlines]
+    shapes = np.array([shapely.buffer(shapely.polygons(ring), least or 1.0) for ring in rings])
     area = shapely.area(shapes)
     common = shapely.intersection(shapes[:, None].copy(), shapes)  # shapely 2.0 takes no view of the other
     shared = shapely.area(common) / np.sqrt(area[:, None] * area)
@@ -72,10 +69,7 @@ def number_places(outlines: Sequence[Array]) -> Ints:
 
 
 def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) -> tuple[Thing, ...]:
-    """Find the things of the objects of two pictures: those that share their place in picture 0 are copies.
-
-    outlines0, outlines1 sequence of (k, 2) arrays.
-    """
+    """Find the things of the objects of two pictures: those at one place in picture 0 are copies."""
     number = number_places(outlines0)
     own = [np.flatnonzero(number == n) for n in range(number.max(initial=-1) + 1)]
     return tuple(
@@ -87,10 +81,7 @@ def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) 
 def find_things_of_repeats(
     outlines0: Sequence[Array], outlines1: Sequence[Array], periodic: Sequence[bool] | Bools
 ) -> tuple[Thing, ...]:
-    """Find the things of repeats in one picture: places that objects join, directly or over others.
-
-    outlines0, outlines1 sequence of (k, 2) arrays.
-    """
+    """Find the things of repeats in one picture: places that objects join, directly or over others."""
     n, outlines = len(outlines0), [*outlines0, *outlines1]
     place = number_places(outlines)
     n_places = place.max(initial=-1) + 1
@@ -108,15 +99,7 @@ def find_things_of_repeats(
 
 
 def renumber(labels: Array) -> Ints:
-    """Number labels by where they come first.
-
-    labels (n,) array -> (n,) int64.
-    """
+    """Number labels by where they come first: labels (n,) -> (n,)."""
     _, first, label = np.unique(labels, return_index=True, return_inverse=True)
     rank: Ints = np.argsort(np.argsort(first))
     return rank[label]
-
-
-def _shape(outline: Array, least: float) -> shapely.Geometry:
-    """The area of an outline and a little around it, so that a point and a line have an area too."""
-    return shapely.buffer(shapely.polygons(np.resize(outline, (max(len(outline), 3), 2))), least or 1.0)

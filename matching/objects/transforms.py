@@ -9,8 +9,6 @@ have normal priors (ridge regression), which decide where the matches tell nothi
 are many or spread out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,10 +22,7 @@ PRIOR = 0.05  # standard deviation of the deviation over the scale, and of g
 
 
 def fit_transform(xy0: Floats, xy1: Floats, tolerance: float = 5.0) -> tuple[Floats, str]:
-    """Fit matched points robustly: by a homography if it is sound and better than an affine map.
-
-    xy0, xy1 (n, 2) float64 -> transform (3, 3) float64.
-    """
+    """Fit points (n, 2) robustly: a homography if it is sound and better than an affine map -> (3, 3)."""
     affine = _affine(xy0, xy1, tolerance)
     least = 0.95 * median_error(affine, xy0, xy1)
     best, kind = affine, "affine"
@@ -59,10 +54,7 @@ def _homographies(xy0: Floats, xy1: Floats, tolerance: float) -> list[Floats]:
 
 
 def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box: Floats) -> Floats:
-    """Fit a homography to all points, by least squares with a Cauchy loss, from a first guess.
-
-    xy0, xy1 (n, 2) float64; first (3, 3) float64; box (2, 2) float64 -> (3, 3) float64.
-    """
+    """Fit a homography to all points (n, 2) with a Cauchy loss, from a first guess (3, 3); box (2, 2)."""
     middle, half = box.mean(axis=0), max(np.ptp(box, axis=0).max() / 2, 1e-9)
     derivative, centre = linear_part(first, np.median(xy0, axis=0)), np.median(xy1, axis=0)
     unit = half * float(np.sqrt(abs(np.linalg.det(derivative))))
@@ -77,10 +69,10 @@ def refine_homography(xy0: Floats, xy1: Floats, first: Floats, error: float, box
 
 
 def _fit_map(x: Floats, y: Floats, first: Floats, spread: float) -> Floats:
-    """(3, 3): the map that takes x to y by least squares with a Cauchy loss, from a first guess (3, 3).
+    """(3, 3): the map from x to y by least squares with a Cauchy loss, from a first guess (3, 3).
 
-    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity, c, d
-    one that is mirrored, and either is the deviation from the other.
+    The unknowns are a, b, c, d, t, g with A = [[a + c, d - b], [b + d, a - c]]: a, b are a similarity and c,
+    d a mirrored one, each the deviation from the other.
     """
     (p, q, *_), (r, s, *_), _ = first
     is_mirrored = np.linalg.det(linear_part(first, np.median(x, axis=0))) < 0
@@ -117,10 +109,7 @@ def _scaling(unit: float, origin: Sequence[float] | Floats = (0.0, 0.0)) -> Floa
 
 
 def fit_corners(xy0: Floats, xy1: Floats) -> Floats:
-    """Find the homography that takes four points to four others.
-
-    xy0, xy1 (4, 2) float64 -> (3, 3) float64.
-    """
+    """Find the homography that takes four points to four others: xy0, xy1 (4, 2) -> (3, 3)."""
     rows = []
     for (x, y), (u, v) in zip(xy0, xy1, strict=True):
         rows += [[x, y, 1, 0, 0, 0, -u * x, -u * y], [0, 0, 0, x, y, 1, -v * x, -v * y]]
@@ -128,45 +117,30 @@ def fit_corners(xy0: Floats, xy1: Floats) -> Floats:
 
 
 def apply_transform(transform: Array, xy: Array) -> Floats:
-    """Map points by a transform.
-
-    transform (3, 3) float64; xy (n, 2) array -> (n, 2) float64.
-    """
+    """Map points by a transform: transform (3, 3); xy (n, 2) -> (n, 2)."""
     mapped: Floats = np.column_stack([xy, np.ones(len(xy))]) @ transform.T
     return mapped[:, :2] / mapped[:, 2:]
 
 
 def median_error(transform: Array, xy0: Array, xy1: Array) -> float:
-    """How far a transform typically takes points from where they are.
-
-    transform (3, 3) float64; xy0, xy1 (n, 2) array.
-    """
+    """How far a transform typically takes points from where they are: transform (3, 3); xy0, xy1 (n, 2)."""
     return float(np.median(transform_errors(transform, xy0, xy1)))
 
 
 def transform_errors(transform: Array, xy0: Array, xy1: Array) -> Floats:
-    """How far a transform takes points from where they are.
-
-    transform (3, 3) float64; xy0, xy1 (n, 2) array -> (n,) float64.
-    """
+    """How far a transform takes points from where they are: transform (3, 3); xy0, xy1 (n, 2) -> (n,)."""
     return np.asarray(np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1))
 
 
 def is_sound(transform: Array, polygon: Array) -> bool:
-    """Test whether a transform keeps a polygon on one side of the horizon, and well away from it.
-
-    transform (3, 3) float64; polygon (k, 2) float64.
-    """
+    """Test whether a transform (3, 3) keeps a polygon (k, 2) well on one side of the horizon."""
     w = np.column_stack([polygon, np.ones(len(polygon))]) @ transform[2]
     one_side = (w > 0).all() or (w < 0).all()
     return bool(np.isfinite(transform).all() and one_side and abs(w).min() > 0.2 * abs(w).max())
 
 
 def linear_part(transform: Array, point: Array) -> Floats:
-    """Find the derivative of a transform.
-
-    transform (3, 3) float64; point (2,) float64 -> (2, 2) float64.
-    """
+    """Find the derivative of a transform: transform (3, 3); point (2,) -> (2, 2)."""
     u, v, w = transform @ [*point, 1.0]
     derivative: Floats = (transform[:2, :2] - np.outer([u / w, v / w], transform[2, :2])) / w
     return derivative

@@ -1,12 +1,9 @@
 """Moving the new files of a run into a folder, in place of older ones: all of them, or none.
 
-The new files are complete in a folder of their own, together with a journal that says what they replace. One
-rename gives that folder a name that marks it as decided. Then its files are moved one by one. Whoever is
-stopped in between leaves the marked folder, and the next run moves the rest. Where a move fails, those before
-it are taken back.
+The new files are complete in a folder of their own, with a journal of what they replace. One rename marks
+that folder as decided; then its files are moved one by one. The next run finishes what was interrupted. If a
+move fails, earlier ones are undone.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -75,9 +72,7 @@ def compute_digest(path: Path) -> str | None:
 
 
 def _read_journal(decided: Path) -> tuple[list[str], dict[str, str | None]]:
-    """The names of the new files, and the SHA-256 of what was there of each name; nothing where somebody else
-    has finished, or nothing is known.
-    """
+    """Names of the new files, and SHA-256 of what they replace; empty if somebody else has finished."""
     try:
         told = json.loads((decided / JOURNAL).read_bytes())
         new, there = told["new"], told["there"]

@@ -1,11 +1,9 @@
 """Results in the layouts of other programs: a COLMAP database, hloc's HDF5 files, CSV.
 
-Match i is keypoint i of both images, so a place that belongs to several matches (copies of an object) is
-listed once for each: neither COLMAP nor hloc lets a keypoint have two partners in one image.
-
-Pixels. COLMAP and hloc read a file as it is stored and pass over its EXIF orientation; so do the coordinates
-here. In COLMAP (0.5, 0.5) is the centre of the top-left pixel, in hloc and CSV (0, 0) is. CSV counts the
-pixels of the image as displayed, as matches.npz does.
+Match i is keypoint i of both images; a place in several matches is listed several times, since neither COLMAP
+nor hloc allows a keypoint two partners in one image. COLMAP and hloc use pixels of the file as stored,
+without EXIF orientation; COLMAP's centre of the top-left pixel is (0.5, 0.5). CSV uses displayed pixels, like
+matches.npz.
 """
 
 from __future__ import annotations
@@ -63,25 +61,13 @@ CREATE TABLE two_view_geometries (pair_id INTEGER PRIMARY KEY NOT NULL, rows INT
 
 @dataclass(frozen=True, eq=False)
 class StoredImage:
-    """An image as its file stores it.
+    """An image as its file stores it."""
 
-    Parameters
-    ----------
-    name : str
-        Its name in the image folder.
-    width, height : int
-        Its size, pixels.
-    keypoints : (n, 2) float64
-        Pixels, (0, 0) the centre of the top-left one.
-    turn : (3, 3) array
-        The map from displayed to stored pixels.
-    """
-
-    name: str
-    width: int
+    name: str  # in the image folder
+    width: int  # pixels
     height: int
-    keypoints: Array
-    turn: Array
+    keypoints: Array  # (n, 2) float64, pixels
+    turn: Array  # (3, 3), from displayed to stored pixels
 
 
 def check_formats(formats: Sequence[str], pictures: Sequence[Picture]) -> None:
@@ -112,10 +98,7 @@ def check_name(name: str, formats: Sequence[str]) -> None:
 
 
 def export_matches(name: str, pictures: Sequence[Picture], result: Matches) -> dict[str, bytes]:
-    """Write the matches that are in an object in one format.
-
-    Equal results give equal bytes.
-    """
+    """Write the matches that are in an object in one format; equal results give equal bytes."""
     check_formats([name], pictures)
     kept = np.flatnonzero(result.cluster >= 0)
     if name == "csv":
@@ -197,12 +180,10 @@ def _two_view_geometry(images: list[StoredImage], result: Matches) -> tuple[int,
 
 
 def two_view_geometry(xy0: Array, xy1: Array, transform: Array) -> tuple[int, Array | None, Array | None]:
-    """Choose COLMAP's configuration for the matches of one object.
+    """Choose COLMAP's configuration for the matches of an object: xy0, xy1 (n, 2); transform (3, 3).
 
-    An object that its transform explains is planar; one that a fundamental matrix explains is uncalibrated; a
-    bent one has multiple geometries.
-
-    xy0, xy1 (n, 2) float64; transform (3, 3) array -> fundamental, homography (3, 3) float64 or None.
+    It is planar if its transform explains it, uncalibrated if a fundamental matrix does; a bent object has
+    multiple geometries. Returns it, and fundamental and homography (3, 3) or None.
     """
     residual = np.linalg.norm(apply_transform(transform, xy0) - xy1, axis=1)
     if (residual <= MAX_ERROR).mean() >= MOST:
@@ -235,10 +216,7 @@ def _matches(images: list[StoredImage], distance: Array) -> bytes:
 
 
 def hloc_score(distance: Array) -> NDArray[np.float16]:
-    """The score of hloc's nearest neighbours, (1 + cosine) / 2, of unit descriptors.
-
-    distance (n,) array -> (n,) float16.
-    """
+    """hloc's score of nearest neighbours, (1 + cosine) / 2: distance (n,) -> (n,) float16."""
     return (1 - distance**2 / 4).astype(np.float16)
 
 
@@ -255,5 +233,5 @@ def require_h5py() -> Any:
     try:
         import h5py
     except ImportError:
-        raise InputError("export to hloc needs h5py: pip install 'gdl-match[hloc]'") from None
+        raise InputError("hloc's format needs h5py: pip install 'gdl-match[hloc]'") from None
     return h5py

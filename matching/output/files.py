@@ -70,10 +70,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def list_file_names(*, figure: bool = True, html: bool = False, exports: tuple[str, ...] = ()) -> set[str]:
-    """The names of the files that `write_results` writes.
-
-    Those of single objects are not among them: see FILES of `matching.output.figures.warping`.
-    """
+    """Names of the files that `write_results` writes, except those of single objects."""
     optional = {"matches.png": figure, "matches.html": html}
     exported = {name for export in exports for name in FILES[export]}
     return {"matches.json", "matches.npz", *exported, *(name for name, on in optional.items() if on)}
@@ -94,12 +91,12 @@ def write_results(
     inputs: Sequence[str] | None = None,
     others: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write the results of a run into a folder, made if missing: all files, or none if it fails.
+    """Write all results of a run into a folder, or none; what an earlier run left is replaced."""
+    deformations: dict[int, Deformation] = {}
+    if warp:
+        from matching.matches import object_deformation
 
-    What an earlier run left there is replaced or removed, as long as nobody has changed it.
-    """
-    deformations = _deformations(result) if warp else {}
-
+        deformations = {found.id: object_deformation(result, found.id) for found in result.objects}
     picture0, picture1 = pictures
 
     def files() -> Iterator[tuple[str, Content]]:
@@ -120,7 +117,10 @@ def write_results(
                 yield f"{name}.png", opencv.encode_png(rgb, overwrite=True)
         if crops:
             yield from crop_files(pictures, result.objects)
-        yield from _export(pictures, result, exports)
+        for name in exports:
+            from matching.output.exchange import export_matches
+
+            yield from export_matches(name, pictures, result).items()
         if html:
             from matching.output.html import pair_report
 
@@ -150,21 +150,6 @@ def _draw_warps(
 
         found = next(found for found in result.objects if found.id == number)
         yield number, draw_object(picture0, picture1, result, found, deformation)
-
-
-def _export(
-    pictures: Sequence[Picture], result: Matches, exports: tuple[str, ...]
-) -> Iterator[tuple[str, bytes]]:
-    for name in exports:
-        from matching.output.exchange import export_matches
-
-        yield from export_matches(name, pictures, result).items()
-
-
-def _deformations(result: Matches) -> dict[int, Deformation]:
-    from matching.matches import object_deformation
-
-    return {found.id: object_deformation(result, found.id) for found in result.objects}
 
 
 def encode_npz(result: Matches) -> bytes:

@@ -1,10 +1,7 @@
 """A folder of results: which of its files are ours, and writing all files of a run or none.
 
-matches.json lists the SHA-256 of the files that were written with it. A file is ours as long as that is its
-content: nothing else is ever replaced or removed.
+A file is ours if matches.json lists it with its SHA-256: nothing else is ever replaced or removed.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -126,12 +123,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def write_files(
     folder: Path, files: Iterable[tuple[str, Content]], manifest: Callable[[dict[str, Any]], bytes]
 ) -> None:
-    """Write the files of a run into a folder, in place of those of an earlier run.
-
-    The folder is made if missing. All files are written, or none where it fails or is interrupted.
-
-    files iterable of (str, bytes or callable).
-    """
+    """Write all files (name, bytes or callable) into a folder, in place of an earlier run's, or none."""
     digests: dict[str, Any] = {}
     try:
         with make_temporary_folder(folder) as part:
@@ -170,11 +162,7 @@ def place_files(part: Path, folder: Path, names: Iterable[str], removed: Iterabl
 
 @contextmanager
 def make_temporary_folder(folder: Path) -> Iterator[Path]:
-    """Make a temporary folder on the file system of another one.
-
-    It is beside that folder, or in it where it exists, for files that are renamed when all are complete. It
-    is removed afterwards, and so are parents that were missing before if nothing has come into them.
-    """
+    """Make a folder beside another one, or in it if it exists, and remove it at the end."""
     made = _make(folder.parent) if not folder.exists() else []
     part = name_part(folder if folder.exists() else folder.parent)
     try:

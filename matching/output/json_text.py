@@ -1,40 +1,12 @@
 """JSON that is easy to read: one entry a line, and all numbers of an outline or a matrix on one line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any
 
 
 def json_text(value: Any, depth: int = 0) -> str:
-    """Format a value as JSON, with every list that holds no objects on one line.
-
-    Parameters
-    ----------
-    value : object
-        Anything that JSON can represent.
-    depth : int
-        Spaces of indentation of the lines after the first.
-
-    Returns
-    -------
-    str
-        The text.
-
-    Examples
-    --------
-    >>> print(json_text({"id": 0, "outline": [[1, 2], [3, 4]], "of": [{"a": None}]}))
-    {
-     "id": 0,
-     "outline": [[1, 2], [3, 4]],
-     "of": [
-      {
-       "a": null
-      }
-     ]
-    }
-    """
+    """Format a value as JSON, every list without objects on one line; `depth` spaces of indentation."""
     if isinstance(value, dict) and value:
         entries = [f"{json.dumps(key)}: {json_text(entry, depth + 1)}" for key, entry in value.items()]
         return _block("{", entries, "}", depth)

@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: bool) -> Floats:
-    """Outline an object in picture 1.
-
-    Returns (k, 2) float64.
-    """
+    """Outline an object in picture 1 -> (k, 2)."""
     corners = choose_frame(found) if frame else None
     if corners is None:
         return np.asarray(found.outline1, np.float64)
@@ -27,25 +24,7 @@ def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: 
 
 
 def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
-    """Cut a polygon at the edges of a picture.
-
-    Parameters
-    ----------
-    polygon : (k, 2) float64
-        Its corners, pixels.
-    size : tuple of int or None
-        Width and height of the picture, None if they are not known.
-
-    Returns
-    -------
-    (l, 2) float64
-        The corners of the largest part in the picture; as given where there is none, or it crosses itself.
-
-    Examples
-    --------
-    >>> sorted(cut_at_edges(np.array([[-20.0, 1], [5, 1], [5, 4], [-20, 4]]), (10, 10)).tolist())
-    [[-0.5, 1.0], [-0.5, 4.0], [5.0, 1.0], [5.0, 4.0]]
-    """
+    """Cut a polygon (k, 2) at the edges of a picture of known size: its largest part inside, if any."""
     shape = shapely.Polygon(polygon)
     if size is None or not shape.is_valid:
         return polygon
@@ -60,10 +39,7 @@ def cut_at_edges(polygon: Floats, size: tuple[int, int] | None) -> Floats:
 
 
 def list_columns(objects: Sequence[MatchedObject], boxes: Floats) -> dict[str, list[Any]]:
-    """List what is known of objects, column by column.
-
-    boxes (n, 4) float64.
-    """
+    """List what is known of objects, column by column: boxes (n, 4)."""
     own = (
         *("id", "thing", "n_matches", "score", "confidence"),
         *("transform_kind", "transform_error", "inlier_share"),

@@ -1,10 +1,8 @@
-"""What results come from besides pictures and settings: the programs, and the kind of processor.
+"""What results depend on besides pictures and settings: the programs, and the kind of processor.
 
-Equal programs on one kind of processor give equal results, bit by bit. OpenCV has code of its own for each
-generation of processors, which rounds in its own way, so that other features are found on another one.
+Equal programs on one kind of processor give equal results, bit by bit. OpenCV's code for each generation of
+processors rounds differently, so that other features are found.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
@@ -31,17 +29,9 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "pillow", "p
 
 @dataclass(frozen=True)
 class Origin:
-    """The programs and the machine that something was computed with.
+    """The programs and the machine that something was computed with."""
 
-    Parameters
-    ----------
-    programs : mapping of str to str
-        What `programs` gave there.
-    machine : str
-        What `machine` gave there.
-    """
-
-    programs: Mapping[str, str]
+    programs: Mapping[str, str]  # as `programs` returns them
     machine: str
 
 
@@ -84,23 +74,7 @@ def origin() -> Origin:
 
 
 def differences(made_with: Mapping[str, str], here: Mapping[str, str]) -> str:
-    """Name the programs that differ.
-
-    Parameters
-    ----------
-    made_with, here : mapping of str to str
-        Versions of programs, by their names.
-
-    Returns
-    -------
-    str
-        The programs with both versions; empty where all are equal.
-
-    Examples
-    --------
-    >>> differences({"numpy": "1.26.0", "scipy": "1.13.0"}, {"numpy": "2.0.0", "scipy": "1.13.0"})
-    'numpy 1.26.0 (here 2.0.0)'
-    """
+    """Name the programs that differ, with both versions: "" if all are equal."""
     names = [name for name in {**made_with, **here} if made_with.get(name) != here.get(name)]
     return ", ".join(f"{name} {made_with.get(name, '-')} (here {here.get(name, '-')})" for name in names)
 

@@ -40,9 +40,9 @@ def format_table(result: Matches, name: str = "picture 0") -> str:
 def format_object(found: MatchedObject) -> tuple[str, ...]:
     """The table's cells for an object.
 
-    Centre and size are those of its outline in picture 1; `share` is that of picture 0 which its outline
-    covers, `complete` how much of picture 0 is there, of what should be visible. Where the transform does
-    not fit nearly all matches, `error` says how many it fits.
+    Centre and size are those of its outline in picture 1; `share` is the part of picture 0 that its outline
+    covers, `complete` how much of what should be visible is there. If the transform does not fit nearly all
+    matches, `error` says how many it fits.
     """
     error = f"{found.transform_error:.{1 + _count_digits(found)}f} px"
     if found.inlier_share is not None and found.inlier_share < FITS:
@@ -75,10 +75,7 @@ def _count_digits(found: MatchedObject) -> int:
 
 
 def format_repeats(result: Matches) -> str:
-    """Format what one picture shows more than once as a table, one line a thing.
-
-    Score, how sure and error are those of its best object.
-    """
+    """Format what a picture shows more than once, one line per thing, with its best object's score."""
     if not result.things:
         return NOTHING_TWICE
     return "\n".join(align_columns([(*REPEATS_HEADER, ""), *list_repeats(result)], left=(5, 7)))
@@ -100,51 +97,12 @@ def list_repeats(result: Matches) -> list[tuple[str, ...]]:
 
 
 def count(n: int, word: str, words: str | None = None) -> str:
-    """Count something in words.
-
-    Parameters
-    ----------
-    n : int
-        How many there are.
-    word : str
-        What one is called.
-    words : str, optional
-        What several are called; by default with an s.
-
-    Returns
-    -------
-    str
-        Such as "1 group" or "2 groups".
-
-    Examples
-    --------
-    >>> count(1, "group"), count(0, "pair")
-    ('1 group', '0 pairs')
-    """
+    """Count something in words: "1 group", "2 groups"; `words` is an irregular plural."""
     return f"{n} {word if n == 1 else words or f'{word}s'}"
 
 
 def format_turn(motion: Motion) -> str:
-    """The turn in whole degrees, and whether the object is mirrored.
-
-    Parameters
-    ----------
-    motion : Motion
-        Of an object.
-
-    Returns
-    -------
-    str
-        Such as "12° cw".
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> format_turn(SimpleNamespace(turn=-12.3, mirrored=False))
-    '12° ccw'
-    >>> format_turn(SimpleNamespace(turn=0.3, mirrored=True))
-    'mirrored'
-    """
+    """The turn in whole degrees, as "12° cw", and whether the object is mirrored."""
     degrees = round(abs(motion.turn))
     turned = f"{degrees}°" + ("" if degrees in (0, 180) else " cw" if motion.turn > 0 else " ccw")
     if not motion.mirrored:
@@ -153,52 +111,15 @@ def format_turn(motion: Motion) -> str:
 
 
 def format_percent(share: float) -> str:
-    """Format a share in whole percent, "<1%" for less than one.
-
-    Parameters
-    ----------
-    share : float
-        In [0, 1].
-
-    Returns
-    -------
-    str
-        Such as "83%".
-
-    Examples
-    --------
-    >>> format_percent(0.826), format_percent(0.002)
-    ('83%', '<1%')
-    """
+    """Format a share in whole percent: "83%", "<1%"."""
     return "<1%" if share < 0.005 else f"{share:.0%}"
 
 
 def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequence[Thing] = ()) -> list[str]:
-    """Describe the copies of picture 0, or the things found in several places.
+    """Describe the copies of picture 0 `name`, or the things found in several places, one per line.
 
-    Where picture 0 as a whole is there, its copies are counted, and the places that share a part of it.
-    Otherwise, if all objects show one thing, it has the name of picture 0.
-
-    Parameters
-    ----------
-    objects : sequence of MatchedObject
-        All objects.
-    name : str
-        Of picture 0, without its extension.
-    things : sequence of Thing
-        Their things, if known.
-
-    Returns
-    -------
-    list of str
-        A line of the copies, or for each such thing: its name, the number of places, and its objects.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> objects = [SimpleNamespace(id=k, thing=0, is_whole=False) for k in range(2)]
-    >>> describe_things(objects, "nesquik")
-    ['nesquik: 2 places (objects 0, 1)']
+    If picture 0 as a whole is there, counts its copies and the places that share a part of it. Otherwise
+    lists each thing with its number of places and objects; a single thing has the name of picture 0.
     """
     if any(found.is_whole for found in objects):
         return _describe_copies(objects, name)
@@ -253,25 +174,7 @@ def describe_result(result: Matches) -> str:
 
 
 def describe_sizes(matched_at: Sequence[float], sizes: Sequence[tuple[int, int]]) -> str:
-    """Describe at which size pictures were matched.
-
-    Parameters
-    ----------
-    matched_at : sequence of float
-        Megapixels, as of `matching.matches.Matches`.
-    sizes : sequence of (width, height)
-        Of the same pictures, pixels.
-
-    Returns
-    -------
-    str
-        The megapixels of each picture.
-
-    Examples
-    --------
-    >>> describe_sizes((0.3, 12.19), ((640, 480), (4032, 3024)))
-    'matched at 0.3 of 0.3 and 12.2 of 12.2 megapixels'
-    """
+    """Describe at which size pictures were matched: megapixels each, and width and height of the pictures."""
     told = [f"{at:.1f} of {w * h / 1e6:.1f}" for at, (w, h) in zip(matched_at, sizes, strict=False)]
     return f"matched at {' and '.join(told)} megapixels"
 
@@ -375,25 +278,7 @@ def name_picture(path: str | PurePath | None) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
-    """Lay out rows of texts as lines with columns two spaces apart.
-
-    Parameters
-    ----------
-    rows : sequence of sequence of str
-        The texts, as many in each row.
-    left : sequence of int
-        Columns that are flush left; the others are flush right.
-
-    Returns
-    -------
-    list of str
-        The lines.
-
-    Examples
-    --------
-    >>> align_columns([["a", "to the left"], ["100", "b"]], left=[1])
-    ['  a  to the left', '100  b']
-    """
+    """Lay out rows of texts in columns two spaces apart, flush right except for columns `left`."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

@@ -1,7 +1,5 @@
 """Pixels of any type as 8-bit ones that show what the picture holds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,10 +18,7 @@ SHAPE = 0.9  # of what is opaque in such a drawing has them, at least: its edges
 
 
 def to_eight_bits(array: Array, mask: Bools | None = None) -> Array:
-    """Convert real numbers to 8 bits.
-
-    array (h, w) or (h, w, 3) array; mask (h, w) bool.
-    """
+    """Convert real numbers to 8 bits: array (h, w) or (h, w, 3); mask (h, w) bool."""
     if array.dtype == np.uint8:
         return array
     low, high = _range(array, mask)
@@ -49,17 +44,15 @@ def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
     """The values that become black and white."""
     step = math.ceil(math.sqrt(array.size / SAMPLE))
     values = array[::step, ::step]
-    values = values[np.isfinite(values) if mask is None else np.isfinite(values) & _like(mask, values, step)]
+    is_shown = np.isfinite(values)
+    if mask is not None:
+        is_shown &= mask[::step, ::step].reshape(*values.shape[:2], *[1] * (values.ndim - 2))
+    values = values[is_shown]
     values = _drop_fill(values.astype(np.float64))
     if not len(values):
         return 0.0, 0.0
     low, high = np.percentile(values, [0.1, 99.9])
     return (low, high) if high > low else (values.min(), values.max())
-
-
-def _like(mask: Bools, values: Array, step: int) -> Bools:
-    shown = mask[::step, ::step]
-    return shown if values.ndim == 2 else np.asarray(shown[:, :, None])
 
 
 def _drop_fill(values: Floats) -> Floats:
@@ -80,10 +73,7 @@ def _drop_fill(values: Floats) -> Floats:
 
 
 def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
-    """Raise the contrast of a flat picture, so that detectors with fixed thresholds see what it shows.
-
-    grey (h, w) uint8; rgb (h, w, 3) uint8; mask (h, w) bool -> (h, w) uint8.
-    """
+    """Raise the contrast of a flat picture for detectors with fixed thresholds -> (h, w) uint8."""
     counts = np.bincount((grey if mask is None else grey[mask]).ravel(), minlength=256)
     low, high = (
         int(np.argmax(np.cumsum(ordered) > OUTSIDE * counts.sum())) for ordered in (counts, counts[::-1])
@@ -98,19 +88,13 @@ def raise_contrast(grey: Array, rgb: Array, mask: Bools | None = None) -> Array:
 
 
 def has_one_colour(rgb: Array, mask: Bools) -> bool:
-    """Whether a picture is a drawing in one colour, whose shape is what is opaque.
-
-    rgb (h, w, 3) uint8; mask (h, w) bool.
-    """
+    """Whether a picture is a drawing in one colour, its shape opaque: rgb (h, w, 3); mask (h, w)."""
     shades = opencv.luma(rgb)[mask]
     return len(shades) > 0 and bool(np.mean(np.abs(shades - np.median(shades)) <= ONE_COLOUR / 2) >= SHAPE)
 
 
 def draw_shape(colours: Array, opacity: Array, full: float) -> Array:
-    """Draw a picture in one colour on the ground that it stands out from.
-
-    colours (h, w) or (h, w, 3) array; opacity (h, w) array -> (h, w, 3) uint8.
-    """
+    """Draw a picture in one colour on contrasting ground: colours (h, w) or (h, w, 3); opacity (h, w)."""
     own = np.clip(np.nan_to_num(colours), 0, full) / full
     share = np.clip(opacity, 0, full) / full
     ground = 0.0 if np.median(own[share >= 0.5]) >= 0.5 else 1.0

@@ -1,10 +1,8 @@
 """Pictures as arrays of their own depth.
 
-Pillow reads them; Radiance HDR and deep colours of PNG and PPM are OpenCV's, other TIFF tifffile's, HEIC
-pillow-heif's where that is installed.
+Pillow reads them, OpenCV Radiance HDR and deep colours of PNG and PPM, tifffile other TIFFs, pillow-heif
+HEIC.
 """
-
-from __future__ import annotations
 
 import re
 import warnings
@@ -41,10 +39,7 @@ TURNS: dict[int, Callable[[Array], Array]] = {  # EXIF orientation -> what shows
 
 
 def decode(path: str | PathLike[str]) -> tuple[Array, int]:
-    """Read the picture in a file.
-
-    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Read the picture in a file -> (h, w), (h, w, 3) or (h, w, 4)."""
     check_name(path)
     path = Path(path)
     with _one_line_errors(path):
@@ -66,10 +61,7 @@ def read_content(image: Any, name: str) -> Any:
 
 
 def decode_content(content: bytes, name: str) -> tuple[Array, int]:
-    """Read the picture in the content of a file, as `decode` reads the file.
-
-    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Read the picture in the content of a file, as `decode` reads the file."""
     with _one_line_errors(name):
         return _decode_file(BytesIO(content), name, content)
 
@@ -87,12 +79,7 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Take the current frame of a Pillow image as `decode` would take the file that it comes from.
-
-    That includes palettes, CMYK, transparency, 16-bit colour and the EXIF orientation.
-
-    Returns array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Take the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
 
@@ -127,9 +114,7 @@ def _open(path: Path) -> BinaryIO:
 
 @contextmanager
 def _damage(name: str | Path) -> Iterator[None]:
-    """InputError for what a decoder raises. Nothing but calls of Pillow and pillow-heif may stand inside: an
-    error of this program is none of the file.
-    """
+    """Turn errors of a decoder into InputError; encloses only calls of Pillow and pillow-heif."""
     try:
         yield
     except (InputError, UnidentifiedImageError, MemoryError):
@@ -143,25 +128,7 @@ def _damage(name: str | Path) -> Iterator[None]:
 
 
 def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
-    """The map from pixels of the displayed picture to those of the file as stored.
-
-    Parameters
-    ----------
-    orientation : int
-        EXIF orientation of the file, 1 to 8.
-    width, height : int
-        Size of the displayed picture, pixels.
-
-    Returns
-    -------
-    (3, 3) int64
-        The map of homogeneous coordinates.
-
-    Examples
-    --------
-    >>> map_displayed_to_stored(6, 40, 60) @ [0, 0, 1]  # shown a quarter turn clockwise: it began bottom left
-    array([ 0, 39, 1])
-    """
+    """Map (3, 3) from displayed pixels to stored ones, by EXIF orientation and displayed size."""
     x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]
     rows = {
         2: (right, y),
@@ -227,9 +194,7 @@ def _decode_tiff(image: Image.Image, name: str | Path, encoded: Path | bytes | N
 
 
 def _is_simple_grey(image: Image.Image, layout: tiff.Layout) -> bool:
-    """Whether Pillow reads deep grey rightly; it is quicker to load than tifffile. It swaps the bytes of
-    compressed numbers that begin with the highest byte once too often, but for those of 16 bits.
-    """
+    """Whether Pillow reads deep grey correctly: not if it is compressed, big-endian and beyond 16 bits."""
     tags: Any = getattr(image, "tag_v2", {})
     is_swapped = tags.prefix == b"MM" and tags.get(tiff.COMPRESSION, 1) != 1
     modes = ("I;16", "I;16B") if is_swapped else ("I;16", "I;16B", "F")
@@ -247,9 +212,7 @@ def _open_encoded(encoded: Path | bytes) -> BinaryIO:
 
 
 def _read_encoded(image: Image.Image) -> bytes | None:
-    """The file that an image is read from, as long as nothing of it has been: later its pixels may have been
-    changed. None if it is not known, or the image is not the first of its file.
-    """
+    """The file that an image comes from, if its pixels are untouched and it is the first image, else None."""
     file = getattr(image, "fp", None)
     if file is None or not getattr(image, "tile", None) or image.tell() != 0:
         return None

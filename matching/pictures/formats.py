@@ -1,7 +1,5 @@
 """The kinds of picture files that are read, for every part of the program."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib.util import find_spec

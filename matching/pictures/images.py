@@ -27,27 +27,13 @@ CHECKERBOARD = (255, 204)  # its greys, those of most image editors
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One picture.
+    """One picture."""
 
-    Parameters
-    ----------
-    rgb : (h, w, 3) uint8
-        The pixels, RGB.
-    mask : (h, w) bool, optional
-        Where features may lie; None for everywhere.
-    path : Path, optional
-        Where it came from; None for an array.
-    orientation : int
-        EXIF orientation of the file, 1 to 8, already applied to `rgb` and `mask`.
-    transparent : (h, w) bool, optional
-        Where it is more transparent than not; None for nowhere.
-    """
-
-    rgb: Array
-    mask: Array | None = None
-    path: Path | None = None
-    orientation: int = 1
-    transparent: Array | None = None
+    rgb: Array  # (h, w, 3) uint8
+    mask: Array | None = None  # (h, w) bool, where features may lie; None for everywhere
+    path: Path | None = None  # None for an array
+    orientation: int = 1  # EXIF, 1 to 8, already applied to `rgb` and `mask`
+    transparent: Array | None = None  # (h, w) bool, where alpha is below one half; None for nowhere
 
     @property
     def displayed(self) -> Array:
@@ -94,35 +80,19 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class WorkingImage:
-    """What the matching looks at: a picture's grey values, at a smaller size where it is large.
+    """What the matching looks at: a picture's grey values, at a smaller size where it is large."""
 
-    Parameters
-    ----------
-    grey : (h, w) uint8
-        The grey values.
-    mask : (h, w) bool or None
-        Where features may lie; None for everywhere.
-    step : (2,) float64
-        Pixels of the picture a working pixel, in x and y.
-    """
-
-    grey: Array
-    mask: Array | None
-    step: Array
+    grey: Array  # (h, w) uint8
+    mask: Array | None  # (h, w) bool, where features may lie; None for everywhere
+    step: Array  # (2,) float64, pixels of the picture per working pixel, in x and y
 
     def to_picture(self, xy: Array) -> Floats:
-        """Convert working pixels to pixels of the picture.
-
-        xy (n, 2) array -> (n, 2) float64.
-        """
+        """Convert working pixels to pixels of the picture: xy (n, 2) -> (n, 2)."""
         return to_picture(xy, self.step)
 
 
 def to_picture(xy: Array, step: Array) -> Floats:
-    """Convert working pixels to pixels of the picture; in both, (0, 0) is the centre of the top-left pixel.
-
-    xy (n, 2) array; step (2,) array -> (n, 2) float64.
-    """
+    """Convert working pixels (n, 2) to picture pixels by step (2,); both have (0, 0) at the first centre."""
     return (xy + 0.5) * step - 0.5
 
 
@@ -144,8 +114,8 @@ def make_working_image(picture: Picture, max_pixels: int, enlarged: int = 1) -> 
 def read_picture(path: str | PathLike[str]) -> Picture:
     """Read the picture in a file, turned as its EXIF orientation says.
 
-    Transparent pixels (alpha < 128) are masked; but of a drawing in one colour, the shape is what is opaque,
-    and it is shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
+    Transparent pixels (alpha < 128) are masked, except in drawings in one colour, whose shape is opaque: they
+    are shown on white or black. 16-bit and float pictures are stretched from their 0.1 to their 99.9
     percentile, without fill values.
     """
     array, orientation = decode(path)
@@ -176,13 +146,11 @@ def _decode_any(image: Any, name: str) -> tuple[Any, int]:
 
 
 def make_picture_of_array(array: Any, name: str = "image") -> Picture:
-    """Take the picture that an array holds.
-
-    array (h, w), (h, w, 3) or (h, w, 4) array.
-    """
+    """Take the picture that an array holds: array (h, w), (h, w, 3) or (h, w, 4)."""
     array, alpha = _channels(array, name)
     mask = None if alpha is None else _drop_full_mask(alpha >= _opaque(alpha) / 2)
-    rgb = _to_three_channels(to_eight_bits(array, mask))
+    grey = to_eight_bits(array, mask)
+    rgb = np.repeat(grey[:, :, None], 3, axis=2) if grey.ndim == 2 else np.ascontiguousarray(grey)
     if alpha is not None and mask is not None and has_one_colour(rgb, mask):
         return Picture(draw_shape(array, alpha, _opaque(alpha)))
     return Picture(rgb, mask, transparent=None if mask is None else ~mask)
@@ -224,9 +192,7 @@ def _channels(array: Any, name: str) -> tuple[Array, Array | None]:
 
 
 def _opaque(alpha: Array) -> float:
-    """The alpha value of an opaque pixel: 1 for floats and booleans, the largest number of the types that
-    pictures have, the full scale of wider ones.
-    """
+    """The alpha of an opaque pixel: 1 for floats and booleans, else the type's maximum or full scale."""
     if alpha.dtype.kind not in "ui":
         return 1
     return _full_scale(alpha) if alpha.dtype.itemsize > 2 else np.iinfo(alpha.dtype).max
@@ -240,7 +206,3 @@ def _full_scale(values: Array) -> float:
 
 def _drop_full_mask(mask: Bools | None) -> Bools | None:
     return None if mask is None or mask.all() else mask
-
-
-def _to_three_channels(image: Array) -> Array:
-    return np.repeat(image[:, :, None], 3, axis=2) if image.ndim == 2 else np.ascontiguousarray(image)

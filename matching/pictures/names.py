@@ -1,7 +1,5 @@
 """Names of files: absolute, as short as a set of files allows, and whether something stands behind them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable
@@ -18,24 +16,7 @@ VIDEOS = {
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Check that a name can be that of a file: `pathlib.Path` makes a folder of an empty one.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The name, as given.
-
-    Raises
-    ------
-    InputError
-        It is empty, or the address of something that is not on this machine.
-
-    Examples
-    --------
-    >>> check_name("https://example.com/a.jpg")
-    Traceback (most recent call last):
-    matching.errors.InputError: https://example.com/a.jpg: is an address, not a file: download it first
-    """
+    """Check that a name can be that of a file: not empty, as `Path("")` is a folder, and not an address."""
     text = os.fspath(path)
     if not text:
         raise InputError("a name is empty")
@@ -49,32 +30,13 @@ def is_video(path: str | os.PathLike[str]) -> bool:
 
 
 def make_absolute(path: str | os.PathLike[str]) -> str:
-    """The absolute path of a file as text; a link keeps its name.
-
-    Two slashes at the start, which POSIX allows, become one: it is the same file.
-    """
+    """The absolute path of a file as text; a link keeps its name; POSIX's two leading slashes become one."""
     text = os.path.abspath(path)  # noqa: PTH100
     return text[1:] if text.startswith("//") else text
 
 
 def make_relative(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Shorten names of files: relative to the deepest folder that holds all of them.
-
-    Parameters
-    ----------
-    paths : iterable of str or path-like
-        The files.
-
-    Returns
-    -------
-    list of str
-        Their names, with / between folders; absolute paths where no folder holds all (on different drives).
-
-    Examples
-    --------
-    >>> make_relative(["/a/b/1.png", "//a/c/../c/2.png"])
-    ['b/1.png', 'c/2.png']
-    """
+    """Shorten names of files, with / as separator: relative to the deepest folder that holds all, if any."""
     full = [make_absolute(path) for path in paths]
     try:
         folder = os.path.commonpath([os.path.dirname(path) for path in full])  # noqa: PTH120

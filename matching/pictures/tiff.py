@@ -1,7 +1,7 @@
-"""TIFF of kinds that Pillow does not read, or wrongly: cameras of science and programs of maps write them.
+"""Kinds of TIFF that Pillow does not read correctly: those of scientific cameras and maps.
 
-These have separate planes of more than 8 bits, any number of bands, numbers of 64 bits, and values that mark
-where there is no data. Pillow's libtiff undoes the compressions that tifffile can't alone.
+They have separate planes of more than 8 bits, any number of bands, 64-bit numbers, and values that mark
+missing data. Pillow's libtiff decompresses what tifffile can't alone.
 """
 
 from __future__ import annotations
@@ -32,37 +32,17 @@ FLOAT_PREDICTOR = 3
 
 @dataclass(frozen=True)
 class Layout:
-    """How the numbers of a TIFF's first page are laid out.
+    """How the numbers of a TIFF's first page are laid out."""
 
-    Parameters
-    ----------
-    width, height : int
-        Pixels.
-    bits : int
-        Of the widest sample.
-    n_samples : int
-        Numbers a pixel.
-    photometric : int
-        The tag's value.
-    is_separate : bool
-        Whether each sample has a plane of its own.
-    alpha : int or None
-        The sample that is declared as alpha.
-    nodata : float or None
-        The value that marks where there is no data.
-    is_sparse : bool
-        Whether strips or tiles without data are not stored.
-    """
-
-    width: int
+    width: int  # pixels
     height: int
-    bits: int
-    n_samples: int
+    bits: int  # of the widest sample
+    n_samples: int  # per pixel
     photometric: int
-    is_separate: bool
-    alpha: int | None
-    nodata: float | None
-    is_sparse: bool
+    is_separate: bool  # whether each sample has its own plane
+    alpha: int | None  # the sample declared as alpha
+    nodata: float | None  # the value that marks missing data
+    is_sparse: bool  # whether strips or tiles without data are not stored
 
     @property
     def is_plain(self) -> bool:
@@ -161,10 +141,9 @@ def read_tags(page: TiffPage) -> dict[int, Any]:
 
 
 def read_bands(page: TiffPage, layout: Layout) -> Array:
-    """Read the colours of a page, those of its first three bands or its only one, and what is declared as
-    alpha; what has no data is transparent.
+    """Read the colours of a page (its first three bands, or its only one) and what is declared as alpha.
 
-    Returns (h, w), (h, w, 3) or (h, w, 4) array.
+    What has no data is transparent. Returns (h, w), (h, w, 3) or (h, w, 4) array.
     """
     if layout.photometric not in N_COLOURS or np.dtype(page.dtype).kind not in "uif":
         raise ValueError(f"colours of kind {layout.photometric} in {page.dtype} can't be read")
@@ -211,9 +190,7 @@ def _read_samples(page: TiffPage, layout: Layout, chosen: Sequence[int | None]) 
 
 
 def _plan_decompression(page: TiffPage) -> Callable[[bytes, int], bytes]:
-    """What prepares the bytes of a strip or tile, by its number, for tifffile, which lacks some codecs unless
-    imagecodecs is installed: then the page is from here on taken as one that is not compressed.
-    """
+    """Return a function that decompresses numbered strips or tiles; the page counts as plain from then on."""
     from tifffile import TIFF
 
     compression, predictor = page.compression, page.predictor
@@ -254,9 +231,7 @@ def _undo_compression(data: bytes, compression: int, rows: int, width: int) -> A
 
 
 def _undo_float_predictor(stored: Array, number: np.dtype[Any], n_samples: int) -> Array:
-    """The numbers of rows of bytes (rows, width): differences of the bytes, which stand in a row by rank, the
-    highest first (TIFF Technical Note 3).
-    """
+    """Undo the float predictor of bytes (rows, width): differences, highest byte first (TIFF Note 3)."""
     steps = stored.reshape(len(stored), -1, n_samples)
     summed = np.cumsum(steps, axis=1, dtype=np.uint8).reshape(len(stored), number.itemsize, -1)
     highest_first = np.ascontiguousarray(np.moveaxis(summed, 1, 2))

@@ -1,21 +1,11 @@
 """The seconds that stages take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 
 
 class Clock:
-    """Measures the seconds of the stages, one after another.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called as ``progress(stage, n_done, n_stages)`` when a stage has ended.
-    stages : tuple of str
-        All stages in their order.
-    """
+    """Measures the seconds of the stages; after each it calls ``progress(stage, n_done, n_stages)``."""
 
     def __init__(
         self, progress: Callable[[str, int, int], object] | None = None, stages: tuple[str, ...] = ()

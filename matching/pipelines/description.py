@@ -1,7 +1,5 @@
 """What the matching needs to know of a picture: its features, at its working size and at its own."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 
@@ -19,27 +17,13 @@ ENLARGED = 2  # times: small pictures whose first octave is described too
 
 @dataclass(frozen=True, eq=False)
 class DescribedPicture:
-    """All that the matching needs to know of a picture, so that it can be kept for further pairs.
+    """All that the matching needs to know of a picture, so that it can be kept for further pairs."""
 
-    Parameters
-    ----------
-    features : Features
-        In working pixels.
-    step : (2,) float64
-        Pixels of the picture in one working pixel, in x and y.
-    digest : bytes
-        SHA-256 of what the features come from: working pixels and mask.
-    box : (2, 2) float64
-        Least and greatest x and y of the picture, or of what its mask shows.
-    size : (2,) int64
-        Width and height of the picture.
-    """
-
-    features: Features
-    step: Floats
-    digest: bytes
-    box: Floats
-    size: Ints
+    features: Features  # in working pixels
+    step: Floats  # (2,), pixels of the picture per working pixel, in x and y
+    digest: bytes  # SHA-256 of working pixels and mask
+    box: Floats  # (2, 2), least and greatest x and y of the picture, or of what its mask shows
+    size: Ints  # (2,), width and height of the picture
 
     @property
     def megapixels(self) -> float:

@@ -1,18 +1,15 @@
 """Objects that are too small for the size at which pictures are first matched.
 
-A picture that is larger than its working size has finer octaves than the features there show
-(`matching.features.details`). An object that only these show is a detail of that picture: it is 24 pixels
-large or more, and less than what the working size shows. How large it is in the other picture is not known,
-only that it is no larger than this picture. So the pair has one dominant difference of scale, out of a few
-octaves, and candidates are matched and grouped for one band of relative scales after another
+A larger picture has finer octaves than its features at the working size (`matching.features.details`). A
+detail is an object that only these show: at least 24 pixels large. Its size in the other picture is unknown,
+so candidates are matched and grouped for one band of relative scales after another
 (`matching.correspondences.scale_bands`). All lengths are pixels of the large picture at its own size.
 
-A detail has fewer matches than other objects, so that it is significance which tells it from chance. It is
-measured outward from a match in the large picture: around a detail there are few other matches, while in the
-other picture it lies among all that chance has found. Each band is a test more.
+A detail has few matches, so significance distinguishes it from chance. It is measured outwards from a match
+in the large picture, where few other matches are around it. Each band counts as one more test.
 
-Where one picture is small, details of the other are always looked for. Where both are large, they are looked
-for in both, but only if nothing sure is found without them.
+If one picture is small, details of the other are always searched; if both are large, only if nothing sure is
+found without them.
 """
 
 from __future__ import annotations
@@ -46,52 +43,24 @@ Group = Callable[[Features, Features, Candidates, Candidates, MatchConfig], tupl
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """The features of a picture at one size.
+    """The features of a picture at one size."""
 
-    Parameters
-    ----------
-    features : Features
-        In pixels of that size.
-    step : (2,) float64
-        Pixels of the picture in one of these, in x and y.
-    """
-
-    features: Features
-    step: Floats
+    features: Features  # in pixels of that size
+    step: Floats  # (2,), pixels of the picture per pixel of that size, in x and y
 
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """Matches and objects in the pixels of two pictures.
+    """Matches and objects in the pixels of two pictures."""
 
-    Parameters
-    ----------
-    xy0, xy1 : (m, 2) float64
-        Matched points.
-    score : (m,) float64
-        Descriptor distances.
-    labels : (m,) int64
-        The object of each, -1 for outliers.
-    scores : (n_objects,) float64
-        Of the objects.
-    steps : (n_objects, 2) float64
-        Pixels of picture 0, and of picture 1, in one of the pixels in which each object was found.
-    log_nfa : (n_objects,) float64 or None
-        Decimal logarithms of their numbers of false alarms; None where they are not tested.
-    stages : (m,) int8
-        The stage that dropped each match, see `matching.grouping.rejections.Trace`.
-    rejected : tuple of Rejection
-        Groups that are no objects.
-    """
-
-    xy0: Floats
+    xy0: Floats  # (m, 2)
     xy1: Floats
-    score: Floats
-    labels: Ints
-    scores: Floats
-    steps: Floats
-    log_nfa: Floats | None
-    stages: Int8s
+    score: Floats  # (m,), descriptor distances
+    labels: Ints  # (m,), the object of each, -1 for outliers
+    scores: Floats  # (n_objects,)
+    steps: Floats  # (n_objects, 2), pixels of each picture per pixel of the size at which an object was found
+    log_nfa: Floats | None  # (n_objects,), log10 of their numbers of false alarms; None if not tested
+    stages: Int8s  # (m,), the stage that dropped each match, see `rejections.Trace`
     rejected: tuple[Rejection, ...] = ()
 
     @property
@@ -114,12 +83,9 @@ class Located:
 def locate(
     candidates: Candidates, groups: Groups, step0: Floats, step1: Floats, most: int | None = None
 ) -> Located:
-    """Tell where candidates and their groups lie in the pictures; with `most` only those that a result lists.
+    """Locate candidates and their groups in the pictures; step0, step1 (2,).
 
-    These are all matches of objects, then the best outliers, of the first `most` candidates before others. If
-    the objects alone have more than `most` matches, those with most of them lose their worst ones.
-
-    step0, step1 (2,) float64.
+    With `most`, only all matches of objects, or their best, and then the best outliers, early ones first.
     """
     steps = np.tile([step0.max(), step1.max()], (len(groups.scores), 1))
     xy0, xy1 = to_picture(candidates.xy0, step0), to_picture(candidates.xy1, step1)
@@ -136,10 +102,7 @@ def locate(
 def find_details(
     coarse: Seen, fine: Seen, working_step: Floats, config: MatchConfig, group: Group
 ) -> list[Located]:
-    """Find objects of one picture that are details of another one.
-
-    working_step (2,) float64.
-    """
+    """Find objects of one picture that are details of another one: working_step (2,)."""
     if not len(coarse.features) or not len(fine.features):
         return []
     extent = max(float(np.ptp(coarse.features.xy, axis=0).max()), 1.0)
@@ -199,9 +162,7 @@ def add_details(known: Located, details: Sequence[Located], reach: float, most: 
 
 
 def _share_near(found: tuple[Located, int], other: tuple[Located, int], reach: float) -> float:
-    """The share of an object's matches that lie near those of another one in both pictures; an object is a
-    number in a Located.
-    """
+    """Share of an object's matches near those of another one in both pictures, each a Located and number."""
     (own, k), (its, n) = found, other
     near = np.ones(np.count_nonzero(own.labels == k), bool)
     far = reach * np.maximum(own.steps[k], its.steps[n])

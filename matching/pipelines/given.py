@@ -1,10 +1,10 @@
-"""Matches from anywhere, grouped into objects: the same stages as the program's own candidates go through.
+"""Matches from anywhere, grouped into objects by the same stages as the program's own candidates.
 
-Given points may count anything, come from pictures of any size and be few or many. So lengths are taken from
-the points. First, each picture gets a unit of its own, how far its points spread. Then objects are grown from
-the matches that agree best with their neighbours. How accurate the points of those are that are significant
-gives the working unit, and how dense they are, how far the grouping reaches. Where none is significant, there
-are no objects.
+Given points may have any unit, come from pictures of any size and be few or many, so lengths are taken from
+the points. Each picture first gets a unit of its own, the spread of its points. Then objects are grown from
+the matches that agree best with their neighbours. The accuracy of the points of significant objects is the
+working unit, and their density determines how far the grouping reaches. If none is significant, there are no
+objects.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ LISTED = MAX_MATCHES.default  # matches of the program's own list, for which the
 
 @dataclass(frozen=True, eq=False)
 class _Matches:
-    """Given matches, in units of the spread of either picture, each place once and in an order that does not
-    depend on the order given; `row` (n,) is where each given match is among them.
+    """Given matches in units of the spread of each picture, each place once, in an order of their own.
+
+    `row` (n,) is where each given match is among them.
     """
 
     xy0: Floats
@@ -76,25 +77,24 @@ def group_matches(
     Parameters
     ----------
     xy0, xy1 : (n, 2) array_like
-        The places of each match in picture 0 and 1, in any unit, from any origin. Axes may point differently
-        in the two. A keypoint may stand in several matches.
+        The points of each match in picture 0 and 1, in any unit, with any origin and axes. A keypoint may
+        belong to several matches.
     frames0, frames1 : (n, 2, 2) array_like, optional
-        Both or none: what the size, the direction and the shape of the keypoints of each match tell. A frame
-        takes a keypoint's own normal coordinates to the picture, so that F1 F0^-1 takes the surroundings of
-        the match from picture 0 to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
+        Both or none: size, direction and shape of the keypoints of each match. A frame maps a keypoint's own
+        normal coordinates to the picture, so that F1 F0^-1 maps the surroundings of the match from picture 0
+        to picture 1; [[s, 0], [0, s]] for a keypoint of size s without direction.
     sizes : ((h0, w0), (h1, w1)), optional
         Of the pictures, in the unit of the points; whole numbers count pixels, the centre of the first being
         (0, 0). If most points lie outside of them, no object has a frame, or shares of the pictures.
     score : (n,) array_like, optional
-        Smaller is better, as in `MatchResult`: of several matches at the same two places the best one's
-        frames count.
+        Smaller is better, as in `MatchResult`. If several matches join the same two places, the frames of the
+        best one count.
     mirrored : bool or "auto"
-        Which maps are tried around each match. True: those that mirror, as where y points up in one picture
-        alone; False: the others; "auto": both, for all matches together and for each. The `motion` of an
-        object says whether it is mirrored.
+        Which maps are tried around each match. True: mirroring ones, as if y points up in only one picture;
+        False: the others; "auto": both, for all matches together and for each. The `motion` of an object says
+        whether it is mirrored.
     planes : bool
-        Whether to split each object into the planes that it consists of; a match that is on none of them is
-        an outlier then.
+        Whether to split each object into planes; matches on none of them become outliers.
     config : MatchConfig
         Of which `graph`, `clustering`, `smooth_map`, `suppression` and `objects` count, and `max_matches`:
         how many matches are clustered at a time, and sampled for the maps around each; all others may join
@@ -103,13 +103,13 @@ def group_matches(
     Returns
     -------
     MatchResult
-        A row a match, in the order given.
+        One row per match, in the order given.
 
     Raises
     ------
     InputError
-        A ValueError: an array has the wrong shape, or a number in it is not finite; `mirrored` is none of
-        the three.
+        A ValueError: an array has the wrong shape or holds numbers that are not finite, or `mirrored` is
+        something else.
     """
     check_config(config)
     if not (isinstance(mirrored, bool | np.bool) or mirrored == "auto"):
@@ -145,9 +145,7 @@ def group_matches(
 def _describe(
     xy0: Floats, xy1: Floats, groups: Groups, tolerance: float, sizes: Sizes, units: tuple[Unit, Unit]
 ) -> tuple[MatchedObject, ...]:
-    """The objects of groups; without the sizes of the pictures, or where they lie elsewhere, how much of them
-    is seen is not known.
-    """
+    """Describe the objects of groups; how much of the pictures they cover is unknown without valid sizes."""
     if not all(
         size is not None and _lie_within(xy, size) for xy, size in zip((xy0, xy1), sizes, strict=True)
     ):
@@ -165,9 +163,7 @@ def _describe(
 
 
 def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """The groups with at most LISTED matches each, the same ones for any order of the rows: more would not
-    locate an object better.
-    """
+    """The groups with at most LISTED matches each, for speed; the same ones for any order of the rows."""
     labels = groups.labels.copy()
     for k in range(len(groups.scores)):
         own = np.flatnonzero(labels == k)
@@ -185,9 +181,7 @@ def _lie_within(xy: Floats, size: Array) -> bool:
 
 
 def _corners(size: Array) -> Floats:
-    """(2, 2) first and last corner of a picture (h, w). Pixels are counted from the centre of the first one;
-    sizes that are no whole numbers do not count pixels.
-    """
+    """(2, 2) first and last corner of a picture (h, w), whole pixels being counted from the first centre."""
     half = 0.5 if (size == np.rint(size)).all() else 0.0
     return np.array([[0.0, 0.0], size[::-1]]) - half
 
@@ -212,10 +206,7 @@ def label_matches(
     mirrored: bool | Literal["auto"] = "auto",
     units: tuple[Unit, Unit] | None = None,
 ) -> tuple[Groups, float]:
-    """The grouping of `group_matches`, of input that is known to be good.
-
-    xy0, xy1 (n, 2) float64; maps (n, 2, 2) float64; sizes pair of (h, w) or None; score (n,) float64.
-    """
+    """Group as `group_matches`, without checks: xy0, xy1 (n, 2); maps (n, 2, 2); sizes (h, w); score (n,)."""
     units = units or (find_unit(xy0, sizes[0]), find_unit(xy1, sizes[1]))
     near = units[0].near(xy0) & units[1].near(xy1)  # a stray coordinate is none of a picture
     labels = np.full(len(near), -1, np.int64)
@@ -258,8 +249,9 @@ def _put_supported_first(matches: Correspondences, support: Floats, n_listed: in
 def _measure_points(
     matches: _Matches, local: LocalMaps, sample: Ints, max_log_nfa: float
 ) -> tuple[float, float] | None:
-    """How accurate the points of significant objects are, and how far those of the most significant one are
-    from their neighbours, by the objects of a sample; None where none is significant.
+    """Accuracy of the points of significant objects, and spacing of the most significant one, or None.
+
+    Both are measured on the objects of a sample.
     """
     xy0, xy1 = matches.xy0[sample], matches.xy1[sample]
     local = LocalMaps(local.maps[sample], local.support[sample], np.searchsorted(sample, local.near[sample]))
@@ -299,12 +291,10 @@ def _longer(u: Floats, v: Floats) -> Floats:
 def _local_maps(
     matches: _Matches, sample: Ints, slope: float, mirrored: bool | Literal["auto"]
 ) -> tuple[_Matches, LocalMaps]:
-    """The maps of the matches that the nearest of a sample choose, which is as large as the program's own
-    list: denser ones are as near as they are accurate.
+    """Maps of the matches that the nearest of a sample, as large as the program's own list, vote for.
 
-    Where more maps are mirrored than not, as all are where y points up in one picture, the matches come with
-    those of picture 1 turned over. With "auto", so does the map of each match that explains its neighbours
-    better if one of the pictures is turned over.
+    If most maps are mirrored, as when y points up in one picture, picture 1 is turned over. With "auto", so
+    is the map of each match that explains its neighbours better that way.
     """
     places = np.hstack([matches.xy0, matches.xy1])
     n_voters = min(VOTERS, len(sample) - 1)
@@ -331,12 +321,10 @@ def _local_maps(
 
 
 def _adapt(config: MatchConfig, n: int, spacing: float) -> MatchConfig:
-    """The settings for n given matches, where those for the program's own list depend on its length.
+    """Adapt settings that depend on the length of the program's own list to n given matches.
 
-    spacing : working pixels from a match to its neighbours in an object
-
-    Few matches mean small objects, and these merge at larger affinities: by the law of `ClusteringConfig`.
-    Chance agreements of a given size are rarer among few matches.
+    spacing: working pixels from a match to its neighbours in an object. Few matches mean small objects, which
+    merge at larger affinities, by the law of `ClusteringConfig`; chance agreements of a given size are rarer.
     """
     rise, reach = (LISTED / n) ** 1.5, spacing / SPACING
     smooth_map, objects = config.smooth_map, config.objects

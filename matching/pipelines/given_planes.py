@@ -1,12 +1,11 @@
 """The planes that an object consists of.
 
-The grouping asks whether matches move smoothly together; neighbouring planes of a rigid thing do. Here the
-matches of one object are asked which homographies take them from picture 0 to picture 1. Each match costs
-what its error tells against its plane, or as much as an outlier, and each plane what it takes to name it:
-half the logarithm of the number of matches for each of the eight numbers of a homography (Schwarz 1978).
-Around each match the nearest ones propose a plane. Planes are taken one after another, while they save more
-than they cost. Then each match chooses among them, by what its neighbours choose as well, planes are fitted
-again to those that chose them, and two are merged where that costs less, until nothing changes.
+Neighbouring planes of a rigid thing move smoothly together. Here, homographies are fitted to the matches of
+one object. Each match costs what its error tells against its plane, or as much as an outlier, and each plane
+half the logarithm of the number of matches for each of its eight numbers (Schwarz 1978). The nearest matches
+around each match propose a plane; planes are added while they save more than they cost. Then each match
+chooses among them, also by what its neighbours choose, planes are fitted again, and two are merged if that
+costs less, until nothing changes.
 
 Notation: cost (p, n), of each match by each plane: minus the logarithm of the density of its error, up to a
 constant.
@@ -33,10 +32,7 @@ STEPS = 12
 
 
 def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
-    """Split each object into the planes that it consists of.
-
-    xy0, xy1 (n, 2) float64.
-    """
+    """Split each object into the planes that it consists of: xy0, xy1 (n, 2)."""
     found = []
     for k, score in enumerate(groups.scores):
         own = np.flatnonzero(groups.labels == k)
@@ -53,10 +49,7 @@ def split_into_planes(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
 
 
 def find_planes_of_object(xy0: Floats, xy1: Floats) -> Ints:
-    """Find the planes of one object.
-
-    xy0, xy1 (n, 2) float64 -> (n,) int64.
-    """
+    """Find the planes of one object: xy0, xy1 (n, 2) -> (n,)."""
     n = len(xy0)
     whole = np.zeros(n, np.int64)
     if n < 2 * LEAST:
@@ -84,11 +77,7 @@ def _find_near(xy0: Floats, xy1: Floats) -> Ints:
 
 
 def squared_error(homography: Floats, xy0: Floats, xy1: Floats) -> Floats:
-    """Measure squared errors of matches, over the variance that points of variance 1 in both pictures give
-    them (Sampson's error); infinite beyond the horizon.
-
-    homography (3, 3) float64; xy0, xy1 (n, 2) float64 -> (n,) float64.
-    """
+    """Squared Sampson errors (n,) for variance 1 in both pictures; infinite beyond the horizon."""
     with np.errstate(all="ignore"):
         there, depth, jacobian = _linearise(homography, xy0)
         covariance = np.eye(2) + jacobian @ jacobian.transpose(0, 2, 1)
@@ -109,10 +98,9 @@ def _linearise(homography: Floats, xy: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
-    """Fit the homography of least Sampson error: the direct linear transform of centred and scaled points,
-    with each pair of equations weighed by the one before; None where the points do not determine one.
+    """Fit the homography (3, 3) of least Sampson error to xy0, xy1 (n, 2); None if they don't determine one.
 
-    xy0, xy1 (n, 2) float64 -> (3, 3) float64 or None.
+    Direct linear transform of normalised points, each pair of equations weighted by the previous one.
     """
     into0, into1 = _centring(xy0), _centring(xy1)
     if len(xy0) < 4 or into0 is None or into1 is None:
@@ -156,9 +144,10 @@ def _price(n: int) -> float:
 
 
 def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
-    """Planes, one after another, each the proposal that saves most, fitted to what it explains; and the
-    variance of the points: the first quartile of where proposals were made, as some neighbours are on two
-    planes.
+    """Choose planes greedily, each the proposal that saves most, fitted to what it explains; and the
+    variance.
+
+    The variance of the points is the first quartile over proposals, as some neighbours are on two planes.
     """
     near, proposals, variances = _find_near(xy0, xy1), [], []
     for rows in near[np.sort(np.random.default_rng(0).permutation(len(near))[:PROPOSALS])]:
@@ -189,9 +178,7 @@ def _choose(xy0: Floats, xy1: Floats) -> tuple[list[Floats], float]:
 
 
 def _assign(cost: Floats, near: Ints, labels: Ints) -> Ints:
-    """The plane that each match chooses, -1 for none: the more probable, the more of its neighbours (n, k)
-    chose it before.
-    """
+    """Assign each match to a plane or -1: the more neighbours (n, k) chose a plane before, the likelier."""
     none = len(cost) - 1
     before = np.where(labels < 0, none, labels) if (labels >= 0).any() else cost.argmin(axis=0)
     count = np.array([(before[near] == p).sum(axis=1) for p in range(len(cost))])
@@ -220,9 +207,10 @@ def _merge(
     labels: Ints,
     variance: float,
 ) -> tuple[list[Floats], Ints]:
-    """The planes, those merged that cost less as one; the pair that saves most, again and again. As one, it
-    is not to be told either which of them each match is on: no news where its neighbours (n, k) are on the
-    same, but much for two planes of matches that lie among each other.
+    """Merge planes that cost less as one, the pair that saves most first.
+
+    Merged planes need not encode which match is on which: little where neighbours (n, k) are on the same, but
+    much for two planes of intermixed matches.
     """
     while len(planes) > 1:
         cost = np.minimum(_measure_costs(planes, xy0, xy1, variance), OUTLIER)

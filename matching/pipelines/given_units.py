@@ -20,18 +20,10 @@ LIKE_PIXELS = 0.01  # of the spread: it is then about a pixel of a picture that 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A unit and an origin of points.
+    """A unit and an origin of points."""
 
-    Parameters
-    ----------
-    origin : (2,) float64
-        The middle of the points.
-    spread : float
-        How far half of them are from it, or would be all over a picture of known size.
-    """
-
-    origin: Floats
-    spread: float
+    origin: Floats  # (2,), the middle of the points
+    spread: float  # median distance from it; of a known size, that of points all over the picture
 
     @property
     def size(self) -> float:
@@ -39,24 +31,15 @@ class Unit:
         return self.spread * LIKE_PIXELS
 
     def near(self, xy: Floats) -> Bools:
-        """Which points are not astray.
-
-        xy (n, 2) float64 -> (n,) bool.
-        """
+        """Which points are not astray: xy (n, 2) -> (n,) bool."""
         return np.asarray(_distance(xy, self.origin) < STRAY * self.spread)
 
     def to_local(self, xy: Floats) -> Floats:
-        """Convert points to pixels around the origin.
-
-        xy (n, 2) float64 -> (n, 2) float64.
-        """
+        """Convert points to pixels around the origin: xy (n, 2) -> (n, 2)."""
         return (xy - self.origin) / self.size
 
     def to_given(self, xy: Floats) -> Floats:
-        """Convert pixels around the origin to points.
-
-        xy (n, 2) float64 -> (n, 2) float64.
-        """
+        """Convert pixels around the origin to points: xy (n, 2) -> (n, 2)."""
         return xy * self.size + self.origin
 
     @property
@@ -66,20 +49,15 @@ class Unit:
         return np.array([[size, 0, x], [0, size, y], [0, 0, 1]])
 
     def round_to_single(self, xy: Floats) -> Floats:
-        """Convert points to units of their spread, rounded to single precision.
+        """Convert points (n, 2) to units of their spread, rounded to single precision.
 
         That is coarser than what another unit or a turn leaves behind in double precision.
-
-        xy (n, 2) float64 -> (n, 2) float64.
         """
         return ((xy - self.origin) / self.spread).astype(np.float32).astype(np.float64) + 0.0  # no -0.0
 
 
 def find_unit(xy: Floats, size: Array | None) -> Unit:
-    """Find the unit of points.
-
-    xy (n, 2) float64; size (h, w) or None.
-    """
+    """Find the unit of points: xy (n, 2); size (h, w) or None."""
     middle = _middle(xy)
     if size is not None:
         return Unit(middle, 0.4 * math.sqrt(size[0]) * math.sqrt(size[1]))
@@ -89,8 +67,9 @@ def find_unit(xy: Floats, size: Array | None) -> Unit:
 
 
 def _middle(xy: Floats) -> Floats:
-    """The geometric median, by Weiszfeld's iteration: far points hardly move it, and it turns with them.
-    Points so far that it would not come near the others in few steps are left out.
+    """The geometric median (2,), by Weiszfeld's iteration; equivariant, and robust to far points.
+
+    Points so far that the iteration would approach the others only slowly are left out.
     """
     rough = np.median(xy, axis=0)
     far = _distance(xy, rough)
@@ -111,10 +90,7 @@ def _distance(xy: Floats, place: Floats) -> Floats:
 
 
 def take_back(found: MatchedObject, units: tuple[Unit, Unit], points: tuple[Floats, Floats]) -> MatchedObject:
-    """Take an object that is described in pixels around the origins back to the units of the points.
-
-    points tuple of (n, 2) float64.
-    """
+    """Convert an object from pixels around the origins back to the units of the points (n, 2)."""
     unit0, unit1 = units
     transform = unit1.matrix @ found.transform @ np.linalg.inv(unit0.matrix)
     motion = found.motion

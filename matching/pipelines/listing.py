@@ -1,19 +1,12 @@
 """Which of the candidates a result lists."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matching._common.types import Bools, Floats, Ints
 
 
 def choose_rows(labels: Ints, score: Floats, is_pool: Bools, most: int) -> Ints:
-    """Choose the rows that a result lists: all matches of objects, then the best outliers.
-
-    If the objects alone have more, those with most matches lose their worst ones.
-
-    labels (m,) int64; score (m,) float64; is_pool (m,) bool -> (k,) int64.
-    """
+    """Choose rows of a result: objects' matches, then best outliers; labels, score, is_pool (m,) -> (k,)."""
     order = np.lexsort((score, is_pool))
     ordered = labels[order]
     sizes = np.bincount(ordered[ordered >= 0])

@@ -1,7 +1,5 @@
 """Whether a picture may be a mirrored copy of another one: a test so cheap that every pair can be tested."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +18,9 @@ LARGEST = 400  # features of each picture that are looked at: copies have these 
 
 def may_be_mirrored(features0: Features, features1: Features, config: MatchConfig = MatchConfig()) -> bool:
     """Test whether the largest features of two pictures have evidence of a mirrored object in common."""
-    large0, large1 = (_choose_largest(features) for features in (features0, features1))
+    sizes = (np.abs(determinants(features.frames)) for features in (features0, features1))
+    rows0, rows1 = (np.sort(np.argsort(-size, kind="stable")[:LARGEST]) for size in sizes)
+    large0, large1 = features0[rows0], features1[rows1]
     how = replace(config.candidates, max_matches=min(LARGEST, config.candidates.max_matches))
     found = match_features(large0, mirrored_features(large1), how, default_threads())
     least = config.objects.evidence * config.clustering.min_degree
@@ -32,8 +32,3 @@ def may_be_mirrored(features0: Features, features1: Features, config: MatchConfi
         default_threads(),
     )
     return len(supported) >= CONFIRMED
-
-
-def _choose_largest(features: Features) -> Features:
-    size = np.abs(determinants(features.frames))
-    return features[np.sort(np.argsort(-size, kind="stable")[:LARGEST])]

@@ -1,7 +1,5 @@
 """From two pictures to the objects that both show: the stages in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -75,7 +73,7 @@ def match(
     InputError
         A ValueError: a file or array can't be used, or a mask has another size than its image.
     TypeError
-        `config` is no MatchConfig, or there is no setting of such a name.
+        `config` is not a MatchConfig, or there is no setting of that name.
 
     Examples
     --------
@@ -141,10 +139,7 @@ def match_described(
     details: Sequence[FindDetails] | None = None,
     pictures: Sequence[Picture] | None = None,
 ) -> MatchResult:
-    """Find the objects that two pictures both show: `match` for pictures that are already described.
-
-    Without `stages`, the pair is not looked at in negative: unrelated pairs would take twice the time.
-    """
+    """Match described pictures as `match` does; negatives are tried only with `stages`, at twice the time."""
     clock = clock or Clock()
     # The stages look at the pictures in an order of their own, so that swapping them changes nothing.
     swapped = described0.digest > described1.digest
@@ -261,15 +256,6 @@ def describe_pair(state: PairState, context: PairContext) -> PairState:
     return replace(state, located=located, objects=objects, things=things)
 
 
-def label_with(find_clusters: FindClusters) -> Callable[[PairState, PairContext], PairState]:
-    """The stage "grouping" by a function that labels the best candidates."""
-
-    def label_candidates(state: PairState, context: PairContext) -> PairState:
-        return replace(state, groups=find_clusters(state.candidates, context.config))
-
-    return label_candidates
-
-
 DEFAULT: Stages = (
     Stage("candidates", match_features_of_pair),
     Stage("grouping", group_with(GROUPINGS["default"].stages)),
@@ -292,13 +278,15 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 def label_by(find_clusters: FindClusters) -> Stages:
     """The stages of a method of its own, which labels candidates, in place of grouping and what tests it."""
-    return replace_stage(PAPER, "grouping", label_with(find_clusters))
+
+    def label(state: PairState, context: PairContext) -> PairState:
+        return replace(state, groups=find_clusters(state.candidates, context.config))
+
+    return replace_stage(PAPER, "grouping", label)
 
 
 def _choose_details(pair: Pair, found: Located, config: MatchConfig) -> list[int]:
-    """Which pictures to look at more closely: one that is larger than its working size; if nothing sure is
-    found, also both where both are, or where both are small.
-    """
+    """Choose pictures to look at closer: a reduced one; if nothing sure is found, both of one kind."""
     larger = [k for k in (0, 1) if is_larger(pair[k], config)]
     if len(larger) == 1 or is_solved(found):
         return larger[: len(larger) % 2]
@@ -340,10 +328,7 @@ def describe_objects(
     tolerance: float | Floats,
     boxes: tuple[Floats, Floats],
 ) -> list[MatchedObject]:
-    """Describe the object of each group of matches.
-
-    xy0, xy1 (m, 2) float64; tolerance float, or (n_objects,) float64; boxes tuple of (2, 2) float64.
-    """
+    """Describe each group of matches: xy0, xy1 (m, 2); tolerance or (n_objects,); boxes (2, 2)."""
     described = []
     tolerances = np.broadcast_to(tolerance, len(groups.scores))
     for k, score in enumerate(groups.scores):

@@ -1,7 +1,5 @@
 """What the stages of a pair read, and what they hand on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,29 +20,15 @@ Pair = tuple[DescribedPicture, DescribedPicture]
 
 @dataclass(frozen=True, eq=False)
 class PairContext:
-    """What the stages of a pair read.
-
-    Parameters
-    ----------
-    first, second : DescribedPicture
-        The pictures, in the order of the stages.
-    config : MatchConfig
-        The settings.
-    views, details : sequence of callable, optional
-        Give the views of either picture, and its features at its own size, in the same order.
-    pictures : sequence of Picture, optional
-        Picture 0 and picture 1.
-    swapped : bool
-        Whether the first is picture 1.
-    """
+    """What the stages of a pair read."""
 
     first: DescribedPicture
     second: DescribedPicture
     config: MatchConfig
-    views: Sequence[FindViews] | None = None
+    views: Sequence[FindViews] | None = None  # find the views of each picture
     details: Sequence[FindDetails] | None = None
-    pictures: Sequence[Picture] | None = None
-    swapped: bool = False
+    pictures: Sequence[Picture] | None = None  # picture 0 and picture 1
+    swapped: bool = False  # whether `first` is picture 1
 
     @property
     def features(self) -> tuple[Features, Features]:
@@ -59,32 +43,14 @@ class PairContext:
 
 @dataclass(frozen=True, eq=False)
 class PairState:
-    """What is known of a pair, as far as its stages have come.
+    """What is known of a pair, as far as its stages have come."""
 
-    Parameters
-    ----------
-    seen : tuple of DescribedPicture
-        What was looked at: the pictures at their working size, or closer.
-    candidates, reserve : Candidates
-        The best, and the next best; from `grouping` on all are in `candidates`.
-    n_listed : int
-        How many the result lists.
-    groups : Groups
-        What is found among the candidates.
-    located : Located
-        The same in pixels of the pictures, from `listing` on.
-    negative : bool
-        Whether what is found shows in one picture in negative.
-    objects, things : tuple
-        The objects, described, and which show the same.
-    """
-
-    seen: Pair
-    candidates: Any = None
+    seen: Pair  # the pictures at their working size, or closer
+    candidates: Any = None  # the best; from `grouping` on also the reserve, the next best
     reserve: Any = None
-    n_listed: int = 0
-    groups: Any = None
-    located: Any = None
-    negative: bool = False
+    n_listed: int = 0  # candidates that the result lists
+    groups: Any = None  # Groups of the candidates
+    located: Any = None  # Located: the same in pixels of the pictures, from `listing` on
+    negative: bool = False  # whether one picture shows the objects in negative
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()

@@ -1,7 +1,5 @@
 """What one picture shows more than once: its features are matched with each other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -77,7 +75,7 @@ def find_repeats(
     InputError
         A ValueError: the file or array can't be used, the mask has another size, or `view_synthesis` is on.
     TypeError
-        `config` is no MatchConfig, or there is no setting of such a name.
+        `config` is not a MatchConfig, or there is no setting of that name.
     """
     check_config(config)
     config = config.with_settings(**settings)
@@ -104,15 +102,7 @@ def find_repeats_in_picture(
 
 @dataclass(frozen=True, eq=False)
 class RepeatsContext:
-    """What the stages of one picture read.
-
-    Parameters
-    ----------
-    described : DescribedPicture
-        The picture.
-    config : MatchConfig
-        The settings.
-    """
+    """What the stages of one picture read."""
 
     described: DescribedPicture
     config: MatchConfig
@@ -120,32 +110,14 @@ class RepeatsContext:
 
 @dataclass(frozen=True, eq=False)
 class RepeatsState:
-    """What is known of one picture, as far as its stages have come.
+    """What is known of one picture, as far as its stages have come."""
 
-    Parameters
-    ----------
-    candidates : Candidates
-        The best, and the next best by rising score, each of them once.
-    n_listed : int
-        How many the result lists.
-    correspondences : Correspondences
-        The candidates directed either way, (2 n,).
-    groups : Groups
-        What is found among these.
-    repeats : Repeats
-        What is found among the candidates.
-    located : Located
-        The same in pixels of the picture, from `listing` on.
-    objects, things : tuple
-        The objects, described, and which show the same.
-    """
-
-    candidates: Any = None
-    n_listed: int = 0
-    correspondences: Any = None
-    groups: Any = None
-    repeats: Any = None
-    located: Any = None
+    candidates: Any = None  # the best, then the next best, each once
+    n_listed: int = 0  # candidates that the result lists
+    correspondences: Any = None  # (2 n,), the candidates in both directions
+    groups: Any = None  # Groups of these
+    repeats: Any = None  # Repeats of the candidates
+    located: Any = None  # Located: the same in pixels of the picture, from `listing` on
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()
 
@@ -259,10 +231,7 @@ NAMES = ("read", "features", *(stage.name for stage in STAGES))
 
 
 def feature_clearance(features: Features, config: FeatureConfig, least: float) -> Floats:
-    """Tell how far features are from where a match of theirs may be.
-
-    Returns (n,) float64.
-    """
+    """Tell how far features are from where a match of theirs may be -> (n,)."""
     window = measure_by_kind(config, "window")[features.kind]
     clearance: Floats = np.maximum(
         np.sqrt(np.abs(np.linalg.det(features.frames))) * window * DESCRIBED, least

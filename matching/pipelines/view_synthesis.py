@@ -1,11 +1,9 @@
-"""Objects that are seen from very different directions: found in simulated views, on demand.
+"""Objects seen from very different directions: found in simulated views, on demand.
 
-Where plain features do not solve a pair, features of a few simulated views of both pictures are matched, then
-those of many more (`matching.features.views`), until the pair is solved. Their candidates are grouped as
-others are; the objects are the groups that are planes (`matching.grouping.refinement.planes`).
+If plain features do not solve a pair, a few simulated views of both pictures are matched, then many more
+(`matching.features.views`). The objects are the groups that are planes
+(`matching.grouping.refinement.planes`).
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The web application."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -159,32 +157,12 @@ def _add_matches(app: FastAPI, jobs: Jobs, limits: Limits) -> None:
 
 
 def name_download(names: Sequence[str], name: str) -> str:
-    """The name under which a file of results is downloaded.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of the two pictures.
-    name : str
-        Of the file.
-
-    Returns
-    -------
-    str
-        The name.
-
-    Examples
-    --------
-    >>> name_download(["box.jpg", "scene.png"], "matches.json")
-    'box-scene-matches.json'
-    """
+    """The name, made of those of the two pictures, under which a file of results is downloaded."""
     return "-".join([*(PurePath(picture).stem for picture in names), name])
 
 
 def _file(path: Path, shown: str) -> Response:
-    """A file as an answer, called `shown` where it is downloaded. It is opened before the answer begins, so
-    that a failure can be told.
-    """
+    """A file as an answer, named `shown`, opened first so that a failure can be reported."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -219,4 +197,4 @@ def _check_origin(request: Request) -> None:
     """Raises Refusal for what another site's page sends: browsers name the page's origin."""
     origin, host = request.headers.get("origin"), request.headers.get("host")
     if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-        raise Refusal(403, "requests from other sites are not taken")
+        raise Refusal(403, "requests from other sites are not accepted")

@@ -23,18 +23,9 @@ def limited_protocol(limits: Limits) -> partial[LimitedProtocol]:
 class LimitedProtocol(H11Protocol):
     """HTTP/1.1 in which every connection has a time limit.
 
-    The limit is set anew when the connection opens, when the header of a request is complete, when its answer
-    has been sent, and while the client does not read an answer. If the greatest number of connections is
-    open, a new one replaces the one that has waited longest for a complete header.
-
-    Parameters
-    ----------
-    *args : object
-        As of uvicorn's protocol.
-    limits : Limits
-        Of the server.
-    **options : object
-        As of uvicorn's protocol.
+    The limit starts anew when the connection opens, when the header of a request is complete, when its answer
+    has been sent, and while the client does not read an answer. If the largest number of connections is open,
+    a new one replaces the one that has waited longest for a complete header.
     """
 
     def __init__(self, *args: Any, limits: Limits, **options: Any) -> None:

@@ -1,7 +1,5 @@
 """The folder for temporary files of a server, which another server removes where this one was killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -21,10 +19,7 @@ YOUNG = 60.0  # seconds in which a folder without a lock may be one that is bein
 
 
 class ServerFolder:
-    """A folder of this process among the temporary files.
-
-    It may raise OSError.
-    """
+    """A folder of this process among the temporary files; making it may raise OSError."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))

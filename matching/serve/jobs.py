@@ -35,64 +35,26 @@ log = logging.getLogger("gdl-match.serve")
 
 @dataclass(eq=False)
 class Job:
-    """One match: uploading, waiting, running, done or failed.
+    """One match: uploading, waiting, running, done or failed."""
 
-    Parameters
-    ----------
-    id : str
-        Its number, which can't be guessed.
-    folder : Path
-        For its uploads and results.
-    state : str
-        "uploading", "waiting", "running", "done" or "failed".
-    names : list of str
-        Of the two pictures.
-    upload : Upload
-        How its upload goes on.
-    stage : int
-        How many of STAGES have ended.
-    views : bool
-        Whether features of simulated views are matched where plain ones find nothing sure.
-    told : str, optional
-        What was found, in a few words.
-    look_harder : bool
-        Whether nothing was found without views, which may find something.
-    error : str, optional
-        Why it failed.
-    ended : float, optional
-        When it was done or failed, as time.monotonic().
-    files : list of str
-        Names of its results.
-    size : int
-        Bytes of its results.
-    task : Task, optional
-        Carries it out.
-    """
-
-    id: str
-    folder: Path
-    state: str = "uploading"
-    names: list[str] = field(default_factory=list)
+    id: str  # can't be guessed
+    folder: Path  # of its uploads and results
+    state: str = "uploading"  # "uploading", "waiting", "running", "done" or "failed"
+    names: list[str] = field(default_factory=list)  # of the two pictures
     upload: Upload = field(default_factory=Upload)
-    stage: int = 0
-    views: bool = False
-    told: str | None = None
-    look_harder: bool = False
-    error: str | None = None
-    ended: float | None = None
-    files: list[str] = field(default_factory=list)
-    size: int = 0
+    stage: int = 0  # number of STAGES that have ended
+    views: bool = False  # whether simulated views are matched if nothing sure is found
+    told: str | None = None  # a few words about what was found
+    look_harder: bool = False  # whether views may find what was not found without them
+    error: str | None = None  # why it failed
+    ended: float | None = None  # time.monotonic() when it was done or failed
+    files: list[str] = field(default_factory=list)  # names of its results
+    size: int = 0  # bytes of its results
     task: asyncio.Task[None] | None = None
 
 
 class Jobs:
-    """All matches of a server. Everything but reading and matching pictures happens in one event loop.
-
-    Parameters
-    ----------
-    limits : Limits
-        What is accepted.
-    """
+    """All matches of a server; everything but reading and matching pictures happens in one event loop."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

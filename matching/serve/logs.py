@@ -1,7 +1,5 @@
 """A log that stays small however often something fails."""
 
-from __future__ import annotations
-
 import logging
 import time
 from typing import Any
@@ -11,21 +9,8 @@ WINDOW = 60.0  # in so many seconds
 
 
 class Sparing(logging.Filter):
-    """Lets through a few records of a kind a minute; the next one says how many were left out.
-
-    Records are of a kind if the same line of code made them and their exceptions have the same type.
-
-    Examples
-    --------
-    >>> import io
-    >>> stream = io.StringIO()
-    >>> log, handler = logging.getLogger("doctest"), logging.StreamHandler(stream)
-    >>> handler.addFilter(Sparing())
-    >>> log.addHandler(handler)
-    >>> log.propagate = False
-    >>> for k in range(100): log.warning("request %d was bad", k)
-    >>> stream.getvalue().splitlines()[-1]
-    'request 4 was bad'
+    """Lets through a few records a minute of each line of code and exception; the next says how many it left
+    out.
     """
 
     def __init__(self) -> None:

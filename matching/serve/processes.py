@@ -1,7 +1,5 @@
 """The worker processes of the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -34,17 +32,7 @@ class _NotBegun(Exception):
 
 
 class Worker:
-    """A process that carries out requests one at a time.
-
-    It is started for the first request and kept for the next ones. If it dies or fails, it is replaced.
-
-    Parameters
-    ----------
-    role : str
-        "check" or "match", see `matching.serve.worker`.
-    memory : int
-        Bytes of address space that it may take, on systems that have such a limit.
-    """
+    """A process that carries out requests one by one, "check" or "match", and is replaced if it dies."""
 
     def __init__(self, role: str, memory: int) -> None:
         self.role, self.memory = role, memory

@@ -1,7 +1,5 @@
 """The match of one pair of uploads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

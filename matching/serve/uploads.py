@@ -3,8 +3,6 @@
 Of what a client says about a file only the name is used, and only to show it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import time
@@ -94,33 +92,13 @@ async def drain(request: Request) -> None:
 
 
 def clean_name(name: str) -> str:
-    r"""The last part of a file name that a client sent, without what can't be printed.
-
-    Parameters
-    ----------
-    name : str
-        As sent.
-
-    Returns
-    -------
-    str
-        Never empty.
-
-    Examples
-    --------
-    >>> clean_name("C:\\me\\a.jpg"), clean_name("../../etc/b.png"), clean_name("\x00")
-    ('a.jpg', 'b.png', 'picture')
-    """
+    """The last part of a file name that a client sent, without unprintable characters; never empty."""
     last = PurePosixPath(PureWindowsPath(name).name).name
     return "".join(c for c in last if c.isprintable())[-LONGEST_NAME:].strip(". ") or "picture"
 
 
 def _check_kind(request: Request) -> None:
-    """Raise Refusal unless a request is a form of files.
-
-    Text fields are refused: they would be decoded in a character set that the client chooses, and some take
-    hours.
-    """
+    """Raise Refusal unless a request is a form of files; decoding text can take hours."""
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not 0 < len(options.get(b"boundary", b"")) <= LONGEST_BOUNDARY:
         raise Refusal(

@@ -1,14 +1,10 @@
 """The script of a process that reads headers of pictures or matches pictures, away from the server.
 
-A file that breaks a decoder, or makes it take all memory or time, then breaks nothing else. Requests come as
-lines of JSON on standard input. Messages go to standard output, also as lines of JSON: "ready" once, then for
-each request "begun", "stage" as often as a stage ends, and "answer" or "failed".
-
-It imports nothing of the package at its head: reading headers needs only the list of formats, and matching
-takes a second and 150 MB to load.
+So files that break a decoder, or make it take all memory or time, break nothing else. Requests are lines of
+JSON on standard input, messages lines of JSON on standard output: "ready" once, then for each request
+"begun", "stage" whenever a stage ends, and "answer" or "failed". Nothing of the package is imported at the
+top: matching takes a second and 150 MB to load.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -20,11 +16,8 @@ from functools import partial
 from typing import Any
 
 LONGEST_TRACEBACK = 8000  # characters of it that are sent; the server reads lines of up to 64 kB
-OUT_OF_MEMORY = (  # in the text of an error of OpenCV, or of one that loads a library
-    "Insufficient memory",
-    "bad_alloc",
-    "failed to map segment",
-)
+# in the text of an error of OpenCV, or of one that loads a library
+OUT_OF_MEMORY = ("Insufficient memory", "bad_alloc", "failed to map segment")
 
 Tell = Callable[..., None]
 

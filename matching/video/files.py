@@ -1,7 +1,5 @@
 """What is written of a thing in a video: matches.json and the contact sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -32,10 +30,7 @@ class _Named(NamedTuple):
 def write_video_results(
     folder: Path, result: VideoResult, names: tuple[str | None, str | None], *, sheet: bool = True
 ) -> None:
-    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails.
-
-    names of the thing and of the video, as far as they are files.
-    """
+    """Write matches.json and, if the thing is seen, contact-sheet.jpg: both, or none if it fails."""
 
     def files() -> Iterator[tuple[str, Content]]:
         if sheet and result.appearances:

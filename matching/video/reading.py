@@ -1,7 +1,5 @@
 """The frames of a video at which is looked: one every so many seconds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,49 +28,23 @@ PLAYLIST = re.compile(rb"\s*(#EXTM3U|<\?xml|<MPD)")
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A frame of a video.
+    """A frame of a video."""
 
-    Parameters
-    ----------
-    number : int
-        Its place in the video, the first is 0.
-    seconds : float
-        When it is shown.
-    rgb : (h, w, 3) uint8
-        Its pixels.
-    """
-
-    number: int
-    seconds: float
-    rgb: Bytes
+    number: int  # from 0
+    seconds: float  # when it is shown
+    rgb: Bytes  # (h, w, 3)
 
 
 @dataclass(eq=False)
 class Video:
-    """A video that is open, and what is known of it.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    width, height : int
-        Of its frames as shown, pixels.
-    n_frames : int
-        Read so far.
-    seconds : float
-        Up to the last frame that was read.
-    claimed : int
-        Frames that the head of the file tells of, 0 where it doesn't.
-    reader : VideoReader, optional
-        What reads it.
-    """
+    """A video that is open, and what is known of it."""
 
     path: Path
-    width: int
+    width: int  # of its frames as shown, pixels
     height: int
-    n_frames: int = 0
-    seconds: float = 0.0
-    claimed: int = 0
+    n_frames: int = 0  # read so far
+    seconds: float = 0.0  # up to the last frame read
+    claimed: int = 0  # frames according to the file's header, 0 if it doesn't say
     reader: VideoReader | None = field(default=None, repr=False)
 
     @property

@@ -1,7 +1,5 @@
 """Looking for a thing in the frames of a video, and the stretches of it in which it is seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -65,7 +63,7 @@ class Appearance:
     sightings : tuple of Sighting
         In their order.
     picture : (h, w, 3) uint8
-        The frame of `best`, made smaller.
+        The frame of `best`, reduced.
     """
 
     sightings: tuple[Sighting, ...]
@@ -110,7 +108,7 @@ class VideoResult:
     every : float
         Seconds between them.
     ends_early : bool
-        Whether less of the video can be read than its head tells of.
+        Whether less of the video can be read than its header claims.
     config : MatchConfig
         The settings.
     """
@@ -158,12 +156,12 @@ def find_in_video(
     config : MatchConfig
         The settings.
     every : float
-        Seconds: the first frame of each such stretch of the video is looked at.
+        The first frame of every so many seconds is looked at.
     mask : as `thing`, of its size, optional
         White where the picture shows the thing; by default, everywhere.
     progress : callable, optional
-        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: where it is, how
-        long the video says that it is (0 if it does not), and how many frames have shown the thing.
+        Called as ``progress(seconds, claimed, n_seen)`` after each frame that was looked at: its time, the
+        length that the video claims (0 if none), and the number of frames that have shown the thing.
     **settings : object
         Settings that differ from `config`, see `MatchConfig.with_settings`.
 
@@ -177,7 +175,7 @@ def find_in_video(
     InputError
         A ValueError: a file can't be used, is a stream that may not end, or no frame of it can be decoded.
     TypeError
-        `config` is no MatchConfig, or there is no setting of such a name.
+        `config` is not a MatchConfig, or there is no setting of that name.
     """
     check_config(config)
     config = config.with_settings(**settings)

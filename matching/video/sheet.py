@@ -1,7 +1,5 @@
 """The contact sheet of a video: the best frame of each appearance, what it shows outlined, and when."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Sequence
 
@@ -22,10 +20,7 @@ QUALITY = 88  # of JPEG
 
 
 def draw_contact_sheet(result: VideoResult) -> Bytes:
-    """Draw the contact sheet of a video that shows the thing.
-
-    Returns (h, w, 3) uint8.
-    """
+    """Draw the contact sheet of a video that shows the thing -> (h, w, 3) uint8."""
     cells = [_draw(appearance, result) for appearance in _choose(result.appearances)]
     n_columns = min(COLUMNS, len(cells))
     rows = [cells[k : k + n_columns] for k in range(0, len(cells), n_columns)]
@@ -33,33 +28,14 @@ def draw_contact_sheet(result: VideoResult) -> Bytes:
 
 
 def encode_jpeg(rgb: Bytes) -> bytes:
-    """Encode a picture as JPEG.
-
-    rgb (h, w, 3) uint8.
-    """
+    """Encode a picture as JPEG: rgb (h, w, 3) uint8."""
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "JPEG", quality=QUALITY)
     return buffer.getvalue()
 
 
 def format_time(seconds: float) -> str:
-    """Write a time in a video.
-
-    Parameters
-    ----------
-    seconds : float
-        From its beginning.
-
-    Returns
-    -------
-    str
-        Minutes and seconds, with hours where there are any.
-
-    Examples
-    --------
-    >>> format_time(7.04), format_time(3725.96)
-    ('0:07.0', '1:02:06.0')
-    """
+    """Write a time in a video as minutes and seconds, with hours if needed."""
     tenths = round(seconds * 10)
     minutes, rest = divmod(tenths, 600)
     hours, minutes = divmod(minutes, 60)

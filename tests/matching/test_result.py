@@ -121,7 +121,7 @@ def test_a_file_that_is_another_one_by_now(found, files, tmp_path):
     changed = tmp_path / "changed.png"
     Image.new("L", (30, 20)).save(changed)
     now = replace(found, inputs=replace(found.inputs, images=(changed, files[1])))
-    with pytest.raises(InputError, match=r"changed.png: is 30 x 20 now, and was 440 x 220"):
+    with pytest.raises(InputError, match=r"changed.png: is now 30 x 20, but was 440 x 220"):
         now.draw()
     gone = replace(found, inputs=replace(found.inputs, images=(tmp_path / "gone.png", files[1])))
     with pytest.raises(InputError, match=r"gone.png: no such file"):

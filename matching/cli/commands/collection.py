@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching._version import __version__
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
+from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import FOUND, INTERNAL_ERROR, NONE_FOUND, end_on_interrupt, exit_status
 from matching.collection.addresses import is_address
 from matching.errors import InputError
 from matching.output.words import count
 from matching.pictures.names import is_folder
+from matching.settings import Setting
 
 if TYPE_CHECKING:
     from matching.collection.cache import FeatureCache
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 COMMAND = "gdl-match collection"
 SHOWN = 10  # pairs printed
-LONGEST_WAIT = 1_000_000  # seconds
+WAIT = Setting(60.0, 0, 1_000_000, symbol="SECONDS", text="for a database that another process has locked")
 SFM_NAMES = {"colmap": "COLMAP", "hloc": "hloc"}
 STOPPED = "interrupted; the same command goes on from here"
 
@@ -46,123 +46,64 @@ and stop nothing. With --db alone and --csv, --parquet or --html, a database tha
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
+    is_process = argv is None
     return exit_status(
-        COMMAND,
-        lambda: _run(make_parser().parse_args(argv), argv is None),
-        STOPPED,
-        owns_process=argv is None,
+        COMMAND, lambda: _run(make_parser().parse_args(argv), is_process), STOPPED, owns_process=is_process
     )
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(
-        prog=COMMAND,
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     what = parser.add_argument_group("which pairs")
-    what.add_argument("--pairs", type=parse_path, metavar="FILE", help="a list, two paths a line")
-    what.add_argument("--all", type=parse_path, metavar="DIR", help="all pairs of the pictures in a folder")
-    what.add_argument("--query", type=parse_path, metavar="DIR", help="each picture of this folder ...")
-    what.add_argument("--gallery", type=parse_path, metavar="DIR", help="... with each one of this folder")
-    what.add_argument("--recursive", action="store_true", help="folders with their subfolders")
-    what.add_argument(
-        "--shortlist",
-        type=parse_whole_number,
-        metavar="N",
-        help="match each picture only with the N others that share most descriptors with it",
-    )
+    options.add_path(what, "pairs", "FILE", "a list, two paths per line")
+    options.add_path(what, "all", "DIR", "all pairs of the pictures in a folder")
+    options.add_path(what, "query", "DIR", "each picture of this folder ...")
+    options.add_path(what, "gallery", "DIR", "... with each one of this folder")
+    options.add_flag(what, "recursive", "include subfolders")
+    text = "match each picture only with the N others that share most descriptors with it"
+    options.add_setting(what, "shortlist", options.count_setting(None, text))
     where = parser.add_argument_group("results")
-    where.add_argument(
-        "--db", type=parse_path, metavar="FILE", required=True, help="database, made if missing"
+    options.add_path(where, "db", "FILE", "database, made if missing", required=True)
+    options.add_path(where, "csv", "DIR", "write the tables as CSV files")
+    options.add_path(where, "parquet", "DIR", "write the tables as Parquet files")
+    options.add_path(where, "html", "FILE", "write a report, one file for any browser")
+    text = (
+        "print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with --csv"
+        " also groups.csv, with --html a page by group"
     )
-    where.add_argument("--csv", type=parse_path, metavar="DIR", help="write the tables as CSV files")
-    where.add_argument("--parquet", type=parse_path, metavar="DIR", help="write the tables as Parquet files")
-    where.add_argument(
-        "--html", type=parse_path, metavar="FILE", help="write a report, one file for any browser"
+    options.add_flag(where, "groups", text)
+    options.add_path(where, "colmap", "DIR", "write all matches as COLMAP's database.db")
+    options.add_path(where, "hloc", "DIR", "write all matches as hloc's files")
+    options.add_flag(
+        where, "static", "leave out what moved: objects that the camera's motion does not explain"
     )
-    where.add_argument(
-        "--groups",
-        action="store_true",
-        help="print connected pictures and what each is: copy, crop, thumbnail, turned, same thing; with"
-        " --csv also groups.csv, with --html a page by group",
-    )
-    where.add_argument(
-        "--colmap", type=parse_path, metavar="DIR", help="write all matches as COLMAP's database.db"
-    )
-    where.add_argument("--hloc", type=parse_path, metavar="DIR", help="write all matches as hloc's files")
-    where.add_argument(
-        "--static",
-        action="store_true",
-        help="leave out what moved: objects that the motion of the camera does not explain",
-    )
-    where.add_argument(
-        "--html-pairs",
-        type=parse_whole_number,
-        metavar="N",
-        default=100,
-        help="how many pairs the report shows, the best first (default: 100)",
-    )
+    text = "how many pairs the report shows, the best first"
+    options.add_setting(where, "html_pairs", options.count_setting(100, text))
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one a processor")
-    add_wait_option(how)
-    how.add_argument("--retry", action="store_true", help="retry what failed in an earlier run")
-    how.add_argument(
-        "--restart", action="store_true", help="start a new database; the results in the old one are lost"
-    )
-    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    how.add_argument("--version", action="version", version=f"gdl-match {__version__}")
-    add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    add_run_options(how, "one per processor")
+    options.add_setting(how, "wait", WAIT)
+    options.add_flag(how, "retry", "retry what failed in an earlier run")
+    options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
+    options.add_quiet(how)
+    options.add_version(how)
+    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
-def add_run_options(group: argparse._ArgumentGroup, jobs: str) -> None:
+def add_run_options(group: options.Group, jobs: str) -> None:
     """Add the options that say where and with which cache work is done."""
-    group.add_argument(
-        "--jobs", type=parse_whole_number, metavar="N", help=f"processes at a time (default: {jobs})"
-    )
-    group.add_argument(
-        "--scheduler",
-        type=parse_address,
-        metavar="ADDRESS",
-        help="a Dask cluster instead, as tcp://host:port",
-    )
-    group.add_argument(
-        "--cache", type=parse_path, metavar="DIR", help="folder for features (default: the user's cache)"
-    )
-    group.add_argument(
-        "--cache-size",
-        type=parse_whole_number,
-        metavar="MB",
-        default=4000,
-        help="size of the feature cache (default: 4000)",
-    )
+    options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
+    text = "a Dask cluster instead, as tcp://host:port"
+    group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+    options.add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
+    options.add_setting(group, "cache_size", options.count_setting(4000, "size of the feature cache", "MB"))
 
 
-def add_wait_option(group: argparse._ArgumentGroup) -> None:
-    """Add the option that says how long to wait for a database."""
-    group.add_argument(
-        "--wait",
-        type=parse_seconds,
-        metavar="SECONDS",
-        default=60.0,
-        help="for a database that another process has locked (default: 60)",
-    )
-
-
-def parse_seconds(text: str) -> float:
-    """The value of an option that is a time."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= LONGEST_WAIT:
-        raise argparse.ArgumentTypeError(
-            f"must be a number of seconds from 0 to {LONGEST_WAIT}, got {text!r}"
-        )
-    return seconds
+def _parse_address(text: str) -> str:
+    if not is_address(text):
+        raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
+    return text
 
 
 def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
@@ -172,13 +113,6 @@ def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManag
     return wait_for_databases(
         arguments.wait, lambda text: print(f"{command}: {make_printable(text)}", file=sys.stderr, flush=True)
     )
-
-
-def parse_address(text: str) -> str:
-    """The value of an option that is the address of a Dask scheduler."""
-    if not is_address(text):
-        raise argparse.ArgumentTypeError(f"must be host:port or tcp://host:port, got {text!r}")
-    return text
 
 
 def _run(arguments: argparse.Namespace, is_process: bool) -> int:
@@ -255,7 +189,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         summary = match_collection(
             plan,
             arguments.db,
-            make_config(arguments),
+            options.make_config(arguments),
             cache=open_cache(arguments),
             jobs=arguments.jobs,
             scheduler=arguments.scheduler,
@@ -324,7 +258,7 @@ def _find_cache_folder() -> Path:
     try:
         folder = tempfile.mkdtemp(prefix="gdl-match-features-")
     except OSError as error:
-        raise InputError(f"there is no folder for features, name one with --cache ({error})") from None
+        raise InputError(f"no folder for features can be made; name one with --cache ({error})") from None
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
 

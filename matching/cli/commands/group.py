@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matching._version import __version__
-from matching.cli.arguments import LineParser, add_clustering, add_setting, make_clustering, parse_path
+from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
+from matching.cli.destination import check_not_over
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
 from matching.pictures.names import make_absolute
@@ -53,83 +53,43 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_status("gdl-match group", lambda: _run(argv), owns_process=argv is None)
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(
-        prog="gdl-match group",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("file", type=parse_path, metavar="FILE", help="matches")
-    add = parser.add_argument_group("input and output").add_argument
-    add("--features", type=parse_path, metavar="FILE", help="the keypoints of hloc's matches")
+    parser = options.LineParser(prog="gdl-match group", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("file", type=options.parse_path, metavar="FILE", help="matches")
+    group = parser.add_argument_group("input and output")
+    options.add_path(group, "features", "FILE", "the keypoints of hloc's matches")
     for k in range(2):
-        add(
-            f"--image{k}",
-            type=parse_path,
-            metavar="FILE",
-            help=f"picture {k}; of a file with many pairs, its pair",
-        )
-    add(
-        "--images",
-        type=parse_path,
-        metavar="DIR",
-        help="the pictures of a file with many pairs, by their names",
-    )
-    add("--planes", action="store_true", help="split each object into the planes that it consists of")
-    add(
-        "--all-objects",
-        action="store_true",
-        help="COLMAP: two-view geometries of all objects, not of the static scene alone",
-    )
-    add(
-        "--masks",
-        type=parse_path,
-        metavar="DIR",
-        help="COLMAP: also write masks of what moved into this folder, which is new or empty",
-    )
-    add("--out", type=parse_path, metavar="DIR", help="folder for results (default: <stem>-groups)")
-    add("--html", action="store_true", help="also write matches.html, a report; needs the pictures")
-    add(
-        "--warp",
-        action="store_true",
-        help="draw each object warped onto the other picture; needs the pictures",
-    )
-    add("--no-figure", action="store_true", help="don't draw matches.png")
+        options.add_path(group, f"image{k}", "FILE", f"picture {k}; of a file with many pairs, its pair")
+    options.add_path(group, "images", "DIR", "the pictures of a file with many pairs, by their names")
+    options.add_flag(group, "planes", "split each object into the planes that it consists of")
+    text = "COLMAP: two-view geometries of all objects, not of the static scene alone"
+    options.add_flag(group, "all_objects", text)
+    text = "COLMAP: also write masks of what moved into this folder, which is new or empty"
+    options.add_path(group, "masks", "DIR", text)
+    options.add_path(group, "out", "DIR", "folder for results (default: <stem>-groups)")
+    options.add_flag(group, "html", "also write matches.html, a report; needs the pictures")
+    options.add_flag(group, "warp", "draw each object warped onto the other picture; needs the pictures")
+    options.add_flag(group, "no_figure", "don't draw matches.png")
     text = "of one pair: also print and draw which groups of matches were rejected, by which stage, and why"
-    add("--explain", action="store_true", help=text)
-    add("--quiet", action="store_true", help="no progress on standard error")
+    options.add_flag(group, "explain", text)
+    options.add_quiet(group)
     settings = parser.add_argument_group("settings")
-    add_clustering(settings)
-    add_setting(settings, "max_nfa", MAX_NFA)
-    parser.add_argument("--version", action="version", version=f"gdl-match {__version__}")
+    options.add_clustering(settings)
+    options.add_setting(settings, "max_nfa", MAX_NFA)
+    options.add_version(parser)
     return parser
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of the command.
-
-    Parameters
-    ----------
-    file : MatchFile
-        The matches.
-    folder : Path
-        Where the results go.
-    config : MatchConfig
-        The settings.
-    arguments : Namespace
-        Parsed.
-    guard : callable
-        Returns a context in which Ctrl-C ends the process at once, for what leaves nothing behind.
-    """
+    """One run of the command."""
 
     file: MatchFile
-    folder: Path
+    folder: Path  # of the results
     config: MatchConfig
     arguments: argparse.Namespace
-    guard: Guard
+    guard: Guard  # makes a context in which Ctrl-C ends the process at once, while nothing is left behind
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -156,7 +116,7 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     from matching.config import MatchConfig
     from matching.interchange.files import match_file
     from matching.interchange.masks import check_masks_folder
-    from matching.output.folders import check_folder, check_replaceable, choose_folder, find_own_files
+    from matching.output.folders import choose_folder
 
     _check_usage(arguments)
     file = match_file(arguments.file, arguments.features)
@@ -171,18 +131,13 @@ def _job(arguments: argparse.Namespace, guard: Guard) -> Job:
     config = MatchConfig()
     config = replace(
         config,
-        clustering=make_clustering(arguments, config.clustering),
+        clustering=options.make_clustering(arguments, config.clustering),
         objects=replace(config.objects, max_log_nfa=math.log10(arguments.max_nfa)),
     )
     job = Job(file, Path(f"{file.path.stem}-groups"), config, arguments, guard)
     folder = arguments.out if arguments.out is not None else choose_folder(job.folder, job.inputs)
-    check_folder(folder)
     names = {"matches.npz", "matches.json", "matches.png", "matches.html", *file.group_files}
-    replaced = names | (find_own_files(folder) if folder.exists() else set())
-    for path in map(Path, job.inputs):
-        if path.name in replaced and folder.exists() and path.parent.samefile(folder):
-            raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-    check_replaceable(folder, names)
+    check_not_over(folder, map(Path, job.inputs), names)
     return replace(job, folder=folder)
 
 
@@ -196,7 +151,7 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.image0 is not None and arguments.images is not None:
         raise InputError("give --image0 and --image1, or --images")
     if arguments.masks is not None and arguments.image0 is not None:
-        raise InputError("--masks are of all pairs, --image0 and --image1 of one")
+        raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if all(option is None for option in _image_options(arguments)):
         for name in ("html", "warp"):
             if getattr(arguments, name):
@@ -247,7 +202,10 @@ def _group_many(job: Job) -> int:
     write_pairs(job.folder, groups, told, job.config, job.inputs)
     if job.arguments.masks is not None:
         write_masks(job.arguments.masks, labels.values())
-    _print_pairs(told)
+    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
+    for found in told:
+        names = "  ".join(map(make_printable, found["images"]))
+        print(f"{len(found['objects']):>7}  {found['kept']:>7}  {found['matches']:>7}  {names}")
     job.tell(f"written to {job.folder}")
     return FOUND if any(pair["objects"] for pair in told) else NONE_FOUND
 
@@ -328,10 +286,3 @@ def _write_pair(
         inputs=job.inputs,
         others=groups,
     )
-
-
-def _print_pairs(told: Iterable[dict[str, Any]]) -> None:
-    print(f"{'objects':>7}  {'kept':>7}  {'matches':>7}  pair")
-    for pair in told:
-        names = "  ".join(map(make_printable, pair["images"]))
-        print(f"{len(pair['objects']):>7}  {pair['kept']:>7}  {pair['matches']:>7}  {names}")

@@ -11,8 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_path, parse_whole_number
-from matching.cli.commands.collection import add_run_options, add_wait_option, open_cache, waiting
+from matching.cli import arguments as options
+from matching.cli.commands.collection import WAIT, add_run_options, open_cache, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -36,75 +36,47 @@ at again."""
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command."""
     return exit_status(
-        COMMAND,
-        lambda: _run(make_parser().parse_args(argv)),
-        STOPPED,
-        owns_process=argv is None,
+        COMMAND, lambda: _run(make_parser().parse_args(argv)), STOPPED, owns_process=argv is None
     )
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
     commands = parser.add_subparsers(dest="command", required=True, metavar="add | query | groups | watch")
-    add = commands.add_parser("add", help="take pictures in", description="Take pictures into an index.")
-    add.add_argument("pictures", type=parse_path, nargs="+", metavar="DIR", help="folders, or pictures")
-    add.add_argument("--recursive", action="store_true", help="folders with their subfolders")
-    add.add_argument("--check", action="store_true", help="read all of the index, and mend damaged parts")
-    query = commands.add_parser(
-        "query",
-        help="find what pictures show",
-        description="Which pictures of an index show what a picture shows?",
+    add = commands.add_parser("add", help="add pictures", description="Add pictures to an index.")
+    add.add_argument(
+        "pictures", type=options.parse_path, nargs="+", metavar="DIR", help="folders, or pictures"
     )
-    query.add_argument(
-        "pictures", type=parse_path, nargs="+", metavar="IMAGE", help="pictures, or folders of them"
-    )
-    query.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    query.add_argument(
-        "--hloc-pairs",
-        type=parse_path,
-        metavar="FILE",
-        help="match nothing: write the shortlists as hloc's list of pairs, two names a line",
-    )
-    query.add_argument(
-        "--images", type=parse_path, metavar="DIR", help="the folder from which hloc's names count"
-    )
-    groups = commands.add_parser(
-        "groups",
-        help="find the pictures that show the same",
-        description="Which pictures of an index are copies of each other, or show the same things?",
-    )
+    options.add_flag(add, "recursive", "include subfolders")
+    options.add_flag(add, "check", "read all of the index, and mend damaged parts")
+    text = "Which pictures of an index show what a picture shows?"
+    query = commands.add_parser("query", help="find what pictures show", description=text)
+    text = "pictures, or folders of them"
+    query.add_argument("pictures", type=options.parse_path, nargs="+", metavar="IMAGE", help=text)
+    options.add_flag(query, "json", "one JSON document on standard output")
+    text = "match nothing: write the shortlists as hloc's list of pairs, two names per line"
+    options.add_path(query, "hloc_pairs", "FILE", text)
+    options.add_path(query, "images", "DIR", "the folder that hloc's names are relative to")
+    text = "Which pictures of an index are copies of each other, or show the same things?"
+    groups = commands.add_parser("groups", help="find the pictures that show the same", description=text)
     for each, n in ((query, 10), (groups, 5)):
-        each.add_argument(
-            "--shortlist",
-            type=parse_whole_number,
-            metavar="N",
-            default=n,
-            help=f"match a picture with the N that share most descriptors with it (default: {n})",
-        )
-        each.add_argument(
-            "--db", type=parse_path, metavar="FILE", help="keep the matches, as a collection's database"
-        )
-    watch = commands.add_parser(
-        "watch",
-        help="take in what arrives in a folder",
-        description="Take the pictures of a folder into an index, and then what arrives there, until Ctrl-C.",
-    )
-    watch.add_argument("folder", type=parse_path, metavar="FOLDER", help="of pictures")
-    watch.add_argument(
-        "--query", type=parse_path, metavar="THING", help="a picture of a thing: tell which of them show it"
-    )
-    watch.add_argument("--recursive", action="store_true", help="with its subfolders")
-    watch.add_argument(
-        "--json", action="store_true", help="a JSON document a line for each picture looked at"
-    )
-    for each, jobs in ((add, "one a processor"), (query, "1"), (groups, "one a processor"), (watch, "1")):
-        each.add_argument("--index", type=parse_path, metavar="FOLDER", required=True, help="of the index")
+        text = "match a picture with the N that share most descriptors with it"
+        options.add_setting(each, "shortlist", options.count_setting(n, text))
+        options.add_path(each, "db", "FILE", "keep the matches, as a collection's database")
+    text = "Add the pictures of a folder to an index, and then those that arrive there, until Ctrl-C."
+    watch = commands.add_parser("watch", help="add what arrives in a folder", description=text)
+    watch.add_argument("folder", type=options.parse_path, metavar="FOLDER", help="of pictures")
+    options.add_path(watch, "query", "THING", "a picture of a thing: report which pictures show it")
+    options.add_flag(watch, "recursive", "include subfolders")
+    options.add_flag(watch, "json", "one JSON document per line for each picture looked at")
+    for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
+        options.add_path(each, "index", "FOLDER", "of the index", required=True)
         how = each.add_argument_group("how it runs")
         add_run_options(how, jobs)
-        add_wait_option(how)
-        how.add_argument("--quiet", action="store_true", help="no progress on standard error")
-        add_settings(each.add_argument_group("matching, as of gdl-match"))
+        options.add_setting(how, "wait", WAIT)
+        options.add_quiet(how)
+        options.add_settings(each.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
@@ -198,9 +170,9 @@ def _query(arguments: argparse.Namespace) -> int:
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
-        raise InputError("--hloc-pairs and --images go together")
+        raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
-        raise InputError("--hloc-pairs matches nothing: it does not go with --db or --json")
+        raise InputError("--hloc-pairs matches nothing: it can't be combined with --db or --json")
     queries = _pictures(arguments)
     candidates = find_candidates(arguments.index, queries, arguments.shortlist, **how)
     if arguments.hloc_pairs is not None:
@@ -276,7 +248,7 @@ def _how(arguments: argparse.Namespace) -> dict[str, Any]:
     from tqdm import tqdm
 
     return {
-        "config": make_config(arguments),
+        "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
         "scheduler": arguments.scheduler,

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import LineParser, add_settings, make_config, parse_path
+from matching.cli import arguments as options
 from matching.cli.commands.collection import add_run_options, open_cache
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
@@ -36,47 +36,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
 
 
-def make_parser() -> LineParser:
+def make_parser() -> options.LineParser:
     """Make the parser of the command."""
-    parser = LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument(
-        "references",
-        type=parse_path,
-        nargs="+",
-        metavar="REFERENCE",
-        help="a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a"
-        " .json of COCO or LabelMe, a .txt of YOLO",
+    parser = options.LineParser(prog=COMMAND, description=DESCRIPTION, epilog=EPILOG)
+    text = (
+        "a picture of a thing, whose name is the class; a folder of pictures of one class; or labels: a .json"
+        " of COCO or LabelMe, a .txt of YOLO"
     )
+    parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")
-    add = what.add_argument
-    add("--in", dest="folder", type=parse_path, metavar="FOLDER", required=True, help="pictures to label")
-    add("--recursive", action="store_true", help="with its subfolders")
-    add(
-        "--mask",
-        type=parse_path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="mask that is white where the thing is, for the first picture; again for the second, and so on",
-    )
-    add(
-        "--format",
-        choices=LABEL_FORMATS,
-        metavar="NAME",
-        default=LABEL_FORMATS[0],
-        help=f"{', '.join(LABEL_FORMATS)} (default: coco)",
-    )
-    add("--out", type=parse_path, metavar="DIR", required=True, help="folder for the labels")
-    add(
-        "--tracks",
-        action="store_true",
-        help="the pictures are frames of a video, numbered by their names: number each thing through them",
-    )
-    add("--review", action="store_true", help="then show all proposals on a page, to accept or drop them")
+    options.add_path(what, "in", "FOLDER", "pictures to label", dest="folder", required=True)
+    options.add_flag(what, "recursive", "include subfolders")
+    text = "mask that is white where the thing is, for the first picture; again for the second, and so on"
+    options.add_path(what, "mask", "FILE", text, action="append", default=[])
+    options.add_choice(what, "format", LABEL_FORMATS)
+    options.add_path(what, "out", "DIR", "folder for the labels", required=True)
+    text = "the pictures are frames of a video, numbered by their names: number each thing through them"
+    options.add_flag(what, "tracks", text)
+    options.add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one a processor")
-    how.add_argument("--quiet", action="store_true", help="no progress on standard error")
-    add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    add_run_options(how, "one per processor")
+    options.add_quiet(how)
+    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
     return parser
 
 
@@ -92,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
             read_references(arguments.references, arguments.mask),
             arguments.folder,
             arguments.out,
-            make_config(arguments),
+            options.make_config(arguments),
             cache=open_cache(arguments),
             form=arguments.format,
             recursive=arguments.recursive,

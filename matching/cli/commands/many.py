@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from matching.cli.arguments import make_config
@@ -20,7 +20,7 @@ from matching.cli.console import (
     print_short_warnings,
     silence_decoders,
 )
-from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
 from matching.output.folders import MANIFEST, check_folder, choose_folder, is_own_page
@@ -34,42 +34,32 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
-WIDTHS = (6, 5, 7, 5, 10, 13, 5, 5, 8)
-HOW_SURE = HEADER.index("how sure")
+COLUMNS = {  # and their widths
+    "copies": 6,
+    "parts": 5,
+    "matches": 7,
+    "score": 5,
+    "how sure": 10,
+    "turn": 13,
+    "scale": 5,
+    "share": 5,
+    "complete": 8,
+}
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of one picture.
-
-    Parameters
-    ----------
-    path : Path
-        The picture.
-    folder : Path, optional
-        Where its results are; None if it can't be used.
-    result : MatchResult, optional
-        What it has in common with the first picture.
-    error : str, optional
-        Why it can't be used.
-    shot : Shot, optional
-        Its entry of the overview.
-    """
+    """The outcome of one picture."""
 
     path: Path
-    folder: Path | None = None
+    folder: Path | None = None  # of its results; None if the picture can't be used
     result: MatchResult | None = None
     error: str | None = None
-    shot: Shot | None = None
+    shot: Shot | None = None  # its entry in the overview
 
 
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
-    """Match the first picture with each of the others.
-
-    Features of the first are computed once. A line is printed for each picture as soon as it is done; a
-    picture that can't be used does not stop the others.
-    """
+    """Match the first picture with each of the others that can be used, and print a line for each at once."""
     with guard():
         if arguments.mask1 is not None:
             raise InputError("--mask1 takes two pictures, not many")
@@ -87,7 +77,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
     tell = make_teller(arguments)
     if not arguments.json:
-        print(_format_line("picture", HEADER, width), flush=True)
+        print(_format_line("picture", list(COLUMNS), width), flush=True)
     for path in paths:
         outcome = search.match(path)
         outcomes.append(outcome)
@@ -119,11 +109,8 @@ def _write_overview(path: Path, thing: Path, outcomes: Sequence[Outcome]) -> Non
     from matching.output.html.overview import overview_page
 
     names = make_relative([o.path for o in outcomes]) if len(outcomes) > 1 else [outcomes[0].path.name]
-    shots = [
-        replace(o.shot, name=_format_name(name))
-        for o, name in zip(outcomes, names, strict=True)
-        if o.shot is not None
-    ]
+    named = zip(outcomes, names, strict=True)
+    shots = [replace(o.shot, name=_format_name(name)) for o, name in named if o.shot is not None]
     failed = [(_format_name(o.path), o.error) for o in outcomes if o.error is not None]
     page = overview_page(_format_name(thing.name), shots, failed)
     write_whole(path, page.encode("utf-8", "backslashreplace"))
@@ -171,7 +158,7 @@ class _Search:
         try:
             with self.guard():
                 folder = self._folder(path)
-                check_not_over(folder, self.arguments, (self.thing, path))
+                check_output(folder, self.arguments, (self.thing, path))
                 picture = _read(path)
                 result = self._result(picture)
             options = output_options(self.arguments)
@@ -213,10 +200,7 @@ class _Search:
                 stages=None if self.rival is None else label_by(self.rival),
                 views=(self.views, lambda: prepare_views(picture, self.config)),
                 pictures=(self.picture, picture),
-                details=(
-                    self.details,
-                    lambda: describe_details(picture, described, self.config, n_threads),
-                ),
+                details=(self.details, lambda: describe_details(picture, described, self.config, n_threads)),
             )
 
 
@@ -228,18 +212,14 @@ def _read(path: Path, mask: Path | None = None) -> Picture:
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
-    """The pictures that are named or in folders that are named, each once, without the thing itself.
-
-    Raises InputError where a name is that of no file, or no picture is left.
-    """
+    """List the given pictures and those in given folders, each once, except the thing itself."""
     from matching.collection.plan import find_pictures
 
     paths: dict[str, Path] = {}
     for path in given:
         if is_folder(path):
-            paths |= {
-                make_absolute(p): p for p in find_pictures(path) if make_absolute(p) != make_absolute(thing)
-            }
+            found = {make_absolute(p): p for p in find_pictures(path)}
+            paths |= {name: p for name, p in found.items() if name != make_absolute(thing)}
         elif is_file(path):
             paths[make_absolute(path)] = path
         else:
@@ -260,14 +240,8 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
         return f"{name:<{width}}  {NOTHING}"
     found = choose_best_object(outcome.result)
     counted = count_copies(outcome.result.objects)
-    cells = (
-        str(len(counted.copies)),
-        str(len(counted.parts)),
-        str(found.n_matches),
-        f"{found.score:.2f}",
-        found.confidence or UNKNOWN,
-        *format_place(found)[2:],
-    )
+    numbers = str(len(counted.copies)), str(len(counted.parts)), str(found.n_matches), f"{found.score:.2f}"
+    cells = *numbers, found.confidence or UNKNOWN, *format_place(found)[2:]
     return _format_line(name, cells, width)
 
 
@@ -283,10 +257,8 @@ def _describe_written(outcomes: list[Outcome], base: Path) -> str:
 
 
 def _format_line(name: str, cells: Sequence[str], width: int) -> str:
-    aligned = (
-        f"{cell:<{w}}" if k == HOW_SURE else f"{cell:>{w}}"
-        for k, (cell, w) in enumerate(zip(cells, WIDTHS, strict=True))
-    )
+    columns = zip(COLUMNS.items(), cells, strict=True)
+    aligned = (f"{cell:{'<' if name == 'how sure' else '>'}{n}}" for (name, n), cell in columns)
     return "  ".join([f"{name:<{width}}", *aligned]).rstrip()
 
 
@@ -301,14 +273,11 @@ def _format_json(outcomes: list[Outcome]) -> str:
 
     from matching.output.json_text import json_text
 
-    told = [
-        {"picture": str(o.path), "error": o.error}
-        if o.folder is None
-        else {
-            "picture": str(o.path),
-            "folder": str(o.folder),
-            **json.loads((o.folder / MANIFEST).read_text(encoding="utf-8")),
-        }
-        for o in outcomes
-    ]
+    told: list[dict[str, Any]] = []
+    for o in outcomes:
+        told.append({"picture": str(o.path)})
+        if o.folder is None:
+            told[-1]["error"] = o.error
+        else:
+            told[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
     return json_text({"results": told})

@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
-from matching.cli.destination import check_not_over, name_pair_folder, output_options
+from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
+from matching.output import words
 from matching.output.folders import MANIFEST
-from matching.output.words import (
-    describe_sizes,
-    explain_nothing,
-    explain_rejected,
-    format_repeats,
-    format_table,
-    hint_at_rejected,
-    may_look_harder,
-)
 from matching.pictures.names import is_folder, is_video, make_absolute
 from matching.settings import METHODS
 
@@ -50,7 +42,7 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
         check_settings(arguments)
         return match_video(arguments, rivals, guard)
     _check_usage(arguments, rivals)
-    if is_many(arguments.images):
+    if len(arguments.images) > 2 or (len(arguments.images) == 2 and is_folder(arguments.images[1])):
         from matching.cli.commands.many import match_many
 
         return match_many(arguments, rivals, guard)
@@ -61,28 +53,13 @@ def match_pair(argv: Sequence[str], rivals: Mapping[str, FindClusters], *, owns_
     return _write(arguments, *run)
 
 
-def is_many(images: list[Path]) -> bool:
-    """Whether the arguments name one thing and many pictures: more than two, or a folder of them."""
-    return len(images) > 2 or (len(images) == 2 and is_folder(images[1]))
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What is matched.
+    """What is matched."""
 
-    Parameters
-    ----------
-    pictures : list of Picture
-        The two pictures, with their masks.
-    paths : tuple of str, optional
-        Their absolute paths, None for the demo's.
-    others : dict of str to bytes
-        Names and contents of the pictures that the demo makes.
-    """
-
-    pictures: list[Picture]
-    paths: tuple[str, ...] | None = None
-    others: dict[str, bytes] = field(default_factory=dict)
+    pictures: list[Picture]  # the two pictures, with their masks
+    paths: tuple[str, ...] | None = None  # absolute; None for the demo
+    others: dict[str, bytes] = field(default_factory=dict)  # by name, pictures made by the demo
 
 
 def _match(
@@ -91,7 +68,7 @@ def _match(
     """Do everything but write files; returns the Inputs, the settings and the result."""
     inputs = _inputs(arguments)
     folder = _folder(arguments, inputs)
-    _check_folder(folder, arguments, inputs)
+    check_output(folder, arguments, arguments.images, inputs.others)
     if arguments.out is None and inputs.paths and folder != _base(arguments):
         print(
             f"gdl-match: {_base(arguments)} holds results of other pictures: writing to {folder}",
@@ -135,19 +112,23 @@ def _write(arguments: argparse.Namespace, inputs: Inputs, config: MatchConfig, r
     if arguments.json:
         print((folder / MANIFEST).read_text(encoding="utf-8"))
     else:
-        print(format_repeats(result) if _is_single(arguments) else format_table(result, _stem(arguments)))
+        print(
+            words.format_repeats(result)
+            if _is_single(arguments)
+            else words.format_table(result, _stem(arguments))
+        )
         distinct = inputs.pictures[: 1 if _is_single(arguments) else 2]
         sizes = [(picture.width, picture.height) for picture in distinct]
         if result.matched_at is not None and max(w * h for w, h in sizes) > config.first_pixels:
-            print(describe_sizes(result.matched_at, sizes))
+            print(words.describe_sizes(result.matched_at, sizes))
     if arguments.explain and not arguments.json:
-        print("\n".join(explain_rejected(result)))
+        print("\n".join(words.explain_rejected(result)))
     tell = make_teller(arguments)
     names = [picture.path for picture in inputs.pictures[: 1 if _is_single(arguments) else 2]]
-    for line in [*explain_nothing(result, names), *hint_at_rejected(result)]:
+    for line in [*words.explain_nothing(result, names), *words.hint_at_rejected(result)]:
         tell(line)
     tell(f"written to {folder}")
-    if not _is_single(arguments) and arguments.method in METHODS and may_look_harder(result):
+    if not _is_single(arguments) and arguments.method in METHODS and words.may_look_harder(result):
         tell("pictures from very different directions? Try --view-synthesis: it also matches simulated views")
     if arguments.open:
         open_report(folder / "matches.html")
@@ -178,7 +159,7 @@ def _check_videos(arguments: argparse.Namespace) -> None:
     """A video comes second, behind the picture of one thing."""
     images = arguments.images
     for path in (path for k, path in enumerate(images) if (k != 1 or len(images) > 2) and is_video(path)):
-        raise InputError(f"{path}: a video comes second and last, behind a picture of what to find in it")
+        raise InputError(f"{path}: give the video second and last, after the picture of what to find in it")
     if arguments.every is not None and not (len(images) == 2 and is_video(images[1])):
         raise InputError("--every needs a video")
 
@@ -226,10 +207,6 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
     if arguments.out is not None or inputs.paths is None:
         return _base(arguments)
     return choose_folder(_base(arguments), inputs.paths)
-
-
-def _check_folder(folder: Path, arguments: argparse.Namespace, inputs: Inputs) -> None:
-    check_not_over(folder, arguments, arguments.images, inputs.others)
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:

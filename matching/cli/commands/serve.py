@@ -1,7 +1,5 @@
 """`gdl-match serve`."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import socket
@@ -9,15 +7,17 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, cast
 
-from matching.cli.arguments import LineParser, parse_whole_number
+from matching.cli.arguments import LineParser, add_setting, count_setting
 from matching.cli.exits import exit_status
 from matching.errors import InputError
 from matching.serve.limits import Limits
+from matching.settings import Setting
 
 DESCRIPTION = """\
 Serve a web page on this machine: drop two pictures, see the objects that both show. Uploads are deleted as
 soon as they are read, results after a quarter of an hour. There is no log-in: give --host only in a network
 that you trust."""
+MEGA = 10**6
 BACKLOG = 128  # connections that the system holds until the server takes them
 FILES_A_CONNECTION = 5  # open files that a connection may need: its own, two uploads twice; and to spare
 GRACE_SECONDS = 6  # after which the server ends, whatever it does; connections are cut earlier
@@ -39,26 +39,16 @@ def make_parser() -> LineParser:
     """Make the parser of the command."""
     parser = LineParser(prog="gdl-match serve", description=DESCRIPTION)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument(
-        "--port", type=_parse_port, default=8765, help="port, 0 for any free one (default: 8765)"
-    )
-    for option, default, text in (
-        ("--max-upload", 100, "megabytes of both pictures together"),
-        ("--max-pixels", 60, "megapixels of a picture"),
-        ("--jobs", 1, "matches at a time"),
-        ("--queue", 8, "matches that may wait"),
-        ("--max-seconds", 120, "seconds a match may take"),
+    add_setting(parser, "port", Setting(8765, 0, 65535, symbol="PORT", text="port, 0 for any free one"))
+    for name, default, text in (
+        ("max_upload", Limits.upload // MEGA, "megabytes of both pictures together"),
+        ("max_pixels", Limits.pixels // MEGA, "megapixels of a picture"),
+        ("jobs", Limits.jobs, "matches at a time"),
+        ("queue", Limits.queue, "matches that may wait"),
+        ("max_seconds", int(Limits.match_seconds), "seconds a match may take"),
     ):
-        parser.add_argument(
-            option, type=parse_whole_number, metavar="N", default=default, help=f"{text} (default: {default})"
-        )
+        add_setting(parser, name, count_setting(default, text))
     return parser
-
-
-def _parse_port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) <= 65535):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 65535, got {text!r}")
-    return int(text)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
@@ -72,8 +62,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     from matching.serve.logs import log_sparingly
 
     limits = Limits(
-        upload=arguments.max_upload * 10**6,
-        pixels=arguments.max_pixels * 10**6,
+        upload=arguments.max_upload * MEGA,
+        pixels=arguments.max_pixels * MEGA,
         jobs=arguments.jobs,
         queue=arguments.queue,
         match_seconds=arguments.max_seconds,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from matching.cli.arguments import make_config
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, print_short_warnings
-from matching.cli.destination import name_pair_folder
+from matching.cli.destination import check_not_over, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, Guard
 from matching.errors import InputError
-from matching.output.folders import MANIFEST, check_folder, check_replaceable, choose_folder
+from matching.output.folders import MANIFEST, choose_folder
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
 from matching.settings import EVERY
@@ -40,11 +40,7 @@ def match_video(arguments: argparse.Namespace, rivals: Collection[str], guard: G
         from matching.video.search import find_in_video
 
         folder = _choose_folder(arguments)
-        check_folder(folder)
-        for path in (thing, video, arguments.mask0):
-            if path is not None and path.name in FILES and folder.exists() and path.parent.samefile(folder):
-                raise InputError(f"{path}: --out {folder} would write over it; choose another folder")
-        check_replaceable(folder, FILES)
+        check_not_over(folder, (thing, video, arguments.mask0), set(FILES))
         every = arguments.every or EVERY.default
         config = make_config(arguments)
         with print_short_warnings(), report_compiling(tell), _show_progress(arguments) as progress:

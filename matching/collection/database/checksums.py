@@ -1,11 +1,8 @@
-"""Checksums of what a database holds, so that a changed byte is told and never read as a result.
+"""Checksums of what a database holds, so that a changed byte is reported and never read as a result.
 
-The table of checksums has a row for each row of the tables that are checked, and one for all rows together
-that a pair has in a table of results. Rows are sealed by triggers of this connection alone: whoever writes
-with another program changes a row without its checksum, which is told as well.
+Each row of the checked tables has one, and so have all rows of a pair in a table of results. Only triggers of
+this connection write them: a row changed by another program no longer fits.
 """
-
-from __future__ import annotations
 
 import sqlite3
 import struct
@@ -79,22 +76,15 @@ def seal_results(connection: sqlite3.Connection, pair: int) -> None:
 def find_damage(
     connection: sqlite3.Connection, path: Path, keys: Keys, results: Mapping[str, str] = {}
 ) -> str | None:
-    """Name a part of a database that is not what was written; None where all is.
-
-    A file that has not changed since this process found it whole is not read again.
-    """
-    state = _read_state(path)
+    """Name a damaged part of a database, or return None. An unchanged file is not read again."""
+    status = path.stat()
+    state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
     if _whole.get(path) == state:
         return None
     damage = next(_list_damage(connection, keys, results), None)
     if damage is None:
         _whole[path] = state
     return damage
-
-
-def _read_state(path: Path) -> tuple[int, ...]:
-    status = path.stat()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[str, str]) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Connections to SQLite databases that several processes may use at a time."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,18 +16,10 @@ SOON = 0.5  # seconds of it of which nothing is told
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for a database that another process has locked, and whom to tell of it.
+    """How long to wait for a database that another process has locked, and whom to tell of it."""
 
-    Parameters
-    ----------
-    seconds : float
-        To wait at most.
-    tell : callable, optional
-        Is given a line where the wait takes longer.
-    """
-
-    seconds: float = WAIT
-    tell: Callable[[str], None] | None = None
+    seconds: float = WAIT  # at most
+    tell: Callable[[str], None] | None = None  # called with a line when the wait gets long
 
 
 PATIENCE = Patience()

@@ -1,7 +1,5 @@
 """What a database was made with: kept in it, compared with what is wanted, and read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -15,7 +13,7 @@ from matching.output.provenance import STAGES, as_text, programs
 
 SCHEMA = "3"
 KEY_OF_PROGRAMS = "programs:"  # others, whose results were compared
-REMEDY = "give another --db, or begin it anew with gdl-match collection --restart"
+REMEDY = "give another --db, or start a new one with gdl-match collection --restart"
 
 
 def make_settings(config: MatchConfig) -> dict[str, str]:
@@ -59,9 +57,7 @@ def read_config(made_with: Mapping[str, str]) -> MatchConfig:
 
 
 def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
-    """A record with values that JSON has kept: lists were tuples, dictionaries are records. Values of
-    another version that the record doesn't know are passed over.
-    """
+    """Restore a record from JSON: lists become tuples, dictionaries records; unknown names are skipped."""
     kept = {
         name: _replace_values(getattr(record, name), value)
         if isinstance(value, dict)

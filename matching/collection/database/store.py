@@ -1,8 +1,7 @@
-"""The database of a collection: one SQLite file, which a crash at any moment leaves whole.
+"""The database of a collection: one SQLite file, which no crash can damage.
 
-Every picture and every pair is one transaction, and goes from pending to its end once. Numbers of pictures
-and pairs follow from the plan, never from the order in which work ends. So however often a run was stopped,
-and however many processes wrote, the finished database holds the same rows; timings aside.
+Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
+work: the finished database holds the same rows, timings aside, however often a run was stopped.
 """
 
 from __future__ import annotations
@@ -21,12 +20,7 @@ import numpy as np
 from matching._common.types import Floats
 from matching.collection.database import checksums
 from matching.collection.database.connection import Connection, connect, transaction
-from matching.collection.database.settings import (
-    KEY_OF_PROGRAMS,
-    check_schema,
-    check_settings,
-    make_settings,
-)
+from matching.collection.database.settings import KEY_OF_PROGRAMS, check_schema, check_settings, make_settings
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -71,7 +65,7 @@ def _prepare(connection: Connection, path: Path, config: MatchConfig | None, res
         if damage := checksums.find_damage(connection, path, KEYS, checksums.RESULTS):
             raise InputError(
                 f"{path}: the database is damaged: what it holds is not what was written ({damage}); take a"
-                " copy of it, or begin it anew with gdl-match collection --restart"
+                " copy of it, or start a new one with gdl-match collection --restart"
             )
         check_settings(dict(connection.execute(SETTINGS)), config, path)
     if config is not None:
@@ -95,13 +89,7 @@ def _begin_anew(connection: Connection, config: MatchConfig) -> None:
 
 
 class Store:
-    """An open database, whose tables it reads and writes.
-
-    Parameters
-    ----------
-    connection : Connection
-        The database.
-    """
+    """An open database: reads and writes its tables."""
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
@@ -136,10 +124,7 @@ class Store:
         return [known[path] for path in paths]
 
     def add_pairs(self, pairs: Iterable[tuple[int, int]], shortlist: str | None = None) -> None:
-        """Make sure that pairs are there.
-
-        pairs iterable of (int, int).
-        """
+        """Add pairs that are not there yet."""
         with transaction(self._db, writes=False):  # it locks nothing: the table is this connection's
             self._db.execute(
                 "CREATE TEMP TABLE wanted (place INTEGER PRIMARY KEY, image0 INTEGER, image1 INTEGER,"
@@ -164,10 +149,7 @@ class Store:
         self._db.execute("DROP TABLE wanted")
 
     def pending_pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Read the pairs to match whose pictures are described.
-
-        They are read a page at a time, so that they can be recorded meanwhile.
-        """
+        """Read the pairs to match page by page, so that results can be recorded meanwhile."""
         last = -1
         while rows := self.rows(
             f"SELECT pairs.id, image0, image1 FROM {MATCHABLE} AND pairs.id > ? ORDER BY pairs.id LIMIT ?",
@@ -323,10 +305,7 @@ class Store:
 
 
 def read_transform(store: Store, pair: int) -> Floats:
-    """The transform of the object of a pair that has most matches.
-
-    Returns (3, 3) float64.
-    """
+    """The transform of the object of a pair that has most matches -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
 

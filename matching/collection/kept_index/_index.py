@@ -1,7 +1,5 @@
 """Adding pictures to a kept index, and finding those of them that show what a query shows."""
 
-from __future__ import annotations
-
 import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
@@ -58,10 +56,10 @@ def add_pictures(
     check: bool = False,
     **how: Any,
 ) -> Added:
-    """Add pictures to the index in a folder, which is made if it is missing.
+    """Add pictures to the index in a folder; create the index if needed.
 
-    Pictures that it has already are skipped; those whose file has changed are described again, and those in
-    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
+    Known pictures are skipped. Those whose file has changed are described again, and those in the folders
+    `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as for
     `match_collection`.
     """
     with (
@@ -94,7 +92,7 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
         size, modified = status.st_size, status.st_mtime_ns
         content = compute_digest(path)
         with limit_threads(1):
-            features = get_described(Source(path, content), settings).described.features
+            features = get_described(Source(path, content), settings).features
             entries = encode(features, picture=number)
     except (InputError, OSError) as error:
         reason = explain_unreadable(path) if isinstance(error, OSError) else " ".join(str(error).split())
@@ -106,16 +104,9 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
 
 
 def find_candidates(
-    folder: Path,
-    queries: Sequence[str],
-    n: int,
-    config: MatchConfig = MatchConfig(),
-    **how: Any,
+    folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
 ) -> list[Candidate]:
-    """Find the pictures of an index that share most descriptors with each query.
-
-    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
-    """
+    """Find the existing pictures of an index that share most descriptors with each query."""
     with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
         queries = list(dict.fromkeys(queries))
         known = [index.number_of(path) for path in queries]

@@ -1,9 +1,8 @@
-"""An index that stays on disk: a folder of segments, and a database of the pictures in them.
+"""An index on disk: a folder of segments, and a database of the pictures in them.
 
-A segment is written under a new name and taken in by one transaction of the database; files in the folder
-that the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries
-are never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is
-merged with others of its size.
+A segment is written under a new name and added by one transaction; files that the database does not name are
+ignored. Entries never change: a removed picture is marked as dead, and its entries are dropped when its
+segment is merged with others of its size.
 """
 
 from __future__ import annotations
@@ -46,11 +45,7 @@ SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes
 
 @dataclass(frozen=True, eq=False)
 class Indexed:
-    """What is known of the picture `id` once it has been described: its file, and its `entries` or an error.
-
-    `content` is the SHA-256 of the file, `bytes` and `modified` are its size and time; None if it can't be
-    read.
-    """
+    """What is known of picture `id` once described: its file (if readable), and its `entries` or an error."""
 
     id: int
     content: str | None = None
@@ -193,10 +188,7 @@ class KeptIndex:
             last = rows[-1][0]
 
     def add(self, records: Sequence[Indexed]) -> None:
-        """Add pictures that have been described, unless another process has.
-
-        If the disk is full or can't be written, it raises InputError and the index is as it was before.
-        """
+        """Add described pictures, unless another process has; on failure, the index stays as it was."""
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
@@ -284,10 +276,7 @@ class KeptIndex:
         return rows[0][0] if rows else None
 
     def mend(self, check: bool = False) -> int:
-        """Make pictures pending again whose segment is damaged, count them, and remove unused files.
-
-        A file is read where its size or time have changed, or with `check` in any case.
-        """
+        """Count pictures with damaged segments and make them pending; `check` reads all files."""
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:
             with transaction(self._db):

@@ -1,7 +1,5 @@
 """Watching a folder: what arrives is added to a kept index, and looked at for a thing."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,14 +45,10 @@ def watch_folder(
     recursive: bool = False,
     **how: Any,
 ) -> Iterator[Update]:
-    """Add the pictures of a folder to an index, and then what arrives there, without end.
-
-    The first Update is of what was there. A file that is still being written is looked at again once it is
-    whole: each change of it counts.
-    """
+    """Add the pictures of a folder to an index, then any that arrive or change, without end."""
     watchfiles = _import_watchfiles()
     if not is_folder(folder):
-        raise InputError(f"{folder}: is no folder")
+        raise InputError(f"{folder}: is not a folder")
     root, own = make_absolute(folder), make_absolute(index)
     settings = Settings(config, cache)
     source = None if thing is None else _read_thing(thing, settings)
@@ -72,7 +66,7 @@ def watch_folder(
     has_begun = False
     for heard in changes:
         if not is_folder(root):
-            raise InputError(f"{folder}: the folder is gone")
+            raise InputError(f"{folder}: the folder no longer exists")
         paths = sorted(path for _, path in heard)
         if has_begun and not paths:
             continue
@@ -94,7 +88,7 @@ def _read_thing(thing: Path, settings: Settings) -> Source:
     source = Source(make_absolute(thing), compute_digest(thing))
     if source.content is None:
         raise InputError(explain_unreadable(str(thing)))
-    if not len(get_described(source, settings).described.features):
+    if not len(get_described(source, settings).features):
         raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
     return source
 

@@ -1,7 +1,5 @@
 """Whether two pictures show the same print where a similarity lays one on the other, pixel by pixel."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -16,18 +14,12 @@ SAME = 0.82  # least median correlation: a copy made small has 0.84, a photograp
 
 
 def is_alike(picture0: Picture, picture1: Picture, transform: Array) -> bool:
-    """Whether what both pictures show is the same, where a similarity takes pixels of one to the other.
-
-    transform (3, 3) array.
-    """
+    """Whether two pictures show the same, one mapped to the other by a similarity transform (3, 3)."""
     return measure_likeness(picture0, picture1, transform) >= SAME
 
 
 def measure_likeness(picture0: Picture, picture1: Picture, transform: Array) -> float:
-    """Measure how the print of picture 0 correlates inside picture 1: the median, as captions hide some.
-
-    transform (3, 3) array.
-    """
+    """Measure the median correlation of picture 0 inside picture 1, by a transform (3, 3)."""
     scale = math.sqrt(abs(np.linalg.det(transform[:2, :2])))
     longest = float(np.ptp(picture0.box, axis=0).max())
     side = math.ceil(min(SIDE, longest, longest * scale))  # neither is enlarged

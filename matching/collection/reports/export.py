@@ -1,7 +1,5 @@
 """The tables of a collection's database as CSV or Parquet files."""
 
-from __future__ import annotations
-
 import csv
 import sqlite3
 from contextlib import closing
@@ -24,6 +22,7 @@ TABLES = {  # and the order of their rows
     "matches": "SELECT * FROM matches ORDER BY pair, candidate",
 }
 ROWS = 50_000  # at a time
+FOREIGN = "was not written by gdl-match collection; choose another folder, or remove it"
 TYPES = {  # Parquet: of columns that may be empty throughout, so that their values don't tell
     "text": ("path", "path0", "path1", "status", "sha256", "error", "transform", "transform_kind"),
     "real": ("score", "rank", "transform_error", "x0", "y0", "x1", "y1"),
@@ -42,9 +41,7 @@ def check_tables_replaceable(folder: Path, kind: str) -> None:
     for table, columns in _columns().items():
         path = Path(folder) / f"{table}.{kind}"
         if path.exists() and read_columns(path, kind) != columns:
-            raise InputError(
-                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-            )
+            raise InputError(f"{path}: {FOREIGN}")
 
 
 def export(db: Path, folder: Path, kind: str) -> list[Path]:
@@ -78,7 +75,7 @@ def _columns() -> dict[str, list[str]]:
 
 
 def read_columns(path: Path, kind: str = "csv") -> list[str] | None:
-    """Read the names of the columns of a table; None where it is none."""
+    """Read the names of the columns of a table; None if there are none."""
     try:
         if not is_file(path):
             return None

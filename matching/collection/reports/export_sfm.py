@@ -1,11 +1,8 @@
 """A whole collection for structure from motion: one COLMAP database, or hloc's files, with all pictures.
 
 A picture's keypoints are the places of its matches in all pairs, each once, so that tracks go through several
-pictures. In one pair a keypoint has one partner: of several matches the one with the smallest descriptor
-distance stays. Coordinates and names are those of the exports of a pair (`matching.output.exchange`).
+pictures. In one pair a keypoint has one partner, of the smallest descriptor distance.
 """
-
-from __future__ import annotations
 
 import io
 import sqlite3
@@ -22,6 +19,7 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
+from matching.collection.reports.export import FOREIGN
 from matching.errors import InputError
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
@@ -40,28 +38,14 @@ LEAST = 15  # matches of a two-view geometry, COLMAP's
 
 @dataclass(frozen=True, eq=False)
 class ExportedPair:
-    """The matches of a pair, as keypoints of its pictures.
+    """The matches of a pair, as keypoints of its pictures."""
 
-    Parameters
-    ----------
-    image0, image1 : int
-        Numbers in the collection's database.
-    matches : (n, 2) uint32
-        Of the keypoints of each.
-    score : (n,) float64
-        Descriptor distances.
-    is_static : (n,) bool
-        Whether a common motion of the camera explains the match.
-    fundamental : (3, 3) float64 or None
-        Of that motion between stored pixels whose centres are at (0.5, 0.5), None if there is none.
-    """
-
-    image0: int
+    image0: int  # in the database
     image1: int
-    matches: Array
-    score: Floats
-    is_static: Bools
-    fundamental: Array | None
+    matches: Array  # (n, 2) uint32, rows of the keypoints
+    score: Floats  # (n,), descriptor distances
+    is_static: Bools  # (n,), whether the motion of the camera explains the match
+    fundamental: Array | None  # (3, 3) float64, of that motion, with pixel centres at (0.5, 0.5)
 
 
 def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> list[Path]:
@@ -88,9 +72,7 @@ def check_sfm_replaceable(folder: Path, kind: str) -> None:
     for name in FILES[kind]:
         path = Path(folder) / name
         if path.exists() and not _is_ours(path):
-            raise InputError(
-                f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-            )
+            raise InputError(f"{path}: {FOREIGN}")
 
 
 def _is_ours(path: Path) -> bool:
@@ -172,12 +154,8 @@ class _Collection:
 
 
 def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None, Bools]:
-    """Find the fundamental matrix that explains most matches, and the matches that it explains.
-
-    Of objects of which it explains less than half, no match counts as explained: they moved, and some of
-    their matches fit by chance.
-
-    xy0, xy1 (n, 2) array; object_ (n,) array -> fundamental (3, 3) array or None, explained (n,) bool.
+    """Fit the fundamental matrix of most matches -> (3, 3) or None, explained (n,), none of moving
+    objects.
     """
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
@@ -260,9 +238,7 @@ def _insert_pair(
 
 
 class _Output(io.RawIOBase):
-    """A file for HDF5, which can't go on, nor close its file quietly, after a write that fails: such a write
-    seems to succeed here, and is told by `check`.
-    """
+    """A file for HDF5, which can't handle failed writes: they seem to succeed, and `check` reports them."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b", buffering=0)

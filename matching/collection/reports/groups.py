@@ -20,7 +20,7 @@ from shapely import Polygon
 
 from matching.collection.database.store import Store, open_store, read_transform
 from matching.collection.reports.alike import is_alike
-from matching.collection.reports.export import read_columns
+from matching.collection.reports.export import FOREIGN, read_columns
 from matching.collection.reports.originals import Shot, choose_original
 from matching.collection.reports.relations import UNMEASURED, Relation, find_relation, fit_motion
 from matching.errors import InputError
@@ -28,45 +28,22 @@ from matching.objects.frames import SMALL
 from matching.pictures.images import Picture, read_picture
 
 COLUMNS = (
-    "group",
-    "picture",
-    "role",
-    "of",
-    "share",
-    "share_of",
-    "turn",
-    "scale",
-    "mirrored",
-    "score",
-    "matches",
+    *("group", "picture", "role", "of", "share", "share_of"),
+    *("turn", "scale", "mirrored", "score", "matches"),
 )
 KEPT = 8  # pictures in memory
 
 
 @dataclass(frozen=True)
 class Link:
-    """Two pictures with objects in common.
+    """Two pictures with objects in common."""
 
-    Parameters
-    ----------
-    image0, image1 : int
-        Their numbers in the database.
-    relation : Relation
-        Of the first to the second.
-    score : float
-        Of the best object.
-    n_matches : int
-        Of all objects.
-    covered : float
-        Share of a picture that lies within the outlines of the objects, of the one where it is smaller.
-    """
-
-    image0: int
+    image0: int  # in the database
     image1: int
-    relation: Relation
-    score: float
-    n_matches: int
-    covered: float = 1.0
+    relation: Relation  # of image0 to image1
+    score: float  # of the best object
+    n_matches: int  # of all objects
+    covered: float = 1.0  # share of a picture within the outlines, the smaller of the two
 
     @property
     def is_strong(self) -> bool:
@@ -80,21 +57,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Member:
-    """A picture of a group.
+    """A picture of a group."""
 
-    Parameters
-    ----------
-    picture : str
-        Its path.
-    of : str, optional
-        Path of the picture of the group that it is compared with; None for the first.
-    link : Link, optional
-        From `of` to the picture: its motion makes the picture of the other one. None for the first.
-    """
-
-    picture: str
-    of: str | None = None
-    link: Link | None = None
+    picture: str  # path
+    of: str | None = None  # path of the picture that it is compared with; None for the first of the group
+    link: Link | None = None  # from `of` to the picture; None for the first
 
     @property
     def role(self) -> str:
@@ -103,11 +70,7 @@ class Member:
 
 
 def find_groups(store: Store) -> list[tuple[Member, ...]]:
-    """Find the groups of a collection: the connected components of the pairs with strong links.
-
-    A group begins with the picture that the others were most likely made from (`choose_original`); each of
-    the others is compared with the picture before it to which it stands closest.
-    """
+    """Find groups of strongly linked pictures; each begins with its likely original."""
     links = [link for link in find_links(store) if link.is_strong]
     rows = store.rows("SELECT id, path, width * height FROM images WHERE status = 'described'")
     shots = {row[0]: Shot(*row) for row in rows}
@@ -125,9 +88,7 @@ def check_groups_replaceable(folder: Path) -> None:
     """Check that a file in the way of groups.csv is a table of groups."""
     path = Path(folder) / "groups.csv"
     if path.exists() and read_columns(path) != list(COLUMNS):
-        raise InputError(
-            f"{path}: was not written by gdl-match collection; choose another folder, or remove it"
-        )
+        raise InputError(f"{path}: {FOREIGN}")
 
 
 def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any, ...]]:
@@ -140,16 +101,8 @@ def make_group_rows(groups: Iterable[tuple[Member, ...]]) -> Iterator[tuple[Any,
             made = m.link.relation
             measured = made.share1, made.share0, made.turn, made.scale
             known = (None if math.isnan(value) else value for value in measured)
-            yield (
-                number,
-                m.picture,
-                m.role,
-                m.of,
-                *known,
-                int(made.mirrored),
-                m.link.score,
-                m.link.n_matches,
-            )
+            rest = int(made.mirrored), m.link.score, m.link.n_matches
+            yield (number, m.picture, m.role, m.of, *known, *rest)
 
 
 def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
@@ -162,10 +115,7 @@ def format_groups_csv(groups: Iterable[tuple[Member, ...]]) -> bytes:
 
 
 def find_links(store: Store) -> Iterator[Link]:
-    """Find the pairs of pictures with objects in common.
-
-    That one is made of the other is looked up in the files: what can't be read is the "same thing".
-    """
+    """Find the pairs of pictures with objects in common; copies are confirmed by reading the files."""
     rows = store.cursor(
         "SELECT pairs.id, image0, image1, score, n_matches, a.path, b.path,"
         " a.width, a.height, b.width, b.height FROM pairs"

@@ -1,7 +1,5 @@
 """The report of a collection's groups: one page, a group after the other, each picture with what it is."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

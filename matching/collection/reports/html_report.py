@@ -1,7 +1,5 @@
 """The report of a collection: its pairs with objects, the best first, each in a view with details."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -85,17 +83,13 @@ def _card(row: Row, images: Mapping[int, Row], names: Mapping[int, str]) -> dict
 
 def _pictures(images: Mapping[int, Row], names: Mapping[int, str]) -> dict[int, dict[str, Any]]:
     longest = LONGEST
-    while longest > SHORTEST and sum(_pixels(w, h, longest) for *_, w, h in images.values()) > BUDGET:
+    sizes = [image[-2:] for image in images.values()]
+    while longest > SHORTEST and sum(w * h * min(longest / max(w, h), 1) ** 2 for w, h in sizes) > BUDGET:
         longest = max(int(longest * 0.9), SHORTEST)
     return {
         number: {**embed_file(path, names[number], longest), "width": width, "height": height}
         for number, (path, _, width, height) in images.items()
     }
-
-
-def _pixels(width: int, height: int, longest: int) -> float:
-    factor = min(longest / max(width, height), 1.0)
-    return width * height * factor**2
 
 
 def _pair_data(
@@ -133,12 +127,8 @@ def _pair_data(
 
 
 def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_candidates: int) -> Floats:
-    """The rejected candidates of a pair, rows (x0, y0, x1, y1, score), by rising descriptor distance.
-
-    The kept ones are rows of the same kind; those among them that joined an object from beyond the best
-    candidates have taken the places of the worst rejected ones.
-    """
-    described0, described1 = (get_described(source, settings).described for source in sources)
+    """The best rejected candidates of a pair, rows (x0, y0, x1, y1, score), unlike the `kept` ones."""
+    described0, described1 = (get_described(source, settings) for source in sources)
 
     def all_outliers(candidates: Candidates, config: MatchConfig) -> Groups:
         return Groups(np.full(len(candidates), -1), np.empty(0))
@@ -153,11 +143,7 @@ def _rejected(sources: Sequence[Source], settings: Settings, kept: Floats, n_can
 def _objects(
     store: Store, number: int, boxes: Sequence[Floats], matches: Sequence[tuple[Floats, Floats]]
 ) -> Iterator[MatchedObject]:
-    """The objects of a pair, of which the database has no motion and no frame.
-
-    boxes : least and greatest x and y of both pictures
-    matches : points of each object in either picture
-    """
+    """The objects of a pair with motions and frames, from the `matches` of each; boxes of both pictures."""
     query = (
         "SELECT object, n_matches, score, log10_nfa, outline0, outline1, transform, transform_kind,"
         " transform_error FROM objects WHERE pair = ? ORDER BY object"

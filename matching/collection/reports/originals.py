@@ -1,7 +1,5 @@
 """Which picture of a group the others were most likely made from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,30 +17,15 @@ COLOURED = 3.0  # mean difference of the channels, of 255: lossy grey ones have 
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a group.
+    """A picture of a group."""
 
-    Parameters
-    ----------
-    number : int
-        In the database.
-    path : str
-        Its file.
-    n_pixels : int
-        Its width times its height.
-    """
-
-    number: int
+    number: int  # in the database
     path: str
     n_pixels: int
 
 
 def choose_original(shots: Sequence[Shot]) -> Shot:
-    """Choose the picture that the others were most likely made from.
-
-    It has most pixels. Of several that do, it is sharp: its edges are about as strong as any. Of these, one
-    in colour comes before grey ones; then the one with the largest file, as copies are compressed more; then
-    the one whose path comes first.
-    """
+    """Choose the likely original: by pixels, sharpness, colour, file size, path."""
     largest = max(shot.n_pixels for shot in shots)
     left = [shot for shot in shots if shot.n_pixels == largest]
     if len(left) == 1:
@@ -56,17 +39,9 @@ def choose_original(shots: Sequence[Shot]) -> Shot:
 
 @dataclass(frozen=True)
 class Look:
-    """What a picture looks like.
+    """What a picture looks like."""
 
-    Parameters
-    ----------
-    sharpness : float
-        Mean square of the second differences of its luma.
-    is_coloured : bool
-        Whether it has colours.
-    """
-
-    sharpness: float
+    sharpness: float  # mean square of the second differences of the luma
     is_coloured: bool
 
 

@@ -1,7 +1,5 @@
 """What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,13 +29,11 @@ def collect_results(
             )
             for pair, rank, score, error, width, height in rows:
                 if error is not None:
-                    reason = error.strip().splitlines()[-1]
-                    failed.setdefault(candidate.query, []).append(
-                        {"path": candidate.picture, "error": reason}
-                    )
+                    told = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
+                    failed.setdefault(candidate.query, []).append(told)
                 elif objects := _objects(store, pair, (width, height)):
-                    told = {"path": candidate.picture, "votes": candidate.votes}
-                    pictures.append({**told, "rank": rank, "score": score, "objects": objects})
+                    known = {"path": candidate.picture, "votes": candidate.votes}
+                    pictures.append({**known, "rank": rank, "score": score, "objects": objects})
     return [
         {
             "query": query,

@@ -1,8 +1,7 @@
-"""What one picture is to another one by the motion of what both show: a copy, a crop of it, a thumbnail ...
+"""How two pictures are related, by the motion of what both show: copy, crop, thumbnail ...
 
-A transform takes the pixels of picture 0 to picture 1. The frame is where the corners of picture 0 lie in
-picture 1; share0 is the part of picture 0 that lies inside picture 1, share1 the part of picture 1 inside the
-frame.
+The frame is where the corners of picture 0 lie in picture 1. share0 is the part of picture 0 inside picture
+1, share1 the part of picture 1 inside the frame.
 """
 
 from __future__ import annotations
@@ -28,43 +27,20 @@ ROUNDS = 5  # of fitting
 
 @dataclass(frozen=True)
 class Relation:
-    """What two pictures are to each other.
+    """What two pictures are to each other."""
 
-    Parameters
-    ----------
-    kind : str
-        "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing".
-    derived : int or None
-        0 or 1, the picture that is a thumbnail or crop of the other one; None for the other kinds.
-    share0, share1 : float
-        Parts of either picture that the other one shows, if one motion holds for all of it.
-    turn : float
-        Degrees by which picture 0 is turned in picture 1, clockwise as displayed, in (-180, 180]; where it is
-        mirrored, after it was turned over left to right.
-    scale : float
-        How many times as large picture 0 is in picture 1.
-    mirrored : bool
-        Whether it is mirrored there. The numbers are NaN where no frame can be told.
-    """
-
-    kind: str
-    derived: int | None
-    share0: float
+    kind: str  # "copy", "thumbnail", "crop", "turned", "mirrored" or "same thing"
+    derived: int | None  # 0 or 1, the one that is a thumbnail or crop; None for other kinds
+    share0: float  # of each picture that the other shows, if one motion holds throughout
     share1: float
+    # degrees by which picture 0 is turned in picture 1, clockwise, in (-180, 180], after any flip
     turn: float
-    scale: float
+    scale: float  # size of picture 0 in picture 1; NaN, like the turn, where no frame is known
     mirrored: bool
 
     @property
     def role(self) -> str:
-        """What picture 0 is to picture 1: the words that stand before the name of picture 1.
-
-        Examples
-        --------
-        >>> crop = Relation("crop", 0, 1.0, 0.25, 0.0, 1.0, False)
-        >>> crop.role, crop.reverse().role
-        ('crop of', 'shows more than')
-        """
+        """What picture 0 is to picture 1: the words that stand before the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
@@ -83,10 +59,7 @@ UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan
 
 
 def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
-    """Where the corners of a picture lie in the other one.
-
-    transform (3, 3) array -> (4, 2) float64 or None.
-    """
+    """Where the corners of a picture lie in the other one: transform (3, 3) -> (4, 2) or None."""
     corners = _corners(size)
     w = np.column_stack([corners, np.ones(4)]) @ transform[2]
     if not ((w > 0).all() or (w < 0).all()):
@@ -98,9 +71,8 @@ def map_frame(transform: Array, size: tuple[int, int]) -> Array | None:
 def fit_motion(
     xy0: Array, xy1: Array, transform: Array, size0: tuple[int, int], size1: tuple[int, int]
 ) -> Array | None:
-    """Fit the similarity that explains most matches of two pictures, from those that a transform explains.
-
-    xy0, xy1 (n, 2) array; transform (3, 3) array -> (3, 3) float64, or None where most move otherwise.
+    """Fit the similarity (3, 3) of most matches xy0, xy1 (n, 2), starting from a transform, or return
+    None.
     """
     frame = map_frame(transform, size0)
     if frame is None:
@@ -118,10 +90,7 @@ def fit_motion(
 
 
 def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, int]) -> Relation:
-    """Find the relation of two pictures if a similarity holds for all that both show.
-
-    transform (3, 3) array.
-    """
+    """Find the relation of two pictures if one similarity (3, 3) holds for all that both show."""
     frame = map_frame(transform, size0)
     if frame is None:
         return UNMEASURED
@@ -140,10 +109,7 @@ def find_relation(transform: Array, size0: tuple[int, int], size1: tuple[int, in
 
 
 def fit_similarity(xy0: Array, xy1: Array) -> Array:
-    """Fit a similarity, mirrored or not, by least squares.
-
-    xy0, xy1 (n, 2) array -> (3, 3) float64.
-    """
+    """Fit a similarity, mirrored or not, by least squares: xy0, xy1 (n, 2) -> (3, 3)."""
     mean0, mean1 = xy0.mean(axis=0), xy1.mean(axis=0)
     z0, z1 = (xy0 - mean0) @ (1, 1j), (xy1 - mean1) @ (1, 1j)
     best: tuple[Any, Array] | None = None

@@ -1,12 +1,9 @@
 """What is kept of the descriptors of a picture: 256 bits of each, and its direction, size and kind.
 
-The first 128 bits say which values of a descriptor exceed its 64th smallest one, the others which exceed its
-96th (Zhou, Lu, Li, Tian, "Scalar quantization for large scale image search", ACM Multimedia 2012). Nothing is
-learned, so a picture has the same bits in every index. The distance of two descriptors is the number of bits
-that differ: a whole number, which is the same in any order of computing.
+The bits say which values exceed the 64th smallest, and which the 96th (Zhou, Lu, Li, Tian, "Scalar
+quantization for large scale image search", ACM Multimedia 2012). Nothing is learned, so a picture has the
+same bits in every index. The distance is the number of different bits.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The nearest of all entries: for some thousand pictures, without faiss."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from matching._common.types import Array

@@ -1,13 +1,9 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
-A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
-photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
-query looks through the lists of the nearest cells. All entries that may vote are found; where they are too
-many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
-depends neither on how entries are spread over files, nor on the number of threads.
+A list holds the entries of one cell, with ascending ids. A query searches the lists of the nearest cells; if
+they have too many entries, list by list, where faiss keeps the first of equally near ones. So the result
+depends neither on the files nor on the threads.
 """
-
-from __future__ import annotations
 
 import os
 import tempfile
@@ -64,10 +60,7 @@ def _read_photograph(name: str) -> Any:
 
 
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
-
-    Those of each class come after a row of zeros, which is a cell as well: no class is without one.
-    """
+    """Sign bits (c, 32) uint8 of the cells' centres, the same always; each class begins with zeros."""
     pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)

@@ -25,9 +25,9 @@ def search(
     distance: Array,
     found: Array,
 ) -> None:
-    """The nearest of bits[begin[i]:end[i]] (e, 4) uint64 to query[i], but those of picture `own`.
+    """Find the entries of bits[begin[i]:end[i]] (e, 4) nearest to query[i], except those of picture `own`.
 
-    Distances and ids go to `distance` and `found` (n, k), by rising distance, of equal ones the first.
+    Distances and ids go to `distance` and `found` (n, k), by ascending distance, ties in the given order.
     """
     most = distance.shape[1]
     for i in range(len(query)):

@@ -1,10 +1,7 @@
 """Searching shards: parts of an index or of a gallery, each of which any worker can search.
 
-A task searches one shard with some queries. The results of the shards are merged query by query, and do not
-depend on the number of shards.
+The results of the shards are merged query by query, and don't depend on the number of shards.
 """
-
-from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,10 +32,7 @@ TOGETHER = 32  # queries a task
 
 @dataclass(frozen=True)
 class Shard:
-    """Some pictures: in the file of inverted lists `path`, or, where there is none, searched one by one.
-
-    `pictures` are numbers and sources, if the shard can be made from them. `dead` ones are passed over.
-    """
+    """Some pictures, in inverted lists in `path`, or searched one by one; `dead` ones are skipped."""
 
     path: str | None
     pictures: tuple[tuple[int, Source], ...] = ()
@@ -47,10 +41,7 @@ class Shard:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The result of a task: of each query its number, ids and Neighbours; or why it failed.
-
-    `lost` are pictures whose file is gone or has changed.
-    """
+    """The result of a task: number, ids and Neighbours of each query, or an error; `lost` files."""
 
     id: int
     neighbours: tuple[tuple[int, Array, Neighbours], ...] = ()
@@ -146,14 +137,11 @@ def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...
 
 @lru_cache(maxsize=2 * TOGETHER)  # 370 kB each
 def _read_query(source: Source, settings: Settings) -> Array:
-    return encode_query(get_described(source, settings).described.features)
+    return encode_query(get_described(source, settings).features)
 
 
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
-    """What searches a Shard, which is made where it is missing; and the lost pictures.
-
-    A file is mapped for one task, so that this process has the pages of one file at a time.
-    """
+    """Return the search function of a Shard, made and mapped for one task, and the lost pictures."""
     if shard.path is None:
         entries, gone = _sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone
@@ -186,7 +174,7 @@ def _encode(pictures: Iterable[tuple[int, Source]], settings: Settings, lost: li
     found = [np.empty(0, ENTRY)]
     for number, source in pictures:
         try:
-            found.append(encode(get_described(source, settings).described.features, picture=number))
+            found.append(encode(get_described(source, settings).features, picture=number))
         except InputError:
             lost.append(number)
     return np.concatenate(found)

@@ -1,10 +1,7 @@
 """Which pictures are worth matching with a query: those that share most descriptors with it.
 
-The gallery is divided into shards. A small one is searched without faiss. The shards of a large one are files
-in the cache's folder, each made by one task; a machine that has no access to the file makes it again.
+A small gallery is searched without faiss; the shards of a large one are files in the cache's folder.
 """
-
-from __future__ import annotations
 
 import hashlib
 import shutil

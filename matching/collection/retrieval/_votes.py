@@ -1,16 +1,11 @@
 """Which pictures the neighbours of a query's descriptors vote for.
 
-The eleventh neighbour of a descriptor stands for the background, as in local naive Bayes nearest neighbour
-(McCann and Lowe, CVPR 2012): the descriptor votes for each picture that has an entry much nearer than that,
-and for those that have one nearly equal, where a picture stands many times in the index. A picture's score is
-the most votes that agree on how much the query is turned and scaled in it (weak geometric consistency, Jégou,
-Douze, Schmid, ECCV 2008).
-
-All of it is whole numbers in an order that is defined, so entries may lie in any number of shards: the
-neighbours of all are merged and then voted on, which gives the same scores.
+A descriptor votes for each picture with an entry much nearer than its eleventh neighbour, which stands for
+the background (local naive Bayes nearest neighbour: McCann and Lowe, CVPR 2012), and for pictures with nearly
+equal entries. A picture's score is the most votes that agree on its turn and scale (weak geometric
+consistency: Jégou, Douze, Schmid, ECCV 2008). All of it is whole numbers in a defined order, the same for any
+number of shards.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,8 +27,8 @@ OCTAVES, SECTORS = 16, 8  # bins of the votes: an octave of scale (modulo 16), a
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
-    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
+    `least` (n, NEIGHBORS + 1): the smallest distances, ascending, padded with MISSING. `row`, `distance`,
+    `id` (m,): descriptor, distance and id of an entry, sorted.
     """
 
     least: Array

@@ -1,10 +1,9 @@
 """Whether the matches of an object are confusable: a fine periodic texture looks the same a period further.
 
-A match is confusable where another feature of the same object, beside it and no farther than a few descriptor
-windows, has nearly as near a descriptor. Copies of a product on a shelf are farther apart than that; a mesh
-or a weave holds the same in every cell. Where a surface is seen from the side, all descriptors are nearly as
-near, too. What makes a texture periodic is that the same shift leads to the confusable places: they form a
-lattice.
+A match is confusable if another feature of the same object, beside it and at most a few descriptor windows
+away, has nearly as near a descriptor. Copies on a shelf are farther apart. On a surface seen from the side
+all descriptors are nearly as near, too; a texture is periodic if the same shift leads to the confusable
+places: they form a lattice.
 """
 
 from __future__ import annotations
@@ -29,21 +28,11 @@ NEARLY = 1.1, 0.05  # a descriptor distance that is this many times another one,
 
 @dataclass(frozen=True)
 class Periodicity:
-    """How confusable an object is.
+    """How confusable an object is."""
 
-    Parameters
-    ----------
-    share : float
-        Of its matches, those that are confusable, in the image where these are fewer.
-    bound : float
-        The share from which on it may be a periodic texture.
-    is_lattice : bool
-        Whether one shift leads to the confusable places.
-    """
-
-    share: float
-    bound: float
-    is_lattice: bool
+    share: float  # of confusable matches, in the image where it is smaller
+    bound: float  # share above which it may be a periodic texture
+    is_lattice: bool  # whether one shift leads to all confusable places
 
     @property
     def is_periodic(self) -> bool:
@@ -86,9 +75,7 @@ class _Confusable:
 def _find_confusable(
     source: Features, matched: Features, place: Features, features: Features, candidates: Candidates
 ) -> _Confusable:
-    """The confusable places of matches source -> matched: where the features of the picture that lie amid the
-    object's points, `place`, hold another one that is as near.
-    """
+    """Find matches source -> matched with another feature as near, among those amid the object's points."""
     inside = features[is_amid(features.xy, place.xy)]
     product = source.descriptors @ inside.descriptors.T  # whole numbers: exact
     square = (source.descriptors**2).sum(axis=1)[:, None] + (inside.descriptors**2).sum(axis=1) - 2 * product

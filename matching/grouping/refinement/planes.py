@@ -1,8 +1,8 @@
 """Objects as planes: of a group, what one homography explains in both images.
 
-Matches from simulated views are inaccurate along the direction in which a picture was squeezed, and a smooth
-map that bends to follow them takes in false ones. What needs simulated views to be found is a wall or a
-poster: a plane, which hundreds of such matches determine well.
+Matches from simulated views are inaccurate along the direction of the squeeze, and a smooth map would follow
+false ones. What needs simulated views is a wall or a poster: a plane, which hundreds of matches determine
+well.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def find_planes(
 ) -> Groups:
     """Find the plane of each group, with all the matches that it explains.
 
-    Planes choose by falling number of places: a match is of the first that explains it. One that overlaps
-    with a plane of more places is dropped: the windows of a house match the next ones as well.
+    A match goes to the first plane that explains it, by descending number of places. A plane that overlaps
+    with a larger one is dropped: the windows of a house also match the next ones.
     """
     members = groups.members
     planes = [_find_explained(correspondences, rows, tolerance) for rows in members]
@@ -81,10 +81,7 @@ def count_places(correspondences: Correspondences, cell: float) -> int:
 
 
 def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
-    """Measure how far a homography takes x from y, or y back from x, whichever is more.
-
-    matrix (3, 3) float64; x, y (n, 2) float64 -> (n,) float64.
-    """
+    """The larger of the transfer errors of a homography (3, 3) in both directions: x, y (n, 2) -> (n,)."""
     there, depth = _project(matrix, x)
     home, depth_back = _project(np.linalg.inv(matrix), y)
     errors = np.maximum(np.linalg.norm(there - y, axis=1), np.linalg.norm(home - x, axis=1))
@@ -92,10 +89,10 @@ def transfer_errors(matrix: Array, x: Array, y: Array) -> Floats:
 
 
 def _find_explained(correspondences: Correspondences, members: Array, tolerance: float) -> Ints:
-    """Rows of all correspondences that the plane of the members explains; none where there is no plane.
+    """Rows of all correspondences that the plane of the members explains; none if there is no plane.
 
-    The plane is fitted to the members with errors in the image where the object is smaller, which is where
-    they are inaccurate, then to all matches around it with errors in the other image.
+    The plane is fitted to the members with errors in the image where the object is smaller, where they are
+    inaccurate, then to all matches around it with errors in the other image.
     """
     none = members[:0]
     x, y = correspondences.xy0, correspondences.xy1
@@ -120,9 +117,7 @@ def _overlap(correspondences: Correspondences, rows: Array, others: Array) -> fl
 
 
 def _project(matrix: Array, points: Array) -> tuple[Floats, Floats]:
-    """Points (n, 2) as a homography takes them, and whether they are before the horizon, as a sign: positive
-    on the side of the points that most are on.
-    """
+    """Points (n, 2) mapped by a homography, and their sign, positive on most points' side of the horizon."""
     homogeneous = points @ matrix[:, :2].T + matrix[:, 2]
     depth = homogeneous[:, 2]
     side = 1.0 if np.count_nonzero(depth > 0) * 2 >= len(depth) else -1.0

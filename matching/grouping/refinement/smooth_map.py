@@ -1,12 +1,12 @@
 """What one smooth map explains: matches of an object that it does not explain leave it, others join.
 
-A correspondence is predicted from the n_neighbors matches of the object nearest to it, without itself, in
-both directions: by the thin-plate spline that smooths them by as much as points are inaccurate. The same
-spline is the best linear prediction (kriging) of a random field, which tells how far off it may be: by more
-where matches are few and far, and the more, the stronger the object bends. (Wahba, Spline Models for
-Observational Data, 1990; Kent and Mardia, The link between kriging and thin-plate splines, 1994.)
+A correspondence is predicted from the n_neighbors nearest matches of the object, without itself, in both
+directions, by the thin-plate spline that smooths them by the inaccuracy of points. It is also the best linear
+prediction (kriging) of a random field, with a variance that is larger where matches are sparse or the object
+bends strongly. (Wahba, Spline Models for Observational Data, 1990; Kent and Mardia, The link between kriging
+and thin-plate splines, 1994.)
 
-Notation: x, y (n, 2) are the object's points in either image, in pixels of the one where it is smaller.
+Notation: x, y (n, 2) are the object's points in the two images, in pixels of the one where it is smaller.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class SmoothMapConfig:
     Parameters
     ----------
     n_neighbors : int
-        Matches that a prediction is made from.
+        Number of matches that a prediction is made from.
     accuracy : float
         Standard deviation of the points, pixels.
     least_bend, largest_bend : float
         Bounds of the standard deviation of an object's bends: what seems rigid is still seen in perspective,
         and stronger bends let outliers join.
     tolerance : float
-        Residual of a match over the deviation of its prediction, at most. Amid many matches, where only the
+        Largest residual of a match over the deviation of its prediction. Among many matches, where only the
         point itself is uncertain, that is 2.4 pixels.
     reach : float
-        Pixels of a joining match from the object's nearest one, in both images.
+        Largest distance of a joining match from the object's nearest one, in both images, pixels.
     agreeing : float
         Share of the object's matches nearby that a joining match must agree with, by its own affine map:
         places alone let outliers join.
@@ -74,8 +74,8 @@ def refine_objects(
 ) -> list[Array]:
     """Remove the matches that the smooth map of their object does not explain, and add others that it does.
 
-    That is repeated until no match joins, or an object is what it was before. What joins is mirrored if most
-    of the object is, and only then.
+    Repeats until no match joins, or an object is what it was before. A match that joins has the handedness of
+    most of the object.
     """
     available = np.zeros(len(correspondences), bool)
     available[free] = True
@@ -103,12 +103,10 @@ def refine_objects(
 
 
 class _Map:
-    """The smooth map of one object from one image to the other, as its members come and go.
+    """The smooth map of one object from x to y (m, 2), all correspondences, as its members change.
 
-    Most correspondences keep their neighbours from round to round, and with them what these predict.
-
-    x, y : (m, 2) float64, all correspondences in either image
-    bend : the standard deviation of the object's bends
+    Most correspondences keep their neighbours from round to round, and their predictions with them. `bend` is
+    the standard deviation of the object's bends.
     """
 
     def __init__(self, x: Floats, y: Floats, config: SmoothMapConfig, bend: float, n_threads: int) -> None:
@@ -150,8 +148,9 @@ def _make_maps(
 
 
 def _drop_unexplained(maps: tuple[_Map, _Map], members: Ints) -> Ints:
-    """The members that are where the others have them. Of those that are not, the worse half leaves, until
-    there are none: the map without outliers may explain what they misled.
+    """Keep the members that are where the others predict them; the worse half of the rest leaves, repeatedly.
+
+    The map without outliers may explain what they misled.
     """
     tolerance = maps[0].config.tolerance
     while len(members) > CONFIRMED:
@@ -184,9 +183,7 @@ class _Joining:
         self.is_tested = np.zeros(len(correspondences), bool)
 
     def find(self, members: Ints, others: Ints) -> Ints:
-        """Those of `others` that are in reach of the members, where the smooth maps have them, and agree with
-        those around, in both images.
-        """
+        """Those of `others` in reach of the members that agree with smooth maps and neighbours, both ways."""
         if len(members) <= CONFIRMED:
             return others[:0]
         for way in self.maps:
@@ -219,13 +216,11 @@ def spline_residuals(
     at: tuple[Array, Array] | None = None,
     n_threads: int = 1,
 ) -> tuple[Floats, Floats]:
-    """How far correspondences are from where the smooth map of their neighbours takes them.
+    """Distances of correspondences x, y (n, 2) from where the smooth map of their neighbours (q, k) takes
+    them.
 
-    The spline is f(p) = sum_j c_j phi(|p - x_j|) and an affine map, phi(r) = r^2 log r, with f(x_j) +
-    smoothing c_j = y_j.
-
-    x, y (n, 2) float64; near (q, k) int64; at pair of (q, 2) float64 -> residual (q,) float64, deviation (q,)
-    float64.
+    The spline is f(p) = sum_j c_j phi(|p - x_j|) plus an affine map, phi(r) = r^2 log r, with f(x_j) +
+    smoothing c_j = y_j. at: pair of (q, 2). Returns residual (q,), deviation (q,).
     """
     from_, to = (x, y) if at is None else at
     residual, deviation = np.empty(len(near)), np.empty(len(near))

@@ -1,10 +1,9 @@
-"""Suppression of contained objects, as of overlapping detections elsewhere.
+"""Suppression of contained objects, like that of overlapping detections.
 
 A point has one counterpart in an object. Repeated structure (a logo printed twice on a box, the squares of a
-cube) gives small clusters that move as one and contradict the object that they belong to: their points are
-points of its own matches too, in both images. A copy of an object, on the other hand, shares its points in
-one image but has its own in the other, and so has what moved in front of a matched background, or lies in a
-bend of an object that no smooth map follows.
+cube) gives small clusters that contradict the object they belong to: their points are also points of its own
+matches, in both images. A copy of an object shares its points in only one image, and so does what moved in
+front of a matched background.
 """
 
 from __future__ import annotations
@@ -39,13 +38,11 @@ class SuppressionConfig:
 def find_uncontained(
     xy0: Array, xy1: Array, parts: Sequence[Array], share: float, radius: float, by_one: bool = False
 ) -> Ints:
-    """Find the parts that are not contained in stronger ones.
+    """Find the parts that are not contained in stronger ones: xy0, xy1 (m, 2) -> (k,).
 
-    A part is contained where in BOTH pictures at least `share` of its points are points of stronger parts
-    that are not. With by_one, one of these must have that share in both pictures: where two things stand
-    twice in either picture, each of the four objects shares its points with others in both.
-
-    xy0, xy1 (m, 2) array -> (k,) int64.
+    A part is contained if in BOTH pictures at least `share` of its points are points of stronger, uncontained
+    parts; with by_one, of a single one: of two things that stand twice in each picture, each of the four
+    objects shares its points with others in both.
     """
     kept: list[int] = []
     for k, part in enumerate(parts):

@@ -28,10 +28,7 @@ def crop_files(pictures: Sequence[Picture], objects: Sequence[MatchedObject]) ->
 
 
 def cut_out(picture: Picture, outline: Floats) -> Bytes:
-    """Cut out the upright rectangle around an outline and a margin, as far as the picture goes.
-
-    outline (k, 2) float64 -> (h, w, 3) or (h, w, 4) uint8.
-    """
+    """Cut out the upright rectangle around an outline (k, 2) and a margin, within the picture."""
     low, high = outline.min(axis=0), outline.max(axis=0)
     margin = MARGIN * (high - low).max() + 1
     size = np.array([picture.width, picture.height])

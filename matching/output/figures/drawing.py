@@ -50,17 +50,12 @@ DASH = 14  # pixels of a dash of a frame, and of the space behind it, in a pictu
 
 
 def draw_matches(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw two pictures side by side, with outlines, a dot for every match and some lines across.
+    """Draw two pictures side by side, with outlines, a dot for every match and some lines across -> (h, w,
+    3).
 
-    The pictures are at full size where the drawing then has at most CANVAS_PIXELS pixels and no side longer
-    than CANVAS_SIDE, and smaller otherwise. What lies outside all objects is dimmed, and transparent areas
-    are a checkerboard. All matches of an object have a dot in its colour in both pictures; lines join at most
-    LINES_AN_OBJECT of them, spread over the object, so that hundreds of matches can still be read. A dashed
-    line is the frame of picture 0 in picture 1, of objects that cover much of picture 0. A caption below
-    says if there is no object, and names the things found in several places. With explain, grey dashed
-    outlines with the reasons are around the largest groups of matches that were rejected.
-
-    Returns (h, w, 3) uint8.
+    They are reduced if the drawing would have more than CANVAS_PIXELS pixels or a side above CANVAS_SIDE.
+    What lies outside all objects is dimmed; a dashed line is the frame of picture 0, if an object covers much
+    of it. With `explain`, grey dashed outlines with reasons mark the largest rejected groups.
     """
     factor = canvas_factor(picture0.rgb.shape, picture1.rgb.shape)
     (rgb0, zoom0), (rgb1, zoom1) = (reduce(p.displayed, factor) for p in (picture0, picture1))
@@ -116,19 +111,13 @@ def outline_rejected(result: Matches) -> list[tuple[str, Floats, Floats]]:
 
 
 def choose_frame(found: MatchedObject) -> Floats | None:
-    """Return the frame of picture 0 in picture 1 if the object covers enough of picture 0.
-
-    Returns (4, 2) float64 or None.
-    """
+    """Return the frame (4, 2) of picture 0 in picture 1 if the object covers enough of picture 0."""
     covers = found.motion is not None and (found.motion.share or 0.0) >= FRAME_SHARE
     return found.frame1 if covers else None
 
 
 def draw_frame(canvas: Bytes, corners: Floats, tint: Colour, unit: float) -> None:
-    """Draw a dashed polygon, in place.
-
-    canvas (h, w, 3) uint8; corners (k, 2) float64.
-    """
+    """Draw a dashed polygon, in place: canvas (h, w, 3) uint8; corners (k, 2)."""
     thickness = max(round(2 * unit), 1)
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         length = float(np.linalg.norm(end - start))
@@ -147,10 +136,7 @@ def draw_labels(
     high: tuple[float, float],
     size: float,
 ) -> None:
-    """Write names at outlines, at the largest first, so that small ones move aside.
-
-    canvas (h, w, 3) uint8.
-    """
+    """Write names at outlines on canvas (h, w, 3) uint8, at the largest first: small ones move aside."""
     order = sorted(outlines, key=lambda item: -float(np.prod(np.ptp(item[2], axis=0))))
     sizes = [label_size(text, size) for _, text, _ in order]
     centres = place_labels([outline for *_, outline in order], sizes, low, high)
@@ -160,30 +146,13 @@ def draw_labels(
 
 
 def canvas_factor(shape0: tuple[int, ...], shape1: tuple[int, ...]) -> float:
-    """The factor by which two pictures are made smaller so that their drawing stays in bounds.
-
-    The drawing has the larger height and both widths, so pictures of very different shapes need far more
-    pixels together than they have.
-
-    Parameters
-    ----------
-    shape0, shape1 : tuple of int
-        Height and width of either picture.
-
-    Returns
-    -------
-    float
-        At most 1.
-
-    Examples
-    --------
-    >>> canvas_factor((480, 640), (480, 640))
-    1.0
-    >>> round(canvas_factor((375, 40_000), (40_000, 375)), 2)
-    0.12
-    """
+    """The factor, at most 1, by which two pictures are reduced so that their drawing stays in bounds."""
     width = shape0[1] + shape1[1]
-    width, height = width + _margin(width), max(shape0[0], shape1[0])
+    return fit_canvas(width + _margin(width), max(shape0[0], shape1[0]))
+
+
+def fit_canvas(width: int, height: int) -> float:
+    """The factor, at most 1, by which a drawing is reduced to stay in bounds."""
     return min(1.0, math.sqrt(CANVAS_PIXELS / (width * height)), CANVAS_SIDE / max(width, height))
 
 
@@ -199,10 +168,7 @@ def colour(number: int) -> Colour:
 
 
 def spread(xy: Floats, most: int) -> Ints:
-    """Choose points far from each other: each next one is the farthest from those before.
-
-    xy (n, 2) float64 -> (k,) int64.
-    """
+    """Choose points far from each other, each the farthest from those before: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
     chosen = [int(np.linalg.norm(xy - xy.mean(axis=0), axis=1).argmin())]
@@ -214,10 +180,7 @@ def spread(xy: Floats, most: int) -> Ints:
 
 
 def fade(rgb: Bytes, strength: float = FADE) -> Bytes:
-    """Fade a picture: half way to grey, then `strength` of the way to mid grey.
-
-    rgb (h, w, 3) uint8 -> (h, w, 3) uint8.
-    """
+    """Fade a picture (h, w, 3) uint8: half way to grey, then `strength` of the way to mid grey."""
     keep = (1 - strength) / 2
     return opencv.mix_channels(rgb, np.eye(3) * keep + keep / 3, MID_GREY * strength)
 
@@ -240,10 +203,7 @@ def _outline(result: Matches, found: MatchedObject) -> Ints:
 
 
 def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
-    """Make a picture smaller.
-
-    rgb (h, w, 3) uint8 -> rgb (h1, w1, 3) uint8, factors (2,) float64.
-    """
+    """Make a picture smaller: rgb (h, w, 3) uint8 -> rgb (h1, w1, 3) uint8, factors (2,)."""
     if factor == 1:
         return rgb, np.ones(2)
     height, width = (max(round(n * factor), 1) for n in rgb.shape[:2])
@@ -251,10 +211,7 @@ def reduce(rgb: Bytes, factor: float) -> tuple[Bytes, Floats]:
 
 
 def zoom(xy: Floats, factors: Floats) -> Floats:
-    """Convert pixels of a picture to those of a smaller one.
-
-    xy (n, 2) float64; factors (2,) float64 -> (n, 2) float64.
-    """
+    """Convert pixels of a picture to those of a smaller one: xy (n, 2); factors (2,) -> (n, 2)."""
     return xy if (factors == 1).all() else (xy + 0.5) * factors - 0.5
 
 
@@ -264,10 +221,7 @@ def _margin(width: int) -> int:
 
 
 def fade_outside(rgb: Bytes, outlines: Iterable[Floats], strength: float = FADE) -> Bytes:
-    """Fade a picture outside some outlines.
-
-    rgb (h, w, 3) uint8; outlines iterable of (k, 2) float64 -> (h, w, 3) uint8.
-    """
+    """Fade a picture (h, w, 3) uint8 outside some outlines (k, 2)."""
     outlines = list(outlines)
     shown = fade(rgb, strength)
     if outlines:

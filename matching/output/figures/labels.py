@@ -1,7 +1,5 @@
 """Places for labels: beside or on the objects that they name, inside the picture, without overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -17,10 +15,7 @@ def place_labels(
     outlines: Sequence[Floats], sizes: Sequence[tuple[float, float]], low: Sequence[float],
     high: Sequence[float],
 ) -> list[Floats | None]:  # fmt: skip
-    """Choose places for labels.
-
-    outlines sequence of (k, 2) float64; low, high (2,) sequence of float -> list of (2,) float64.
-    """
+    """Choose places (2,) for labels of outlines (k, 2) between corners low and high (2,)."""
     placed: list[tuple[Floats, Floats]] = []
     centres: list[Floats | None] = []
     for outline, size in zip(outlines, sizes, strict=True):

@@ -1,7 +1,5 @@
 """Text in drawings: labels on a box of their own, captions below."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,10 +23,7 @@ def label_size(text: str, size: float) -> tuple[int, int]:
 def draw_label(
     canvas: Bytes, text: str, centre: Sequence[float] | Floats, colour: Sequence[int], size: float
 ) -> None:
-    """Write black text on a filled box into a drawing, in place. What lies outside the drawing is cut off.
-
-    canvas (h, w, 3) uint8; centre (2,) array.
-    """
+    """Write black text on a filled box into canvas (h, w, 3) uint8, in place, cut off at its edges."""
     font, (width, height), rim = _font(size), label_size(text, size), _rim(size)
     box = Image.new("RGB", (width, height), tuple(colour))
     left, top, *_ = font.getbbox(text)
@@ -39,10 +34,7 @@ def draw_label(
 
 
 def add_caption(canvas: Bytes, lines: Sequence[str], size: float) -> Bytes:
-    """Add lines of text below a drawing.
-
-    canvas (h, w, 3) uint8 -> (h + caption, w, 3) uint8.
-    """
+    """Add lines of text below a drawing: canvas (h, w, 3) uint8 -> (h + caption, w, 3) uint8."""
     if not lines:
         return canvas
     width = canvas.shape[1]

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Bytes
-from matching.output.figures.drawing import (
-    CANVAS_PIXELS,
-    CANVAS_SIDE,
-    GREY,
-    MOST_REJECTED,
-    colour,
-    draw_frame,
-    draw_labels,
-    draw_matches,
-    fade_outside,
-    outline_rejected,
-    reduce,
-    zoom,
-)
+from matching.output.figures import drawing
 from matching.output.figures.lettering import add_caption
 from matching.output.words import NOTHING_TWICE
 
@@ -32,48 +18,41 @@ if TYPE_CHECKING:
 
 
 def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw a result: two pictures side by side, or the places of the things in one.
-
-    Returns (h, w, 3) uint8.
-    """
+    """Draw a result: two pictures side by side, or the places of the things in one -> (h, w, 3) uint8."""
     if result.of_one:
         return draw_repeats(picture0, result, explain=explain)
-    return draw_matches(picture0, picture1, result, explain=explain)
+    return drawing.draw_matches(picture0, picture1, result, explain=explain)
 
 
 def draw_repeats(picture: Picture, result: Matches, *, explain: bool = False) -> Bytes:
-    """Draw the things that a picture shows more than once.
+    """Draw the things that a picture shows more than once -> (h, w, 3) uint8.
 
-    Each place is outlined in the colour of its thing and has its name on it: 0-2 is the second place of thing
-    0, and 1 a periodic texture. Points of matches are dots; what belongs to no place is dimmed. With explain,
-    grey dashed outlines with the reasons are around both places of the largest rejected groups.
-
-    Returns (h, w, 3) uint8.
+    Each place is outlined in the colour of its thing and named: 0-2 is the second place of thing 0, and 1 a
+    periodic texture. With `explain`, grey dashed outlines with reasons mark the rejected groups.
     """
-    pixels = picture.width * picture.height
-    factor = min(1.0, math.sqrt(CANVAS_PIXELS / pixels), CANVAS_SIDE / max(picture.width, picture.height))
-    rgb, factors = reduce(picture.displayed, factor)
+    rgb, factors = drawing.reduce(picture.displayed, drawing.fit_canvas(picture.width, picture.height))
     unit = max(rgb.shape[:2]) / 960
     places = [
         (
             thing.number,
             str(thing.number) if thing.periodic else f"{thing.number}-{k}",
-            zoom(np.asarray(place), factors),
+            drawing.zoom(np.asarray(place), factors),
         )
         for thing in result.things
         for k, place in enumerate(thing.places, 1)
     ]
-    canvas = fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
+    canvas = drawing.fade_outside(rgb, [outline for *_, outline in places]) if places else rgb.copy()
     for found in result.objects:
         for end in (found.points0, found.points1):
-            for point in zoom(end, factors):
-                opencv.draw_disc(canvas, point, 2.2 * unit, colour(found.thing))
+            for point in drawing.zoom(end, factors):
+                opencv.draw_disc(canvas, point, 2.2 * unit, drawing.colour(found.thing))
     for number, _, outline in places:
         opencv.draw_polygon(canvas, outline, (0, 0, 0), max(round(5 * unit), 3))
-        opencv.draw_polygon(canvas, outline, colour(number), max(round(3 * unit), 1))
-    rejected = outline_rejected(result)[: MOST_REJECTED // 2] if explain else []  # each has two places
-    dropped = [(-1, reason, zoom(outline, factors)) for reason, *both in rejected for outline in both]
+        opencv.draw_polygon(canvas, outline, drawing.colour(number), max(round(3 * unit), 1))
+    most = drawing.MOST_REJECTED // 2  # each has two places
+    rejected = drawing.outline_rejected(result)[:most] if explain else []
+    dropped = [(-1, reason, drawing.zoom(outline, factors)) for reason, *both in rejected for outline in both]
     for _, _, outline in dropped:
-        draw_frame(canvas, outline, GREY, unit)
-    draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)
+        drawing.draw_frame(canvas, outline, drawing.GREY, unit)
+    drawing.draw_labels(canvas, [*places, *dropped], (0, 0), rgb.shape[1::-1], 28 * unit)
     return canvas if places else add_caption(canvas, [NOTHING_TWICE], 26 * unit)

@@ -11,15 +11,7 @@ import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats, Ints
-from matching.output.figures.drawing import (
-    CANVAS_PIXELS,
-    CANVAS_SIDE,
-    Colour,
-    colour,
-    fade,
-    fade_outside,
-    spread,
-)
+from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
 
 if TYPE_CHECKING:
@@ -41,10 +33,7 @@ SQUARES = 6  # of the checkerboard along the longer side of an object
 def draw_object(
     picture0: Picture, picture1: Picture, result: Matches, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw one object: its matches, and the object warped from either picture onto the other.
-
-    Returns dict of str to (h, w, 3) uint8.
-    """
+    """Draw an object's matches, and the object warped from either picture onto the other, by file name."""
     name = f"object{found.id}"
     picks = draw_picks(picture0.displayed, picture1.displayed, result, found)
     return {f"{name}-picks": picks, **draw_warps(picture0, picture1, found, deformation)}
@@ -53,11 +42,8 @@ def draw_object(
 def draw_warps(
     picture0: Picture, picture1: Picture, found: MatchedObject, deformation: Deformation
 ) -> dict[str, Bytes]:
-    """Draw one object warped from either picture onto the other.
-
-    Returns dict of str to (h, w, 3) uint8.
-    """
-    name, tint = f"object{found.id}", colour(found.id)
+    """Draw one object warped from either picture onto the other, by file name."""
+    name, tint = f"object{found.id}", drawing.colour(found.id)
     rgb0, rgb1 = picture0.displayed, picture1.displayed
     return {
         f"{name}-warp01": draw_warp(rgb0, rgb1, deformation.backward, found.outline1, tint),
@@ -66,37 +52,33 @@ def draw_warps(
 
 
 def draw_picks(rgb0: Bytes, rgb1: Bytes, result: Matches, found: MatchedObject) -> Bytes:
-    """Draw one object cut out of both pictures side by side, at equal heights, with numbered matches.
-
-    rgb0, rgb1 (h, w, 3) uint8 -> (h, w, 3) uint8.
-    """
+    """Draw an object cut out of pictures (h, w, 3) side by side, at equal heights, with numbered matches."""
     own = np.flatnonzero(result.cluster == found.id)
-    picked = own[spread(result.xy0[own], PICKS)]
+    picked = own[drawing.spread(result.xy0[own], PICKS)]
     outlines = found.outline0, found.outline1
     cuts = [_cut_out(rgb, outline) for rgb, outline in zip((rgb0, rgb1), outlines, strict=True)]
     height = min(max(LEAST, *(len(cut) for _, cut in cuts)), MOST)
     across = sum(cut.shape[1] / len(cut) for _, cut in cuts)  # widths of both panels, in heights
-    height = max(int(min(height, math.sqrt(CANVAS_PIXELS / across), CANVAS_SIDE / across)), 1)
+    height = max(int(min(height, math.sqrt(drawing.CANVAS_PIXELS / across), drawing.CANVAS_SIDE / across)), 1)
     unit = height / LEAST
     panels = []
     for (corner, cut), xy, outline in zip(cuts, (result.xy0, result.xy1), outlines, strict=True):
         panel = opencv.resize(cut, height / len(cut))
         zoom = np.array(panel.shape[1::-1]) / cut.shape[1::-1]
-        panel = fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
-        _draw_outline(panel, _zoom(outline, corner, zoom), colour(found.id))
+        panel = drawing.fade_outside(panel, [_zoom(outline, corner, zoom)], BACKGROUND)
+        _draw_outline(panel, _zoom(outline, corner, zoom), drawing.colour(found.id))
         for place in _zoom(xy[own], corner, zoom):
-            opencv.draw_disc(panel, place, 2 * unit, colour(found.id))
+            opencv.draw_disc(panel, place, 2 * unit, drawing.colour(found.id))
         for number, place in enumerate(_zoom(xy[picked], corner, zoom), start=1):
-            draw_label(panel, str(number), place, colour(found.id), 12 * unit)
+            draw_label(panel, str(number), place, drawing.colour(found.id), 12 * unit)
         panels.append(panel)
     return _row(panels)
 
 
-def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: Colour) -> Bytes:
-    """Draw an object of one picture warped onto another.
-
-    source, target (h, w, 3) uint8; outline (k, 2) float64 -> (h, w, 3) uint8.
-    """
+def draw_warp(
+    source: Bytes, target: Bytes, to_source: SmoothMap, outline: Floats, tint: drawing.Colour
+) -> Bytes:
+    """Draw an object of one picture (h, w, 3) warped onto another; outline (k, 2)."""
     corner, cut = _cut_out(target, outline)
     plain, zoom = _enlarge(cut)
     outline = _zoom(outline, corner, zoom)
@@ -109,7 +91,7 @@ def draw_warp(source: Bytes, target: Bytes, to_source: SmoothMap, outline: Float
     panels = []
     for shown in (np.zeros_like(inside), inside, inside & board):
         panel = np.where(shown[:, :, None], warped, plain)
-        panel[outside] = fade(panel, BACKGROUND)[outside]
+        panel[outside] = drawing.fade(panel, BACKGROUND)[outside]
         _draw_outline(panel, outline, tint)
         panels.append(panel)
     return _row(panels)
@@ -122,11 +104,7 @@ def warp_object(
     corner: Array,
     shape: tuple[int, int],
 ) -> tuple[Bytes, Bools]:
-    """Warp an object of one picture to where it lies in the other.
-
-    source (h, w, 3) uint8; outline (k, 2) float64; corner (2,) array -> warped (height, width, 3) uint8,
-    inside (height, width) bool.
-    """
+    """Warp an object to its place in the other picture; outline (k, 2) -> warped (h, w, 3), inside (h, w)."""
     places = _places(to_source, corner, shape)
     inside = opencv.fill_polygons(shape, [outline - corner])
     step = _magnification(to_source, outline)
@@ -148,9 +126,7 @@ def warp_object(
 
 
 def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
-    """The top-left pixel (x, y) of the part of a picture that places (h, w, 2) are interpolated from, and
-    that part: OpenCV takes no picture of more than 32,766 pixels a side.
-    """
+    """Top-left pixel of the part of a picture around places (h, w, 2), and that part, as OpenCV needs it."""
     size = np.array(source.shape[1::-1])
     low = np.clip(np.floor(xy.min(axis=(0, 1))) - 2, 0, size - 1).astype(int)
     high = np.clip(np.ceil(xy.max(axis=(0, 1))) + 3, low + 1, size).astype(int)
@@ -160,9 +136,7 @@ def _around(source: Bytes, xy: Floats) -> tuple[Array, Bytes]:
 def _places(
     to_source: Callable[[Floats], Floats], corner: Array, shape: tuple[int, int]
 ) -> Callable[[Ints], Floats]:
-    """A function of rows (n,) that gives places (n, width, 2) in the source, from a spline through exact
-    values on a grid.
-    """
+    """A function from rows (n,) to places (n, width, 2) in the source: a spline through exact grid values."""
     from scipy.interpolate import RectBivariateSpline  # takes a fifth of a second that most runs don't need
 
     height, width = shape
@@ -211,7 +185,7 @@ def _checkerboard(outline: Floats, shape: tuple[int, int]) -> Bools:
     return board
 
 
-def _draw_outline(panel: Bytes, outline: Floats, tint: Colour) -> None:
+def _draw_outline(panel: Bytes, outline: Floats, tint: drawing.Colour) -> None:
     unit = max(len(panel) / 960, 0.5)
     opencv.draw_polygon(panel, outline, (0, 0, 0), max(round(4 * unit), 4))
     opencv.draw_polygon(panel, outline, tint, max(round(2 * unit), 2))

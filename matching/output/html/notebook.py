@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output import words
 from matching.output.html.page import embed_picture, fill
-from matching.output.words import (
-    HEADER,
-    REPEATS_HEADER,
-    describe_result,
-    describe_things,
-    explain_nothing,
-    format_object,
-    list_repeats,
-)
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -23,17 +15,16 @@ LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 
 
 def show_result(result: Matches, drawn: Bytes | None) -> str:
-    """Show a result as a piece of HTML: what was found, the drawing, and a table of the objects.
-
-    drawn (h, w, 3) uint8 or None.
-    """
+    """Show a result as HTML: what was found, the drawing (h, w, 3), if any, and a table of the objects."""
     of_one = result.of_one
     return fill(
         "notebook.html",
-        told=describe_result(result),
+        told=words.describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
-        columns=(*REPEATS_HEADER, "") if of_one else HEADER,
-        rows=list_repeats(result) if of_one else [format_object(found) for found in result.objects],
-        lines=explain_nothing(result)
-        or ([] if of_one else describe_things(result.objects, "picture 0", result.things)),
+        columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
+        rows=words.list_repeats(result)
+        if of_one
+        else [words.format_object(found) for found in result.objects],
+        lines=words.explain_nothing(result)
+        or ([] if of_one else words.describe_things(result.objects, "picture 0", result.things)),
     )

@@ -24,35 +24,17 @@ LONGEST = 480  # pixels of an embedded picture
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of the overview.
-
-    Parameters
-    ----------
-    name : str
-        What it is called.
-    report : str
-        The address of its report, from the overview.
-    src : str
-        Its thumbnail, a data URI.
-    width, height : int
-        Of the picture, pixels.
-    copies, parts : tuple of tuple of str
-        For each copy and each other place, the path that outlines it, as SVG has it, and its colour.
-    confidence : str or None
-        How sure its surest object is.
-    score : float
-        Of its best object; 0 where there is none.
-    """
+    """A picture of the overview."""
 
     name: str
-    report: str
-    src: str
-    width: int
+    report: str  # address of its report, relative to the overview
+    src: str  # data URI of its thumbnail
+    width: int  # of the picture, pixels
     height: int
-    copies: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()  # SVG path and colour of each outline
     parts: tuple[tuple[str, str], ...] = ()
-    confidence: str | None = None
-    score: float = 0.0
+    confidence: str | None = None  # of its surest object
+    score: float = 0.0  # of its best object
 
 
 def make_shot(name: str, report: str, picture: Picture, result: Matches) -> Shot:

@@ -73,10 +73,7 @@ def embed_file(path: str, name: str, longest: int) -> dict[str, str]:
 
 
 def embed_picture(rgb: Bytes, longest: int) -> str:
-    """Encode a picture as a data URI.
-
-    rgb (h, w, 3) uint8.
-    """
+    """Encode a picture (h, w, 3) uint8 as a data URI."""
     image = Image.fromarray(rgb)
     factor = longest / max(image.size)
     if factor < 1:
@@ -88,10 +85,7 @@ def embed_picture(rgb: Bytes, longest: int) -> str:
 
 
 def objects_data(objects: Iterable[MatchedObject], rows: Ints, xy0: Floats) -> list[dict[str, Any]]:
-    """The data of objects that viewer.js reads.
-
-    rows (n,) int64; xy0 (n, 2) float64.
-    """
+    """The data of objects that viewer.js reads: rows (n,); xy0 (n, 2)."""
     found = []
     for o in objects:
         frame = choose_frame(o)
@@ -137,10 +131,7 @@ def _cells(found: MatchedObject) -> list[str]:
 def candidates_data(
     xy0: Floats, xy1: Floats, cluster: Ints, score: Floats, most: int | None = None
 ) -> tuple[dict[str, Any], Ints]:
-    """The data of candidates that viewer.js reads: the kept ones, then the best rejected ones.
-
-    xy0, xy1 (m, 2) float64; cluster (m,) int64; score (m,) float64.
-    """
+    """The data of candidates for viewer.js, best rejected last: xy0, xy1 (m, 2); cluster, score (m,)."""
     kept, rejected = np.flatnonzero(cluster >= 0), np.flatnonzero(cluster < 0)
     rejected = rejected[np.argsort(score[rejected], kind="stable")][:most]
     rows = np.concatenate([kept, rejected])

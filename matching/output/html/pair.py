@@ -7,28 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.output import words
 from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
-from matching.output.html.page import (
-    candidates_data,
-    embed_picture,
-    objects_data,
-    rejected_data,
-    render,
-)
-from matching.output.words import (
-    REJECTED_HEADER,
-    REPEATS_HEADER,
-    describe_result,
-    describe_sizes,
-    describe_things,
-    list_dropped,
-    list_rejected,
-    list_repeats,
-    may_look_harder,
-    name_picture,
-)
+from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
 
 if TYPE_CHECKING:
     from matching.matches import Matches
@@ -60,10 +43,7 @@ def draw_all_warps(pictures: Sequence[Picture], result: Matches, most: int) -> d
 
 
 def embed_warps(drawings: Mapping[str, Bytes]) -> list[str]:
-    """Encode the drawings that show an object warped onto the other picture.
-
-    drawings mapping of str to (h, w, 3) uint8.
-    """
+    """Encode the drawings (h, w, 3), by name, that show an object warped onto the other picture."""
     return [embed_picture(rgb, LONGEST_WARP) for name, rgb in drawings.items() if "-warp" in name]
 
 
@@ -72,7 +52,7 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     shown = [
         {
             "src": embed_picture(p.displayed, LONGEST),
-            "name": _name(p, k),
+            "name": p.path.name if p.path is not None else f"image{k}",
             "width": p.width,
             "height": p.height,
         }
@@ -89,23 +69,23 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     # the pictures stand in the page itself, so that they show without the script
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     of_one = result.of_one
-    name = name_picture(pictures[0].path)
-    things = [] if of_one else describe_things(result.objects, name, result.things)
+    name = words.name_picture(pictures[0].path)
+    things = [] if of_one else words.describe_things(result.objects, name, result.things)
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
-        "told": describe_result(result),
+        "told": words.describe_result(result),
         "things": things,
-        "harder": may_look_harder(result) and not of_one,
+        "harder": words.may_look_harder(result) and not of_one,
         "facts": _facts(result, pictures),
         "of_one": of_one,
-        "repeats": list_repeats(result) if of_one else [],
+        "repeats": words.list_repeats(result) if of_one else [],
         "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
         if of_one and result.things
         else None,
-        "rejected": list_rejected(result),
-        "rejected_columns": [name.capitalize() for name in REJECTED_HEADER],
-        "dropped": list_dropped(result),
-        "repeats_columns": [name.capitalize() for name in REPEATS_HEADER],
+        "rejected": words.list_rejected(result),
+        "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
+        "dropped": words.list_dropped(result),
+        "repeats_columns": [name.capitalize() for name in words.REPEATS_HEADER],
     }
     return render("pair.html", data, pair=pair, warps=warps or {}, **texts)
 
@@ -115,12 +95,8 @@ def _facts(result: Matches, pictures: Sequence[Picture]) -> list[tuple[str, str]
     if result.matched_at is not None:
         distinct = pictures[:1] if pictures[0] is pictures[1] else pictures
         sizes = [(picture.width, picture.height) for picture in distinct]
-        facts.append(("Size", describe_sizes(result.matched_at, sizes)))
+        facts.append(("Size", words.describe_sizes(result.matched_at, sizes)))
     if result.timings:
         stages = (f"{stage} {seconds:.2f} s" for stage, seconds in result.timings.items())
         facts.append(("Time", ", ".join(stages)))
     return facts
-
-
-def _name(picture: Picture, k: int) -> str:
-    return picture.path.name if picture.path is not None else f"image{k}"

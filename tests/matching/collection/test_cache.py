@@ -15,7 +15,7 @@ from patience import PATIENCE
 from matching import MatchConfig
 from matching.collection import cache as collection_cache
 from matching.collection import room
-from matching.collection.cache import CachedPicture, FeatureCache, compute_digest, entry_key
+from matching.collection.cache import FeatureCache, compute_digest, entry_key
 from matching.features.extraction import DESCRIPTOR_NORM, Features
 from matching.pictures.images import read_picture
 from matching.pipelines.description import DescribedPicture, describe_picture
@@ -23,8 +23,7 @@ from matching.pipelines.description import DescribedPicture, describe_picture
 
 @pytest.fixture(scope="module")
 def entry(folder):
-    picture = read_picture(folder / "c.jpg")
-    return CachedPicture(describe_picture(picture), picture.width, picture.height)
+    return describe_picture(read_picture(folder / "c.jpg"))
 
 
 def made_up(rng, n):
@@ -36,18 +35,17 @@ def made_up(rng, n):
     }
     flags = {f.name: rng.integers(0, 2, n).astype(np.int8) for f in fields(Features)}
     features, step = Features(**{**flags, **columns}), np.array([1.5, 1 / 3])
-    described = DescribedPicture(features, step, rng.bytes(32), rng.random((2, 2)), np.array([640, 480]))
-    return CachedPicture(described, 640, 480)
+    return DescribedPicture(features, step, rng.bytes(32), rng.random((2, 2)), np.array([640, 480]))
 
 
 def equal(a, b):
     columns = all(
-        np.array_equal(getattr(a.described.features, f.name), getattr(b.described.features, f.name))
-        and getattr(a.described.features, f.name).dtype == getattr(b.described.features, f.name).dtype
+        np.array_equal(getattr(a.features, f.name), getattr(b.features, f.name))
+        and getattr(a.features, f.name).dtype == getattr(b.features, f.name).dtype
         for f in fields(Features)
     )
-    others = np.array_equal(a.described.step, b.described.step) and a.described.digest == b.described.digest
-    return columns and others and (a.width, a.height) == (b.width, b.height)
+    others = np.array_equal(a.step, b.step) and a.digest == b.digest
+    return columns and others and np.array_equal(a.size, b.size)
 
 
 def size_of(cache):
@@ -337,7 +335,7 @@ WRITER = """
 import sys
 import numpy as np
 from pathlib import Path
-from matching.collection.cache import CachedPicture, FeatureCache
+from matching.collection.cache import FeatureCache
 from matching.features.extraction import Features
 from matching.pipelines.description import DescribedPicture
 from dataclasses import fields
@@ -351,9 +349,9 @@ for k in range(60):
     columns["xy"] = np.full((n, 2), float(k % 7))
     columns["descriptors"] = np.full((n, 128), k % 7, np.float32)
     described = DescribedPicture(Features(**columns), np.ones(2), b"x", np.eye(2), np.array([k % 7, 1]))
-    cache.put(key, CachedPicture(described, k % 7, 1))
+    cache.put(key, described)
     entry = cache.get(key)
-    assert entry is None or (entry.width == k % 7 and (entry.described.features.xy == k % 7).all())
+    assert entry is None or (entry.size[0] == k % 7 and (entry.features.xy == k % 7).all())
 """
 
 

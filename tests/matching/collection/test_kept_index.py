@@ -352,4 +352,4 @@ def test_shortlists_as_hlocs_pairs(pictures, cache, tmp_path, capsys):
         assert reason in capsys.readouterr().err
         assert (tmp_path / "pairs.txt").read_bytes() == before
     assert main(["query", str(tmp_path / "queries"), "--hloc-pairs", str(tmp_path / "p"), *where]) == 2
-    assert "--hloc-pairs and --images go together" in capsys.readouterr().err
+    assert "--hloc-pairs and --images must be given together" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_folders_that_arrive_are_watched_too(made, folder, cache, tmp_path):
     (tmp_path / "new").rename(folder / "new")
     assert names(next(updates)) == ["scene.png"]
     shutil.rmtree(folder)
-    with pytest.raises(InputError, match="photos: the folder is gone"):
+    with pytest.raises(InputError, match="photos: the folder no longer exists"):
         for _ in range(3):
             next(updates)
 
@@ -159,7 +159,7 @@ def test_a_killed_watch_goes_on(made, folder, cache, tmp_path):
 def test_usage(made, folder, cache, tmp_path, capsys, monkeypatch):
     where = ["--index", str(tmp_path / "index"), "--cache", str(cache.folder)]
     assert main(["watch", str(tmp_path / "none"), *where]) == 2
-    assert "none: is no folder" in capsys.readouterr().err
+    assert "none: is not a folder" in capsys.readouterr().err
     assert main(["watch", str(folder), "--query", str(tmp_path / "none.png"), *where]) == 2
     assert "none.png: no such file" in capsys.readouterr().err
     Image.fromarray(np.full((50, 50), 9, np.uint8)).save(tmp_path / "plain.png")

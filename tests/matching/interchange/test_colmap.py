@@ -264,7 +264,7 @@ def test_a_pair_with_nothing_in_common_has_no_matches(tmp_path):
         ),
         ("DELETE FROM matches", "a.db: holds no matches"),
         ("DELETE FROM images WHERE image_id = 2", "a.db: pair 1, 2: there is no image 2"),
-        ("DROP TABLE matches", "a.db: is no database of COLMAP: it has no table matches"),
+        ("DROP TABLE matches", "a.db: is not a database of COLMAP: it has no table matches"),
     ],
 )
 def test_what_cannot_be_read_is_told(tmp_path, change, message):

@@ -178,7 +178,7 @@ def told(message, *arguments, **options):
 
 def test_what_cannot_be_read_is_told(tmp_path):
     told("give hloc's file of features", matches(tmp_path))
-    told("holds features, no matches", features(tmp_path))
+    told("holds features, not matches", features(tmp_path))
 
     other = write(tmp_path / "other.h5", {"x.png/keypoints": KEYPOINTS[0]})
     told(

@@ -161,7 +161,7 @@ def test_files_of_others_are_left_alone(label, tmp_path):
     assert status == 2
     assert "annotations.json: was not written by gdl-match label, or has been changed since" in error
     status, _, error = label("cup.png", "--out", "labels")
-    assert (status, "is of a run with other references" in error) == (2, True)
+    assert (status, "belongs to a run with other references" in error) == (2, True)
     (tmp_path / "pipes").mkdir()
     os.mkfifo(tmp_path / "pipes" / "labels.jsonl")
     status, _, error = label("cup.png", "--out", "pipes")
@@ -183,7 +183,7 @@ def test_what_cannot_be_used(label, tmp_path):
         (["flat.png"], "flat.png: flat has no features: it can't be found"),
         (["empty.json"], "empty.json: has no boxes and no polygons"),
         (["gone.json"], "gone.json: its picture no.png is neither beside it nor in images"),
-        (["wrong.json"], "wrong.json: is no label file of COCO, LabelMe or YOLO"),
+        (["wrong.json"], "wrong.json: is not a label file of COCO, LabelMe or YOLO"),
         (["cup.png", "astronaut.png", "--mask", "cup.png"], "astronaut.png: has no --mask"),
         (["cup.png", "--mask", "a.png", "--mask", "b.png"], "--mask b.png: there is no picture left for it"),
     ):

@@ -154,7 +154,7 @@ def test_bad_settings(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--paper"], "--view-synthesis does not go with --paper"),
+        (["--paper"], "--view-synthesis can't be combined with --paper"),
         (["--method", "acc"], "--view-synthesis needs a method of this program, got --method acc"),
     ],
 )

@@ -669,9 +669,7 @@ def test_an_export_that_cannot_be_is_told_before_the_work(gdl_match, tmp_path, m
     monkeypatch.setitem(sys.modules, "h5py", None)
     status, _, error = gdl_match("coffee.png", "first.png", "--export", "hloc")
     assert status == 2
-    assert error.splitlines() == [
-        "gdl-match: error: export to hloc needs h5py: pip install 'gdl-match[hloc]'"
-    ]
+    assert error.splitlines() == ["gdl-match: error: hloc's format needs h5py: pip install 'gdl-match[hloc]'"]
     assert not listed(tmp_path)
 
 
@@ -711,7 +709,7 @@ def test_fewest_false_alarms(gdl_match, tmp_path):
     parameters = json.loads((tmp_path / "out" / "matches.json").read_text())["parameters"]
     assert parameters["objects"]["max_log_nfa"] == -8
     status, _, error = gdl_match("first.png", "second.png", "--paper", "--max-nfa", "1")
-    assert (status, "--max-nfa does not go with --paper" in error) == (2, True)
+    assert (status, "--max-nfa can't be combined with --paper" in error) == (2, True)
 
 
 def test_help_names_every_option(gdl_match):

@@ -32,7 +32,7 @@ def test_a_picture_without_repeats_says_so():
 
 
 def test_a_large_picture_is_drawn_smaller(monkeypatch):
-    monkeypatch.setattr("matching.output.figures.repeats.CANVAS_PIXELS", 110 * 330)
+    monkeypatch.setattr("matching.output.figures.drawing.CANVAS_PIXELS", 110 * 330)
     own = crops()
     picture = make_picture(np.hstack([own["coffee"], own["chelsea"], own["coffee"]]))
     assert draw_repeats(picture, find_repeats(picture)).shape[:2] == (110, 330)
