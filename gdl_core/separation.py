@@ -7,22 +7,20 @@ from ._common.types import Floats
 from .graph import AffinityGraph
 from .tree import MergeTree
 
-MAX_CROSSING = 0.066  # finds moons, rings, the digits of scikit-learn; 1 where there is no structure
+ALWAYS_SEPARATE, NEVER_SEPARATE = 0.03, 0.2  # crossing weights; between them the largest gap decides
 
 
 def count_separate_clusters(
-    tree: MergeTree,
-    graph: AffinityGraph,
-    min_cluster_size: int | None = None,
-    max_crossing: float = MAX_CROSSING,
+    tree: MergeTree, graph: AffinityGraph, min_cluster_size: int | None = None
 ) -> int:
     """The number of clusters, as one more than the number of merges that join separate ones.
 
-    Two clusters are separate where few edges cross from one to the other even at the samples beside the
-    boundary: those with an edge to the other side. Of the weight of their edges within both clusters, the
-    share that crosses is small where the boundary runs through a valley. Where it runs through a cluster it
-    cuts their neighbourhoods, wherever it runs and however short it is. A share of few samples is uncertain:
-    it is taken two standard errors higher (`crossing_shares`).
+    Two clusters are separate where little weight crosses from one to the other, compared with what the
+    samples within them have (`crossing_weights`). Where the boundary runs through a valley few edges cross,
+    and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
+    runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
+    sorted by the square roots of these weights, and those below the largest gap between two of them join
+    separate clusters; the gap is sought from 0.03, below which all are separate, to 0.2, above which none is.
 
     Parameters
     ----------
@@ -33,8 +31,6 @@ def count_separate_clusters(
         Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
         neighbours, as a smaller cluster can't hold the neighbourhood of a sample, or a tenth of all samples
         if that is less.
-    max_crossing : float
-        In [0, 1]; merges with a smaller share are counted.
 
     Returns
     -------
@@ -52,14 +48,12 @@ def count_separate_clusters(
     if min_cluster_size is None:
         min_cluster_size = smallest_judged(graph)
     check_integer_at_least("min_cluster_size", min_cluster_size, 1)
-    if not 0 <= max_crossing <= 1:
-        raise ValueError(f"max_crossing must be in [0, 1], got {max_crossing!r}")
     large = tree.node_sizes() >= min_cluster_size
-    n_roots = np.count_nonzero(large[tree.roots()])
-    n_separate = np.count_nonzero(
-        large[tree.children].all(axis=1) & (crossing_shares(tree, graph) < max_crossing)
-    )
-    return max(1, int(n_roots) + int(n_separate))
+    crossing = np.sort(crossing_weights(tree, graph)[large[tree.children].all(axis=1)])
+    n_separate = np.count_nonzero(crossing <= ALWAYS_SEPARATE)
+    between = crossing[n_separate : np.searchsorted(crossing, NEVER_SEPARATE)]
+    gaps = np.diff(np.sqrt([ALWAYS_SEPARATE, *between, NEVER_SEPARATE]))
+    return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
 def smallest_judged(graph: AffinityGraph) -> int:
@@ -79,11 +73,13 @@ def smallest_judged(graph: AffinityGraph) -> int:
     return max(1, min(round(len(graph.indices) / max(n, 1)), n // 10))
 
 
-def crossing_shares(tree: MergeTree, graph: AffinityGraph) -> Floats:
-    """Of each merge, the share of the weight beside the boundary that crosses it, at the most.
+def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
+    """Of each merge, the weight that crosses from a sample beside the boundary, at the most.
 
-    With b samples beside the boundary, those with an edge to the other side, it is 1 + 2 / sqrt(b) times the
-    share found: two standard errors more, as if the shares of single samples were spread exponentially.
+    Samples beside the boundary are those with an edge to the other side. The mean over them of the weight of
+    these edges is divided by what a sample within the clusters has: the mean of the samples' degrees, each
+    weighted by itself, of the cluster where that is less. With b samples it is taken 1 + 2 / sqrt(b) times:
+    two standard errors more, as if the weights of single samples were spread exponentially.
 
     Parameters
     ----------
@@ -97,9 +93,16 @@ def crossing_shares(tree: MergeTree, graph: AffinityGraph) -> Floats:
     """
     from ._cut.between import sum_weights_between
 
-    edges = graph.symmetric()
-    sums = sum_weights_between(edges.indptr, edges.indices, edges.data, tree.initial_labels, tree.children)
-    between, around, beside = sums.T
-    share = np.where(around > 0, 2 * between / np.where(around > 0, around, 1.0), 0.0)
-    at_most: Floats = share * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
+    edges, labels, n = graph.symmetric(), tree.initial_labels, tree.n_initial
+    degree = np.asarray(edges.sum(axis=1)).ravel()
+    sums = np.zeros((n + len(tree.children), 2))  # of degrees and their squares
+    sums[:n] = np.stack([np.bincount(labels, degree**power, n) for power in (1, 2)], axis=1)
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        sums[n + t] = sums[a] + sums[b]
+    within = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
+    crossing, beside = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children).T
+    scale = np.maximum(beside, 1) * within[tree.children].min(axis=1)
+    at_most: Floats = (
+        2 * crossing / np.where(beside > 0, scale, 1.0) * (1 + 2 / np.sqrt(np.maximum(beside, 1)))
+    )
     return at_most

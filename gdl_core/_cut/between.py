@@ -2,21 +2,20 @@
 
 import numpy as np
 
-from .._common.jit import inner, njit
-from .._common.types import Array, Scalar
+from .._common.jit import njit
+from .._common.types import Array
 
 
 @njit
 def sum_weights_between(
     indptr: Array, indices: Array, weights: Array, labels: Array, children: Array
 ) -> Array:
-    """(m, 3) float64, for each merge: the sum of the weights of the edges between its two nodes; that of the
-    edges within the merged node of all samples beside the boundary, which have an edge to the other side; and
-    the number of these samples.
+    """(m, 2) float64, for each merge: the sum of the weights of the edges between its two nodes, and the
+    number of samples beside the boundary, which have an edge to the other side.
 
-    The graph, compressed rows of n vertices, is symmetric; an edge between counts once in the first sum, for
-    each of its ends in the second. labels (n,) are the initial clusters, children (m, 2) the merges. For each
-    merge the vertices of the smaller node are gone through and join the larger one's slot.
+    The graph, compressed rows of n vertices, is symmetric; an edge between counts once. labels (n,) are the
+    initial clusters, children (m, 2) the merges. For each merge the vertices of the smaller node are gone
+    through and join the larger one's slot.
     """
     n_vertices, n_merges = len(indptr) - 1, len(children)
     n_initial = labels.max() + 1 if n_vertices else 0
@@ -34,26 +33,19 @@ def sum_weights_between(
         last[c] = i
         size[c] += 1
     met = np.full(n_vertices, -1, np.int64)  # the last merge at which a vertex was beside the other side
-    sums = np.zeros((n_merges, 3))
+    sums = np.zeros((n_merges, 2))
     for t in range(n_merges):
         a, b = slot_of_node[children[t, 0]], slot_of_node[children[t, 1]]
         if size[a] < size[b]:
             a, b = b, a
         i = first[b]
         while i >= 0:
-            beside = False
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
                 if slot[j] == a and weights[e] > 0:
-                    beside = True
                     sums[t, 0] += weights[e]
-                    if met[j] != t:
-                        met[j] = t
-                        sums[t, 1] += _sum_within(indptr, indices, weights, slot, j, a, b)
-                        sums[t, 2] += 1
-            if beside:
-                sums[t, 1] += _sum_within(indptr, indices, weights, slot, i, a, b)
-                sums[t, 2] += 1
+                    sums[t, 1] += (met[i] != t) + (met[j] != t)
+                    met[i] = met[j] = t
             i = following[i]
         i = first[b]
         while i >= 0:
@@ -64,15 +56,3 @@ def sum_weights_between(
         size[a] += size[b]
         slot_of_node[n_initial + t] = a
     return sums
-
-
-@inner
-def _sum_within(
-    indptr: Array, indices: Array, weights: Array, slot: Array, i: Scalar, a: Scalar, b: Scalar
-) -> Scalar:
-    total = 0.0
-    for e in range(indptr[i], indptr[i + 1]):
-        c = slot[indices[e]]
-        if c in (a, b):
-            total += weights[e]
-    return total

@@ -54,6 +54,8 @@ PARTS = {
             "tests/gdl_core",
             "_search/test_cell_search.py",
             "test_estimator.py",
+            "test_processes.py",
+            "test_published_results.py",
             "_search/test_exact_search.py",
             "_search/test_given_graph.py::test_arrays_larger_than_the_memory_limit",
             "test_graph.py::test_exact_search_equals_sorting_all_distances",

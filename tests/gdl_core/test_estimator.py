@@ -1,11 +1,7 @@
-"""The clusterer as users meet it: scikit-learn's rules, awkward input, published results."""
+"""The clusterer as users meet it: scikit-learn's rules, awkward input."""
 
-import os
-import subprocess
-import sys
 import warnings
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -331,116 +327,6 @@ def test_outlier_clusters_are_dropped():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         fit(SAMPLES, **parameters)
-
-
-# --- published results -------------------------------------------------------------------------------
-
-PAPER = {"n_neighbors": 20, "min_cluster_size": 1}
-DATA = Path(os.environ.get("GDL_DATA", "/nonexistent"))
-ORACLE = DATA / "oracle" / "gdl_u_labels.npz"
-needs_data = pytest.mark.skipif(not ORACLE.exists(), reason="GDL_DATA is not set to the data folder")
-
-
-def images(name):
-    with np.load(DATA / "clustering" / f"{name}.npz") as z:
-        return z["X"].reshape(len(z["X"]), -1), z["y"]
-
-
-def oracle_input(name):
-    if name == "digits":
-        return load_digits().data, 10
-    if name.startswith("blobs"):
-        options = {
-            "n_features": 20,
-            "centers": 10,
-            "cluster_std": 4.0,
-            "center_box": (-5, 5),
-            "random_state": 0,
-        }
-        return make_blobs(n_samples=int(name[5:]), **options)[0], 10
-    return images("coil20")[0].astype(float), 20
-
-
-@needs_data
-def test_partitions_of_the_authors_program():
-    with np.load(ORACLE) as oracle:
-        assert len(oracle.files) == 7
-        for key in oracle.files:
-            name, setting = key.split("__")
-            bandwidth = float(setting.split("_a")[1])
-            x, n_clusters = oracle_input(name)
-            model = fit(x, n_clusters=n_clusters, algorithm="gdl-u", bandwidth=bandwidth, **PAPER)
-            assert same_partition(model.labels_, oracle[key]), key
-
-
-@needs_data
-def test_coil20_with_the_recommended_setting():
-    x, y = images("coil20")
-    x = x.astype(np.float32) / 255
-    model = fit(x, n_clusters=20, algorithm="gdl-u", n_neighbors=20, min_cluster_size=5)
-    assert normalized_mutual_info_score(y, model.labels_, average_method="geometric") >= 0.94
-
-
-@needs_data
-@pytest.mark.parametrize("algorithm", ["gdl-u", "agdl"])
-def test_mnist_test_gives_the_papers_row(algorithm):
-    from scipy.optimize import linear_sum_assignment
-
-    x, y = images("mnist_test")
-    graph = fit(x.astype(np.float32), n_clusters=10, algorithm=algorithm, n_jobs=2, **PAPER)
-    nmi = normalized_mutual_info_score(y, graph.labels_, average_method="geometric")
-    table = np.zeros((10, 10), int)
-    np.add.at(table, (y, graph.labels_), 1)
-    matched = table[linear_sum_assignment(-table)].sum()
-    assert round(float(nmi), 3) == 0.844
-    assert round(1 - matched / len(y), 3) == 0.150
-
-
-# --- start-up ----------------------------------------------------------------------------------------
-
-
-def run_python(code, **environment):
-    command, environment = [sys.executable, "-c", code], {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
-
-
-OLD_PROCESSOR = {
-    "NUMBA_CPU_NAME": "generic",  # no instructions that fuse a product and a sum
-    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
-    "OPENBLAS_CORETYPE": "Nehalem",
-}
-
-
-def test_threads_and_processors_give_the_same_bits():
-    code = """
-import hashlib
-from sklearn.datasets import load_digits
-from gdl_core import GraphDegreeLinkage
-for search in {searches}:
-    model = GraphDegreeLinkage(search=search, n_jobs={n_jobs}).fit(load_digits().data)
-    for part in (model.labels_, model.children_, model.affinities_, model.graph_.weights):
-        print(hashlib.sha256(part.tobytes()).hexdigest())
-"""
-    both, exact = (
-        ("exact", "approximate"),
-        ("exact",),
-    )  # the kernels of one are compiled anew in half a minute
-    of_old = run_python(code.format(n_jobs=2, searches=exact), **OLD_PROCESSOR).split()
-    found = run_python(code.format(n_jobs=1, searches=both)).split()
-    assert found == run_python(code.format(n_jobs=3, searches=both)).split()
-    assert len(found) == 8
-    assert of_old == found[:4]
-
-
-def test_import_is_light():
-    loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
-    assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
-
-
-def test_a_fit_loads_nothing_of_matching():
-    code = "import sys, gdl_core; gdl_core.GraphDegreeLinkage(2, n_neighbors=2).fit([[0.0], [1], [5], [6]])"
-    loaded = {name.split(".")[0] for name in run_python(code + "; print(*sys.modules)").split()}
-    assert not {"cv2", "matching", "synth", "skimage", "matplotlib", "shapely"} & loaded
 
 
 def test_distances_are_gone_before_merging(monkeypatch):

@@ -13,46 +13,70 @@ from gdl_core import (
     MergeTree,
     count_separate_clusters,
     gdl_u,
+    separation,
 )
-from gdl_core.separation import crossing_shares
+from gdl_core.separation import crossing_weights
 
 
 @given(st.one_of(knn_problems(40), any_problems(20)))
 @settings(max_examples=60, deadline=None)
-def test_crossing_share_is_the_definition(problem):
+def test_crossing_weight_is_the_definition(problem):
     graph, labels = problem
     tree = gdl_u(graph, labels)
     w = graph.to_csr().toarray()
     w = w + w.T
+    degree = w.sum(axis=1)
     expected = []
     for t in range(len(tree.children)):
         a, b = (tree.nodes_after(t) == node for node in tree.children[t])
         beside = (a & w[:, b].any(axis=1)) | (b & w[:, a].any(axis=1))
-        crossing, around = 2 * w[np.ix_(a, b)].sum(), w[np.ix_(beside, a | b)].sum()
-        share = crossing / around if around else 0.0
-        expected.append(share * (1 + 2 / np.sqrt(max(beside.sum(), 1))))
-    np.testing.assert_allclose(crossing_shares(tree, graph), expected, rtol=1e-9)
+        within = [np.average(degree[c], weights=degree[c]) if degree[c].any() else 0 for c in (a, b)]
+        crossing = w[np.ix_(beside & a, b)].sum() + w[np.ix_(beside & b, a)].sum()
+        n = beside.sum()
+        expected.append(crossing / n / min(within) * (1 + 2 / np.sqrt(n)) if n else 0.0)
+    np.testing.assert_allclose(crossing_weights(tree, graph), expected, rtol=1e-9)
 
 
-def test_count_by_hand():
+def test_crossing_weight_by_hand():
     w = np.zeros((6, 6))
     for a, b in ((0, 1), (2, 3), (4, 5)):
         w[a, b] = w[b, a] = 1
-    w[1, 2] = w[2, 1] = 0.1  # beside the boundary are 1 and 2: 0.4 of 4.4 crosses
-    share = 0.4 / 4.4 * (1 + 2 / np.sqrt(2))
+    w[1, 2] = w[2, 1] = 0.1  # beside the boundary are 1 and 2; degrees of both sides are 1 and 1.1, twice
     graph = AffinityGraph.from_csr(w)
     tree = MergeTree(np.array([0, 0, 1, 1, 2, 2]), np.array([[0, 1]]), np.array([0.1]))
-    assert count_separate_clusters(tree, graph, 2, max_crossing=share + 1e-9) == 3
-    assert count_separate_clusters(tree, graph, 2, max_crossing=share - 1e-9) == 2
-    assert count_separate_clusters(tree, graph, 3, max_crossing=1) == 1  # the other root has two samples
+    within = 2 * (1 + 1.1**2) / (1 + 1.1)
+    np.testing.assert_allclose(crossing_weights(tree, graph), [0.2 / within * (1 + 2 / np.sqrt(2))])
+    assert count_separate_clusters(tree, graph, 2) == 2  # the merge, 0.23 of it crosses, is none of two
+    assert count_separate_clusters(tree, graph, 3) == 1  # the other root has two samples
     assert count_separate_clusters(tree, graph, 7) == 1
-    assert count_separate_clusters(tree, graph, 2, max_crossing=0) == 2  # the merge itself has some
+
+
+@pytest.mark.parametrize(
+    ("crossing", "n_clusters"),
+    [
+        ([], 1),
+        ([0.0, 0.02, 0.03, 0.5], 4),  # those up to 0.03 always
+        ([0.0, 0.02, 0.04, 0.13, 0.15, 0.3], 4),  # and those below the largest gap
+        ([0.0, 0.05, 0.08, 0.11, 0.12, 0.3], 6),  # which may end at 0.2
+        ([0.1, 0.11, 0.12], 1),  # or begin at 0.03
+        ([0.2, 0.5], 1),  # never those from 0.2 on
+    ],
+)
+def test_the_largest_gap_decides(monkeypatch, crossing, n_clusters):
+    m = len(crossing)
+    children = np.stack([np.arange(m) * 2, np.arange(m) * 2 + 1], axis=1)
+    children[1:, 0] = m + 1 + np.arange(m - 1)
+    children[:, 1] = np.arange(1, m + 1)
+    children[:1, 0] = 0
+    monkeypatch.setattr(separation, "crossing_weights", lambda tree, graph: np.array(crossing[::-1]))
+    tree = MergeTree(np.arange(m + 1), children, np.ones(m))
+    assert count_separate_clusters(tree, AffinityGraph(np.zeros(m + 2), [], []), 1) == n_clusters
 
 
 def test_clusters_without_edges_are_separate():
     graph = AffinityGraph(np.zeros(4), [], [])
     tree = MergeTree(np.arange(3), np.array([[0, 1], [2, 3]]), np.zeros(2))
-    np.testing.assert_array_equal(crossing_shares(tree, graph), [0, 0])
+    np.testing.assert_array_equal(crossing_weights(tree, graph), [0, 0])
     assert count_separate_clusters(tree, graph) == 3
 
 
@@ -78,14 +102,15 @@ def test_blobs(n_clusters, n_features):
     assert GraphDegreeLinkage().fit(x).n_clusters_ == n_clusters
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"min_cluster_size": 0}, "min_cluster_size must be an integer of at least 1, got 0"),
-        ({"max_crossing": 1.5}, r"max_crossing must be in \[0, 1\], got 1.5"),
-    ],
-)
-def test_bad_arguments(options, message):
+@pytest.mark.parametrize(("n_features", "apart"), [(2, 3.8), (3, 4.5)])
+def test_blobs_that_touch(n_features, apart):
+    rng = np.random.default_rng(0)
+    centres = apart * np.stack(np.meshgrid(*[[0, 1]] * n_features), axis=-1).reshape(-1, n_features)
+    x = np.concatenate([rng.normal(size=(200, n_features)) + c for c in centres])
+    assert GraphDegreeLinkage().fit(x).n_clusters_ == 2**n_features
+
+
+def test_bad_arguments():
     tree = MergeTree(np.arange(2), np.array([[0, 1]]), np.ones(1))
-    with pytest.raises(ValueError, match=message):
-        count_separate_clusters(tree, AffinityGraph.from_csr(np.ones((2, 2))), **options)
+    with pytest.raises(ValueError, match="min_cluster_size must be an integer of at least 1, got 0"):
+        count_separate_clusters(tree, AffinityGraph.from_csr(np.ones((2, 2))), 0)

@@ -1,0 +1,49 @@
+"""Results and imports in processes of their own: other threads, an old processor, what is loaded."""
+
+import os
+import subprocess
+import sys
+
+
+def run_python(code, **environment):
+    command, environment = [sys.executable, "-c", code], {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
+
+OLD_PROCESSOR = {
+    "NUMBA_CPU_NAME": "generic",  # no instructions that fuse a product and a sum
+    "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_CORETYPE": "Nehalem",
+}
+
+
+def test_threads_and_processors_give_the_same_bits():
+    code = """
+import hashlib
+from sklearn.datasets import load_digits
+from gdl_core import GraphDegreeLinkage
+for search in {searches}:
+    model = GraphDegreeLinkage(search=search, n_jobs={n_jobs}).fit(load_digits().data)
+    for part in (model.labels_, model.children_, model.affinities_, model.graph_.weights):
+        print(hashlib.sha256(part.tobytes()).hexdigest())
+"""
+    both, exact = (
+        ("exact", "approximate"),
+        ("exact",),
+    )  # the kernels of one are compiled anew in half a minute
+    of_old = run_python(code.format(n_jobs=2, searches=exact), **OLD_PROCESSOR).split()
+    found = run_python(code.format(n_jobs=1, searches=both)).split()
+    assert found == run_python(code.format(n_jobs=3, searches=both)).split()
+    assert len(found) == 8
+    assert of_old == found[:4]
+
+
+def test_import_is_light():
+    loaded = run_python("import sys, gdl_core; print(*sys.modules)").split()
+    assert not {"numba", "tqdm", "sklearn.neighbors", "matplotlib", "pandas", "pynndescent"} & set(loaded)
+
+
+def test_a_fit_loads_nothing_of_matching():
+    code = "import sys, gdl_core; gdl_core.GraphDegreeLinkage(2, n_neighbors=2).fit([[0.0], [1], [5], [6]])"
+    loaded = {name.split(".")[0] for name in run_python(code + "; print(*sys.modules)").split()}
+    assert not {"cv2", "matching", "synth", "skimage", "matplotlib", "shapely"} & loaded
