@@ -34,6 +34,7 @@ from matching.collection.cache import compute_digest
 from matching.collection.kept_index._index import add_pictures
 from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._codes import PICTURE
 from matching.collection.retrieval._shards import Shard, rank_pictures
 from matching.collection.work import Settings, Source
 from synth.composite import fill_square
@@ -224,7 +225,7 @@ def draw(chunk, first, n, rng):
     lists, entries = chunk
     drawn = entries.copy()
     pictures = DRAWN + first + rng.integers(n, size=len(drawn))
-    drawn["id"] = (pictures << 16) + (drawn["id"] & 0xFFFF)
+    drawn["id"] = (pictures << PICTURE) + (drawn["id"] & (1 << PICTURE) - 1)
     masks = np.packbits(rng.random((4096, 256)) < CHANGED, axis=1)
     drawn["bits"] ^= masks[rng.integers(len(masks), size=len(drawn))]
     return lists, drawn

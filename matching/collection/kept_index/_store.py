@@ -35,7 +35,7 @@ from matching.errors import InputError
 from matching.output.provenance import STAGES, Origin
 from matching.pictures.names import is_file
 
-FORMAT = "4"
+FORMAT = "5"
 DATABASE = "index.db"
 KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
 STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on

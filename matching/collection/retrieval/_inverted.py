@@ -23,7 +23,7 @@ import skimage.data
 
 from matching._common.threads import default_threads
 from matching._common.types import Array
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, classes, encode
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, classes, encode
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -117,7 +117,7 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
             for k in range(start, min(start + TOGETHER, segment.nlist)):
                 if segment.get_list_size(k):
                     number, bits = get_invlist(segment.invlists, k)
-                    alive = ~np.isin(number >> 16, gone)
+                    alive = ~np.isin(number >> PICTURE, gone)
                     some = np.empty(alive.sum(), ENTRY)
                     some["id"], some["bits"] = number[alive], bits[alive]
                     lists.append(np.full(len(some), k))
@@ -170,7 +170,7 @@ def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) 
 
 
 def _is_of(number: Array, pictures: Array) -> Array:
-    return np.asarray(np.isin(number >> 16, pictures) & (number >= 0))
+    return np.asarray(np.isin(number >> PICTURE, pictures) & (number >= 0))
 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells

@@ -4,6 +4,7 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
+from matching.collection.retrieval._codes import PICTURE
 
 
 @inner
@@ -35,7 +36,7 @@ def search(
         for e in range(begin[i], end[i]):
             apart = _count_bits(query[i, 0] ^ bits[e, 0]) + _count_bits(query[i, 1] ^ bits[e, 1])
             apart += _count_bits(query[i, 2] ^ bits[e, 2]) + _count_bits(query[i, 3] ^ bits[e, 3])
-            if apart >= distances[most - 1] or number[e] >> 16 == own:
+            if apart >= distances[most - 1] or number[e] >> PICTURE == own:
                 continue
             place = most - 1
             while place > 0 and distances[place - 1] > apart:

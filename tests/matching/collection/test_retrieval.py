@@ -6,7 +6,7 @@ import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, encode, encode_query, pack_shapes
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, encode, encode_query, pack_shapes
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
@@ -16,7 +16,7 @@ from matching.pipelines.description import describe_picture
 
 
 def made_up(rng, n, like=None):
-    """n Features with random descriptors, the first of them like those of other Features."""
+    """n Features with random descriptors, the first of them like those of other Features, at their places."""
     raw = np.abs(rng.normal(size=(n, 128)))
     descriptors = np.rint(raw / np.linalg.norm(raw, axis=1, keepdims=True) * DESCRIPTOR_NORM)
     if like is not None:
@@ -27,6 +27,8 @@ def made_up(rng, n, like=None):
     if like is not None:
         frames[: len(like)], kind[: len(like)], bright[: len(like)] = like.frames, like.kind, like.bright
     xy = rng.uniform(0, 600, (n, 2))
+    if like is not None:
+        xy[: len(like)] = like.xy + 30
     return Features(xy, frames, descriptors.astype(np.float32), kind.astype(np.int8), bright.astype(bool))
 
 
@@ -83,7 +85,7 @@ def naive(query, entries, allowed, but=()):
     for i, row in enumerate(distances(query, entries)):
         same = (query["id"][i] ^ entries["id"]) & 3 == 0
         listed = zip(row, entries["id"], same & allowed[i], strict=True)
-        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> 16 not in but)
+        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> PICTURE not in but)
 
 
 def check(found, query, expected):
@@ -110,13 +112,13 @@ def test_bits_say_which_values_exceed_the_64th_and_the_96th():
     assert np.array_equal(encode(squared), encode(features))  # whatever scale they have
 
 
-def test_an_id_holds_picture_direction_size_and_kind():
+def test_an_id_holds_picture_place_direction_size_and_kind():
     turned = np.array([[[0.0, -8.0], [8.0, 0.0]], [[4.0, 0.0], [0.0, 4.0]]])
     kinds = np.array([1, 0]), np.array([True, False])
-    columns = np.zeros((2, 2)), turned, np.zeros((2, 128), np.float32), *kinds
-    shapes = [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    columns = np.array([[17.0, 30.0], [9000.0, 0.0]]), turned, np.zeros((2, 128), np.float32), *kinds
+    shapes = [(7 << 26) | (4 << 16) | (64 << 8) | (12 << 2) | 3, (1023 << 16) | (8 << 2)]
     assert pack_shapes(Features(*columns)).tolist() == shapes
-    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [70_000 * 2**16 + s for s in shapes]
+    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [70_000 * 2**PICTURE + s for s in shapes]
     third = Features(*columns[:3], np.array([1, 2]), columns[4])
     with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
         pack_shapes(third)
@@ -149,7 +151,7 @@ def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
     pictures, query = gallery
     copies = [pictures[4].copy() for _ in range(100)]
     for k, copy in enumerate(copies):
-        copy["id"] += k << 16
+        copy["id"] += k << PICTURE
     entries = np.concatenate([pictures[0], *copies])
     living = _inverted.find_neighbours(query, as_segment(np.concatenate([pictures[0], copies[99]])))
     found = _inverted.find_neighbours(query, as_segment(entries), [4 + k for k in range(99)])
@@ -179,7 +181,7 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
     pictures, query = gallery
     copies = [pictures[k % 7].copy() for k in range(90)]
     for k, copy in enumerate(copies):
-        copy["id"] += ((1000 * k) % 89 + 7) << 16
+        copy["id"] += ((1000 * k) % 89 + 7) << PICTURE
 
     def find(some):
         entries = np.concatenate([np.empty(0, ENTRY), *some])
@@ -210,11 +212,11 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
     query = np.full(6, 20 << 2)
     least = np.tile(np.arange(1, 12) * 10 + 20, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
-    number = (7 << 16) | (turns << 8) | (22 << 2)
+    number = (7 << PICTURE) | (turns << 8) | (22 << 2)
     rows = np.arange(6)
     assert rank(query, Neighbours(least, rows, np.full(6, 30), number)) == [(7, 4)]
     assert rank(query, Neighbours(least, rows, np.full(6, 85), number)) == []  # not much nearer than 130
-    many = (np.arange(12) << 16) | (20 << 2)
+    many = (np.arange(12) << PICTURE) | (20 << 2)
     crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
 
