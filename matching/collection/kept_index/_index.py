@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +12,10 @@ from typing import Any
 from matching._common.threads import default_threads, limit_threads
 from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
 from matching.collection.cache import FeatureCache, compute_digest
-from matching.collection.kept_index._store import Counts, Indexed, open_index
-from matching.collection.plan import Plan
-from matching.collection.records import check_origin
+from matching.collection.kept_index._store import Counts, open_index
+from matching.collection.records import IndexedRecord, check_origin
 from matching.collection.retrieval._codes import encode
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
-from matching.collection.run import match_collection
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -86,7 +83,7 @@ def add_pictures(
         return Added(len(indexed), len(errors), len(gone), mended, tuple(errors), counts, paths)
 
 
-def index_file(number: int, path: str, settings: Settings) -> Indexed:
+def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
     """Compute what an index keeps of a picture."""
     content = size = modified = None
     try:
@@ -101,16 +98,12 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
     else:
-        return Indexed(number, content, size, modified, entries, origin=origin())
-    return Indexed(number, content, size, modified, error=reason, origin=origin())
+        return IndexedRecord(number, content, size, modified, entries, origin=origin())
+    return IndexedRecord(number, content, size, modified, error=reason, origin=origin())
 
 
 def find_candidates(
-    folder: Path,
-    queries: Sequence[str],
-    n: int,
-    config: MatchConfig = MatchConfig(),
-    **how: Any,
+    folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
 ) -> list[Candidate]:
     """Find the pictures of an index that share most descriptors with each query.
 
@@ -139,24 +132,6 @@ def find_candidates(
 
 
 @contextmanager
-def verify_candidates(
-    candidates: Sequence[Candidate],
-    config: MatchConfig = MatchConfig(),
-    *,
-    db: Path | None = None,
-    **how: Any,
-) -> Iterator[Path]:
-    """Match each query with its candidates in a collection's database, by default a temporary one."""
-    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
-    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
-    with tempfile.TemporaryDirectory() as folder:
-        path = db or Path(folder) / "query.db"
-        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, **{"jobs": 1, **how})
-        yield path
-
-
-@contextmanager
 def _working(
     config: MatchConfig,
     cache: FeatureCache,
@@ -169,9 +144,9 @@ def _working(
         yield run, Settings(config, cache), progress or (lambda items, **_: items)
 
 
-def _sound(record: Any) -> Indexed:
+def _sound(record: Any) -> IndexedRecord:
     if isinstance(record, Lost):
-        return Indexed(record.id, error=record.error)
+        return IndexedRecord(record.id, error=record.error)
     check_origin(record)
-    indexed: Indexed = record
+    indexed: IndexedRecord = record
     return indexed

@@ -27,12 +27,13 @@ from matching.collection.cache import compute_digest
 from matching.collection.database import checksums
 from matching.collection.database.connection import Connection, connect, transaction
 from matching.collection.database.settings import describe_difference
+from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import STAGES, Origin
+from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
 FORMAT = "5"
@@ -42,23 +43,6 @@ STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on
 ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
 SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes that are merged
-
-
-@dataclass(frozen=True, eq=False)
-class Indexed:
-    """What is known of the picture `id` once it has been described: its file, and its `entries` or an error.
-
-    `content` is the SHA-256 of the file, `bytes` and `modified` are its size and time; None if it can't be
-    read.
-    """
-
-    id: int
-    content: str | None = None
-    bytes: int | None = None
-    modified: int | None = None
-    entries: Array | None = None
-    error: str | None = None
-    origin: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -192,7 +176,7 @@ class KeptIndex:
             yield from rows
             last = rows[-1][0]
 
-    def add(self, records: Sequence[Indexed]) -> None:
+    def add(self, records: Sequence[IndexedRecord]) -> None:
         """Add pictures that have been described, unless another process has.
 
         If the disk is full or can't be written, it raises InputError and the index is as it was before.

@@ -58,7 +58,7 @@ def encode_query(features: Features) -> Array:
 
 
 def pack_shapes(features: Features) -> Array:
-    """(n,) int64: 10 bits of y, 10 of x, 8 of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
+    """(n,) int64: 10 bits of y, 10 of x, 8 of direction, 6 of log size, 1 of kind, 1 whether bright."""
     if (features.kind >= len(INDEXED)).any():
         raise ValueError(f"kinds of features must be below {len(INDEXED)}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)

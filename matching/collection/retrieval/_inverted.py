@@ -10,10 +10,8 @@ depends neither on how entries are spread over files, nor on the number of threa
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, clas
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.pictures.images import make_picture
+from matching.pictures.images import read_picture
 from matching.pipelines.description import describe_picture
 
 try:
@@ -37,7 +35,10 @@ try:
 except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
-PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
+PHOTOGRAPHS = (  # in the wheel of scikit-image
+    *("astronaut.png", "camera.png", "chelsea.png", "coffee.png"),
+    *("hubble_deep_field.jpg", "rocket.jpg"),
+)
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
 FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
@@ -47,28 +48,12 @@ Segment = Any  # an IndexBinaryIVF
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
 
 
-@cache
-def _read_photograph(name: str) -> Any:
-    """One of the photographs that scikit-image ships; its own reader wants a home folder when it loads."""
-    with suppress(RuntimeError):
-        return getattr(skimage.data, name)()
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = tempfile.gettempdir()
-    try:
-        return getattr(skimage.data, name)()
-    finally:
-        if before is None:
-            del os.environ["XDG_CACHE_HOME"]
-        else:
-            os.environ["XDG_CACHE_HOME"] = before
-
-
 def make_cells(config: MatchConfig) -> Array:
     """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
 
     Those of each class come after a row of zeros, which is a cell as well: no class is without one.
     """
-    pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
+    pictures = (read_picture(Path(skimage.data.__file__).with_name(name)) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
     each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))

@@ -71,33 +71,22 @@ def rank_pictures(
 ) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
-    best: dict[int, list[tuple[int, int]]] = {}
-    lost: set[int] = set()
-    for records in progress(_search(groups, shards, run, settings), total=len(groups), desc="shortlist"):
-        lost.update(number for record in records for number in record.lost)
-        for number, query, _ in records[0].neighbours:
-            parts = [found[2] for record in records for found in record.neighbours if found[0] == number]
-            if len(parts) == len(records):  # else the query is lost
-                best[number] = rank(query, merge_neighbours(parts))[:n]
-    return best, lost
-
-
-def _search(
-    groups: Sequence[tuple[tuple[int, Source], ...]], shards: Sequence[Shard], run: Run, settings: Settings
-) -> Iterator[list[Found]]:
-    """For each group of queries what is found in each shard."""
     tasks = (
         (g * len(shards) + s, group, shard, settings)
         for g, group in enumerate(groups)
         for s, shard in enumerate(shards)
     )
-    waiting: dict[int, list[Found]] = {}
-    for record in run(search_shard, tasks) if shards else ():
+    best: dict[int, list[tuple[int, int]]] = {}
+    lost: set[int] = set()
+    parts: dict[int, list[Neighbours]] = {}
+    for record in progress(run(search_shard, tasks), total=len(groups) * len(shards), desc="shortlist"):
         check_found(record)
-        group = record.id // len(shards)
-        waiting.setdefault(group, []).append(record)
-        if len(waiting[group]) == len(shards):
-            yield waiting.pop(group)
+        lost.update(record.lost)
+        for number, query, found in record.neighbours:
+            parts.setdefault(number, []).append(found)
+            if len(parts[number]) == len(shards):
+                best[number] = rank(query, merge_neighbours(parts.pop(number)))[:n]
+    return best, lost
 
 
 def check_found(record: Found | Lost) -> None:

@@ -118,7 +118,9 @@ def test_an_id_holds_picture_place_direction_size_and_kind():
     columns = np.array([[17.0, 30.0], [9000.0, 0.0]]), turned, np.zeros((2, 128), np.float32), *kinds
     shapes = [(7 << 26) | (4 << 16) | (64 << 8) | (12 << 2) | 3, (1023 << 16) | (8 << 2)]
     assert pack_shapes(Features(*columns)).tolist() == shapes
-    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [70_000 * 2**PICTURE + s for s in shapes]
+    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [
+        70_000 * 2**PICTURE + s for s in shapes
+    ]
     third = Features(*columns[:3], np.array([1, 2]), columns[4])
     with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
         pack_shapes(third)
