@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching._common.threads import default_threads, limit_threads
-from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
-from matching.collection.cache import FeatureCache, compute_digest
+from matching._common.threads import limit_threads
+from matching.collection.backends import Lost, start_working
+from matching.collection.cache import compute_digest
 from matching.collection.kept_index._store import Counts, open_index
 from matching.collection.records import IndexedRecord, check_origin
 from matching.collection.retrieval._codes import encode
@@ -61,18 +60,15 @@ def add_pictures(
     the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
     `match_collection`.
     """
-    with (
-        open_index(folder, config, create=True) as index,
-        _working(config, **how) as (run, settings, progress),
-    ):
+    with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
         mended = index.mend(check)
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
         n = index.counts().pending
-        tasks = ((number, path, settings) for number, path in index.pending())
+        tasks = ((number, path, working.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = progress(run(index_file, tasks), total=n, desc="pictures")
+        done = working.progress(working.run(index_file, tasks), total=n, desc="pictures")
         for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
             index.merge_small_segments()
@@ -109,7 +105,7 @@ def find_candidates(
 
     Pictures whose file is gone are left out. `how` is as of `add_pictures`.
     """
-    with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
+    with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
         known = [index.number_of(path) for path in queries]
         numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
@@ -117,13 +113,11 @@ def find_candidates(
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(explain_unreadable(path))
-        ranked, _ = rank_pictures(
-            numbers, index.shards(), sources, 2 * n, run=run, settings=settings, progress=progress
-        )
+        ranked, _ = rank_pictures(numbers, index.shards(), sources, 2 * n, working)
         result = []
         for number, query in zip(numbers, queries, strict=True):
             if number not in ranked:
-                get_described(sources[number], settings)  # raises if the query is to blame
+                get_described(sources[number], working.settings)  # raises if the query is to blame
             best = ranked.get(number, ())
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
@@ -131,22 +125,8 @@ def find_candidates(
         return result
 
 
-@contextmanager
-def _working(
-    config: MatchConfig,
-    cache: FeatureCache,
-    jobs: int | None = 1,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
-) -> Iterator[tuple[Run, Settings, Progress]]:
-    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
-    with backend as run:
-        yield run, Settings(config, cache), progress or (lambda items, **_: items)
-
-
-def _sound(record: Any) -> IndexedRecord:
+def _sound(record: IndexedRecord | Lost) -> IndexedRecord:
     if isinstance(record, Lost):
         return IndexedRecord(record.id, error=record.error)
     check_origin(record)
-    indexed: IndexedRecord = record
-    return indexed
+    return record

@@ -76,7 +76,8 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 def _settings(config: MatchConfig) -> dict[str, str]:
     """What an index depends on."""
-    features = json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True)
+    made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
+    features = json.dumps(made_with, sort_keys=True)
     results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
     return {"format": FORMAT, "results": results, "features": features}
 
@@ -114,9 +115,7 @@ def _is_empty(connection: Connection) -> bool:
 
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
     if name == "features" and made is not None:
-        names = "working_pixels", name
-        first, second = (dict(zip(names, json.loads(value), strict=True)) for value in (made, wanted))
-        return f"other settings ({describe_difference(first, second)})"
+        return f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
     return f"{name} {made}, this is {wanted}"
 
 

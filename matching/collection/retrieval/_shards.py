@@ -19,7 +19,7 @@ import numpy as np
 
 from matching._common.threads import limit_threads
 from matching._common.types import Array
-from matching.collection.backends import Lost, Progress, Run
+from matching.collection.backends import Lost, Working
 from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
@@ -60,26 +60,20 @@ class Found:
 
 
 def rank_pictures(
-    queries: Sequence[int],
-    shards: Sequence[Shard],
-    sources: Mapping[int, Source],
-    n: int,
-    *,
-    run: Run,
-    settings: Settings,
-    progress: Progress,
+    queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
     tasks = (
-        (g * len(shards) + s, group, shard, settings)
+        (g * len(shards) + s, group, shard, working.settings)
         for g, group in enumerate(groups)
         for s, shard in enumerate(shards)
     )
     best: dict[int, list[tuple[int, int]]] = {}
     lost: set[int] = set()
     parts: dict[int, list[Neighbours]] = {}
-    for record in progress(run(search_shard, tasks), total=len(groups) * len(shards), desc="shortlist"):
+    n_tasks = len(groups) * len(shards)
+    for record in working.progress(working.run(search_shard, tasks), total=n_tasks, desc="shortlist"):
         check_found(record)
         lost.update(record.lost)
         for number, query, found in record.neighbours:
@@ -121,11 +115,6 @@ def search_shard(
     return Found(number, tuple(found), tuple(lost), origin=origin())
 
 
-def forget_shards() -> None:
-    """Read the pictures of shards anew from now on, in this process."""
-    _sort_pictures.cache_clear()
-
-
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
     """Divide items into tuples of one size, the last of which may be shorter."""
     items = iter(items)
@@ -144,7 +133,7 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
     A file is mapped for one task, so that this process has the pages of one file at a time.
     """
     if shard.path is None:
-        entries, gone = _sort_pictures(shard, settings)
+        entries, gone = sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone
     from matching.collection.retrieval import _inverted
 
@@ -166,7 +155,8 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 
 @lru_cache(maxsize=4)
-def _sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+def sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+    """The sorted entries of the pictures of a Shard; and lost pictures."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost
 

@@ -8,6 +8,7 @@ from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
 from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, encode, encode_query, pack_shapes
 from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -221,6 +222,81 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
     many = (np.arange(12) << PICTURE) | (20 << 2)
     crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
+
+
+def ids(x, y, octave=5, direction=0, picture=0):
+    """Shapes as `pack_shapes` packs them, of whole steps."""
+    return (
+        (np.full(np.shape(x), picture) << PICTURE)
+        | (y << 26)
+        | (x << 16)
+        | (direction << 8)
+        | (4 * octave << 2)
+    )
+
+
+def naive_alike(votes, extent):
+    """Of one picture, with loops; a vote is (row, q, p, quarter octaves, 256ths of a turn, entry)."""
+
+    def fullest(votes, *keys):
+        best = []
+        for key in keys:
+            bins = {}
+            for vote in votes:
+                bins.setdefault(key(vote), []).append(vote)
+            best = max([best, *(bins[k] for k in sorted(bins))], key=lambda some: len({v[0] for v in some}))
+        return best
+
+    votes = fullest(
+        votes,
+        *(
+            lambda v, o=o, s=s: ((v[3] + o) // 4 * 8 + (v[4] + s) % 256 // 32) % 2**32
+            for o in (0, 2)
+            for s in (0, 16)
+        ),
+    )
+    a = np.mean([2 ** (v[3] / 4) * np.exp(2j * np.pi * v[4] / 256) for v in votes])
+
+    def place(v, x, y):
+        t = 4 * (v[2] - a * v[1]) / (abs(a) * extent)
+        return int(np.floor(t.real + x)) % 2**16, int(np.floor(t.imag + y)) % 2**16
+
+    votes = fullest(votes, *(lambda v, x=x, y=y: place(v, x, y) for x in (0, 0.5) for y in (0, 0.5)))
+    return min(len({v[0] for v in votes}), len({v[5] for v in votes}))
+
+
+def test_votes_that_lie_alike_are_counted_as_defined():
+    rng = np.random.default_rng(0)
+    m = 300
+    row, picture = rng.integers(0, 60, m), np.sort(np.arange(m) % 4)
+    places = rng.integers(0, 200, (4, m))
+    query = ids(*places[:2], rng.integers(4, 6, m), rng.integers(0, 90, m))[row]
+    entry = ids(*places[2:], rng.integers(4, 6, m), rng.integers(0, 90, m), picture)
+    entry[::7] = entry[0]
+    q, p = ((shape >> 16 & 1023) + 1j * (shape >> 26 & 1023) for shape in (query, entry))
+    steps = ((entry >> f & last) - (query >> f & last) for f, last in ((2, 63), (8, 255)))
+    votes = list(zip(row, q, p, *steps, entry, strict=True))
+    extent = max(np.ptp(q.real), np.ptp(q.imag))
+    expected = [
+        naive_alike([v for v, k in zip(votes, picture, strict=True) if k == n], extent) for n in range(4)
+    ]
+    assert count_alike(picture, 4, row, query, entry).tolist() == expected
+    none = np.empty(0, np.int64)
+    assert count_alike(none, 0, none, none, none).tolist() == []
+
+
+def test_of_the_same_votes_those_at_their_places_count():
+    """Pictures 0 and 1 have the same descriptors, turned by a quarter; in the second they are shuffled."""
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(100, 300, (2, 50))
+    query, at = ids(x, y), ids(500 - y // 2, x // 2, 4, 64)
+    shuffled = rng.permutation(50)
+    places = (1 << 36) - (1 << 16)
+    other = (at[shuffled] & places) | (at & ~places) | (1 << PICTURE)
+    row = np.tile(np.arange(50), 2)
+    right, wrong = count_alike(np.repeat([0, 1], 50), 2, row, query[row], np.concatenate([at, other]))
+    assert right == 50
+    assert wrong < 35
 
 
 def test_a_query_finds_mirrored_copies_too():
