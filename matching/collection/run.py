@@ -74,20 +74,20 @@ def match_collection(
     if shortlist is not None:
         check_indexed(config.features)
     working = start_working(config, cache, jobs, scheduler, progress)
-    with open_store(db, config, restart) as store, working as (run, settings, progress):
+    with open_store(db, config, restart) as store, working as (run, settings, tell):
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store, progress))
+        store.forget_changed(_contents(store, tell))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         told = compare_programs(store, settings, Path(db)) if store.has_pending() else ""
-        n_described = _describe(store, run, settings, progress)
+        n_described = _describe(store, run, settings, tell)
         if shortlist is not None:
-            _add_shortlist(store, plan, numbers, shortlist, Working(run, settings, progress))
+            _add_shortlist(store, plan, numbers, shortlist, Working(run, settings, tell))
             told = told or (compare_programs(store, settings, Path(db)) if store.has_pending() else "")
         store.fail_pairs_of_failed_images()
-        n_matched = _match(store, run, settings, progress)
+        n_matched = _match(store, run, settings, tell)
         return _summary(store, n_described, n_matched, told)
 
 

@@ -21,6 +21,7 @@ from matching.settings import REGIONS
 ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
 PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
 PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
+TURNED = 650  # and of the query turned over: of a mirrored copy some are enough
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
 PICTURE = 36  # bits of a shape, above which an id has the picture's number
 SCALE_STEPS = 4  # of a shape, an octave
@@ -39,10 +40,10 @@ def check_indexed(config: FeatureConfig) -> None:
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
     """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops have too."""
-    chosen = features[choose_strongest(features.xy, _size(features), most)]
+    chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
     entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
-    levels = np.partition(chosen.descriptors, RANKS, axis=1)[:, RANKS]  # (n, 2)
+    levels = np.sort(chosen.descriptors, axis=1)[:, RANKS]  # (n, 2), faster than np.partition
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
     entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
@@ -50,7 +51,7 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 def encode_query(features: Features) -> Array:
     """The (n,) ENTRY that a query looks up: those of the picture, and as number 1 those of it turned over."""
-    turned = mirrored_features(features)
+    turned = mirrored_features(_choose_largest(features, TURNED))
     over = np.array([-1.0, 1.0])
     xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])
     turned = replace(turned, xy=xy, frames=turned.frames * over[:, None])
@@ -73,6 +74,10 @@ def pack_shapes(features: Features) -> Array:
 def classes(entries: Array) -> Array:
     """(n,) int64: kind and polarity of entries, below N_CLASSES."""
     return np.asarray(entries["id"] & (N_CLASSES - 1))
+
+
+def _choose_largest(features: Features, most: int) -> Features:
+    return features[choose_strongest(features.xy, _size(features), most)]
 
 
 def _size(features: Features) -> Floats:

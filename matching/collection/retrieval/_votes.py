@@ -22,7 +22,8 @@ from matching.collection.retrieval._geometry import count_alike
 
 KEPT = 32  # neighbours of a descriptor
 NEIGHBORS = 10  # of them, those that may vote by the ratio
-RATIO = 0.65  # of a distance that earns a vote to the background's
+RATIO = 0.75  # of a distance that earns a vote to the background's
+FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
 NEARLY_EQUAL = 12  # bits of 256
 MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
 
@@ -54,7 +55,7 @@ def find_limit(distance: Array) -> Array:
 
 
 def _least(distance: Array) -> Array:
-    return np.asarray(np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1))
+    return np.asarray(np.sort(distance, axis=1)[:, : NEIGHBORS + 1])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
@@ -88,7 +89,7 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
 def _limit(least: Array) -> Floats:
     """(n,): an entry may vote whose distance is smaller."""
     background = np.where(least == MISSING, 0, least).max(axis=1, initial=0)
-    return np.asarray(np.maximum(RATIO * background, NEARLY_EQUAL))
+    return np.asarray(np.clip(RATIO * background, NEARLY_EQUAL, FARTHEST))
 
 
 def _position(row: Array) -> Ints:

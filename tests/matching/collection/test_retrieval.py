@@ -6,7 +6,15 @@ import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, encode, encode_query, pack_shapes
+from matching.collection.retrieval._codes import (
+    ENTRY,
+    N_CLASSES,
+    PICTURE,
+    TURNED,
+    encode,
+    encode_query,
+    pack_shapes,
+)
 from matching.collection.retrieval._exact import find_exact, sort_entries
 from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
@@ -94,7 +102,7 @@ def check(found, query, expected):
         least = ([d for d, _ in own] + [MISSING] * 11)[:11]
         assert found.least[row].tolist() == least
         background = max((d for d in least if d != MISSING), default=0)
-        limit = max(_votes.RATIO * background, _votes.NEARLY_EQUAL)
+        limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
         limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
@@ -306,7 +314,7 @@ def test_a_query_finds_mirrored_copies_too():
     described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
     entries = sort_entries(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
     query = encode_query(described[0])
-    assert len(query) == len(described[0]) + len(encode(described[0]))
+    assert len(query) == len(described[0]) + TURNED
     votes = dict(rank(query["id"], find_exact(query, entries, -1)))
     assert votes[0] > 300 and votes[1] > 300
     assert max(votes.get(2, 0), votes.get(3, 0)) < 30
