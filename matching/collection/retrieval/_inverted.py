@@ -35,10 +35,7 @@ try:
 except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
-PHOTOGRAPHS = (  # in the wheel of scikit-image
-    *("astronaut.png", "camera.png", "chelsea.png", "coffee.png"),
-    *("hubble_deep_field.jpg", "rocket.jpg"),
-)
+PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
 FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
@@ -53,7 +50,8 @@ def make_cells(config: MatchConfig) -> Array:
 
     Those of each class come after a row of zeros, which is a cell as well: no class is without one.
     """
-    pictures = (read_picture(Path(skimage.data.__file__).with_name(name)) for name in PHOTOGRAPHS)
+    shipped = Path(skimage.data.__file__).parent
+    pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
     each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))

@@ -16,14 +16,8 @@ from typing import Any
 from uuid import uuid4
 
 from matching.collection.backends import Working
-from matching.collection.retrieval._shards import (
-    Shard,
-    check_found,
-    rank_pictures,
-    search_shard,
-    sort_pictures,
-    split_in_batches,
-)
+from matching.collection.retrieval import _shards
+from matching.collection.retrieval._shards import Shard, rank_pictures, split_in_batches
 from matching.collection.work import Source
 
 LARGEST_EXACT = 2000  # pictures of a gallery that is searched without faiss
@@ -38,12 +32,14 @@ def choose_pairs(
     size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
     some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
-    with _shards(pictures, len(gallery) > LARGEST_EXACT, working.settings.cache.folder) as shards:
+    with _make_shards(pictures, len(gallery) > LARGEST_EXACT, working.settings.cache.folder) as shards:
         lost: set[int] = set()
         if len(gallery) > LARGEST_EXACT:
             tasks = ((k, (), shard, working.settings) for k, shard in enumerate(shards))
-            for record in working.progress(working.run(search_shard, tasks), total=len(shards), desc="index"):
-                check_found(record)
+            for record in working.progress(
+                working.run(_shards.search_shard, tasks), total=len(shards), desc="index"
+            ):
+                _shards.check_found(record)
                 lost.update(record.lost)
         best, gone = rank_pictures(queries, shards, sources, n, working)
     return [(number, k) for number in queries for k, _ in best.get(number, ())], lost | gone
@@ -55,7 +51,7 @@ def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs
 
 
 @contextmanager
-def _shards(
+def _make_shards(
     pictures: Sequence[tuple[tuple[int, Source], ...]], in_files: bool, cache: Path
 ) -> Iterator[list[Shard]]:
     """Shards of some pictures each; their files are in a new folder, on a disk that the workers may share."""
@@ -70,5 +66,5 @@ def _shards(
             folder.mkdir(parents=True)
         yield [Shard(str(folder / f"{k}.seg") if in_files else None, p) for k, p in enumerate(pictures)]
     finally:
-        sort_pictures.cache_clear()
+        _shards.sort_pictures.cache_clear()
         shutil.rmtree(folder, ignore_errors=True)
