@@ -96,6 +96,7 @@ LAYERS = {  # a folder or module imports from those before it
         "retrieval",
         "run",
         "kept_index",
+        "watching",
         "reports",
     ),
     "eval": ("common", "images matching", "clustering"),

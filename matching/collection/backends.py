@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from matching._common.parent_watchdog import end_with
+from matching._common.threads import default_threads
 from matching.collection.addresses import is_address
+from matching.collection.cache import FeatureCache
+from matching.collection.work import Settings
+from matching.config import MatchConfig
 from matching.errors import InputError
 from matching.output.provenance import differences, programs
 
@@ -43,6 +47,28 @@ class Lost:
 
     id: int
     error: str
+
+
+class Working(NamedTuple):
+    """What runs tasks, what they share, and what tells of their progress."""
+
+    run: Run
+    settings: Settings
+    progress: Progress
+
+
+@contextmanager
+def start_working(
+    config: MatchConfig,
+    cache: FeatureCache,
+    jobs: int | None = 1,
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Working]:
+    """Start processes on this machine, one a processor where `jobs` is None, or connect to a scheduler."""
+    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
+    with backend as run:
+        yield Working(run, Settings(config, cache), progress or (lambda items, **_: items))
 
 
 @contextmanager

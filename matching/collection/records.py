@@ -48,6 +48,35 @@ class PairRecord:
     origin: Origin | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class IndexedRecord:
+    """A picture of a kept index, described or failed.
+
+    Parameters
+    ----------
+    id : int
+        Its number in the index.
+    content : str, optional
+        SHA-256 of the file; None if it can't be read.
+    bytes, modified : int, optional
+        Size and time of the file; None if it can't be read.
+    entries : (n,) ENTRY, optional
+        What is kept of its descriptors; None where failed.
+    error : str, optional
+        Why it failed; None where it did not.
+    origin : Origin, optional
+        The programs and the machine that worked on it.
+    """
+
+    id: int
+    content: str | None = None
+    bytes: int | None = None
+    modified: int | None = None
+    entries: Array | None = None
+    error: str | None = None
+    origin: Origin | None = None
+
+
 def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
     """Keep the objects of a result and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)

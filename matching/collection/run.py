@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching._common.threads import default_threads
-from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
+from matching.collection.backends import Lost, Progress, Run, Working, start_working
 from matching.collection.cache import FeatureCache, compute_digest
 from matching.collection.database.store import Store, open_store
 from matching.collection.going_on import compare_programs
@@ -99,25 +98,23 @@ def match_collection(
         What the database holds and what this run did.
     """
     check_config(config)
-    progress = progress or (lambda items, **_: items)
-    settings = Settings(config, cache)
     if shortlist is not None:
         check_indexed(config.features)
-    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
-    with open_store(db, config, restart) as store, backend as run:
+    working = start_working(config, cache, jobs, scheduler, progress)
+    with open_store(db, config, restart) as store, working as (run, settings, tell):
         numbers = store.add_images(plan.paths)
         if retry:
             store.forget_failed()
-        store.forget_changed(_contents(store, progress))
+        store.forget_changed(_contents(store, tell))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
         told = compare_programs(store, settings, Path(db)) if store.has_pending() else ""
-        n_described = _describe(store, run, settings, progress)
+        n_described = _describe(store, run, settings, tell)
         if shortlist is not None:
-            _add_shortlist(store, plan, numbers, shortlist, run, settings, progress)
+            _add_shortlist(store, plan, numbers, shortlist, Working(run, settings, tell))
             told = told or (compare_programs(store, settings, Path(db)) if store.has_pending() else "")
         store.fail_pairs_of_failed_images()
-        n_matched = _match(store, run, settings, progress)
+        n_matched = _match(store, run, settings, tell)
         return _summary(store, n_described, n_matched, told)
 
 
@@ -168,18 +165,14 @@ def _sources(store: Store) -> dict[int, Source]:
     return {number: Source(path, content) for number, path, content in rows}
 
 
-def _add_shortlist(
-    store: Store, plan: Plan, numbers: Sequence[int], n: int, run: Run, settings: Settings, progress: Progress
-) -> None:
+def _add_shortlist(store: Store, plan: Plan, numbers: Sequence[int], n: int, working: Working) -> None:
     sources = _sources(store)
     sides = ([numbers[k] for k in side] for side in (plan.queries, plan.gallery))
     queries, gallery = ([number for number in side if number in sources] for side in sides)
     asked, searched = ([sources[k].content for k in side] for side in (queries, gallery))
     known_as = fingerprint(n, asked, searched, as_text(STAGES))
     if not store.has_shortlist(known_as):
-        found, lost = choose_pairs(
-            queries, gallery, sources, n, run=run, settings=settings, progress=progress
-        )
+        found, lost = choose_pairs(queries, gallery, sources, n, working)
         pairs = dict.fromkeys((min(p), max(p)) for p in found) if plan.is_mutual else found
         store.add_pairs(pairs, None if lost else known_as)
 

@@ -287,7 +287,8 @@ def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
     for t in range(len(gap)):
         n += gap[t] < radius
     if n <= around:
-        return _nearest(gap, around)
+        nearest: Array = _nearest(gap, around)
+        return nearest
     within, n = np.empty(n, np.int64), 0
     for t in range(len(gap)):
         if gap[t] < radius:

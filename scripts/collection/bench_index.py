@@ -29,13 +29,14 @@ from eval.common.options import exit_status
 from matching import MatchConfig
 from matching._common.threads import limit_threads
 from matching.collection import FeatureCache
-from matching.collection.backends import local_backend
+from matching.collection.backends import start_working
 from matching.collection.cache import compute_digest
 from matching.collection.kept_index._index import add_pictures
 from matching.collection.kept_index._store import open_index
 from matching.collection.retrieval import _inverted
+from matching.collection.retrieval._codes import PICTURE
 from matching.collection.retrieval._shards import Shard, rank_pictures
-from matching.collection.work import Settings, Source
+from matching.collection.work import Source
 from synth.composite import fill_square
 from synth.photographs import read_picture
 from synth.warp import random_warp, render
@@ -184,14 +185,10 @@ class Gallery:
             shards = index.shards()
         shards += [Shard(str(path)) for path in sorted(self.folder.glob("drawn-*.seg"))]
         sources = {-1 - k: Source(p, compute_digest(p)) for k, p in enumerate(self.wanted)}
-        settings = Settings(MatchConfig(), self.cache)
-        with local_backend(1) as run:
+        with start_working(MatchConfig(), self.cache, jobs=1) as working:
             for _ in range(2):  # the first time, queries are described and files are read
                 before, clock = time.process_time(), time.time()
-                found, _ = rank_pictures(
-                    [*sources], shards, sources, 2 * COPIES,
-                    run=run, settings=settings, progress=lambda items, **_: items,
-                )  # fmt: skip
+                found, _ = rank_pictures([*sources], shards, sources, 2 * COPIES, working)
                 spent = (time.process_time() - before) / len(sources)
                 waited = (time.time() - clock) / len(sources)
         recall = {}
@@ -224,7 +221,7 @@ def draw(chunk, first, n, rng):
     lists, entries = chunk
     drawn = entries.copy()
     pictures = DRAWN + first + rng.integers(n, size=len(drawn))
-    drawn["id"] = (pictures << 16) + (drawn["id"] & 0xFFFF)
+    drawn["id"] = (pictures << PICTURE) + (drawn["id"] & (1 << PICTURE) - 1)
     masks = np.packbits(rng.random((4096, 256)) < CHANGED, axis=1)
     drawn["bits"] ^= masks[rng.integers(len(masks), size=len(drawn))]
     return lists, drawn

@@ -21,7 +21,7 @@ from matching.pictures.names import exists, is_folder, make_absolute
 
 if TYPE_CHECKING:
     from matching.collection.kept_index._index import Added
-    from matching.collection.kept_index._watching import Seen
+    from matching.collection.watching import Seen
     from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
@@ -121,7 +121,7 @@ def _describe_added(added: Added) -> str:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index._watching import watch_folder
+    from matching.collection.watching import watch_folder
 
     tell = make_teller(arguments)
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
@@ -165,8 +165,8 @@ def _summarise(found: MatchedObject) -> dict[str, Any]:
 
 
 def _query(arguments: argparse.Namespace) -> int:
-    from matching.collection.kept_index._index import find_candidates, verify_candidates
-    from matching.collection.reports.query_results import collect_results
+    from matching.collection.kept_index._index import find_candidates
+    from matching.collection.reports.query_results import collect_results, verify_candidates
 
     how = {**_how(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
@@ -200,8 +200,9 @@ def _write_pairs(arguments: argparse.Namespace, pairs: Sequence[tuple[str, str]]
 
 def _groups(arguments: argparse.Namespace) -> int:
     from matching.cli.commands.collection import show_groups
-    from matching.collection.kept_index._index import Candidate, find_candidates, verify_candidates
+    from matching.collection.kept_index._index import Candidate, find_candidates
     from matching.collection.kept_index._store import open_index
+    from matching.collection.reports.query_results import verify_candidates
 
     how = _how(arguments)
     with open_index(arguments.index, how["config"]) as index:

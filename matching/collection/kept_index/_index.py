@@ -1,22 +1,20 @@
 """Adding pictures to a kept index, and finding those of them that show what a query shows."""
 
-import tempfile
+from __future__ import annotations
+
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matching._common.threads import default_threads, limit_threads
-from matching.collection.backends import Lost, Progress, Run, dask_backend, local_backend
-from matching.collection.cache import FeatureCache, compute_digest
-from matching.collection.kept_index._store import Counts, Indexed, open_index
-from matching.collection.plan import Plan
-from matching.collection.records import check_origin
+from matching._common.threads import limit_threads
+from matching.collection.backends import Lost, start_working
+from matching.collection.cache import compute_digest
+from matching.collection.kept_index._store import Counts, open_index
+from matching.collection.records import IndexedRecord, check_origin
 from matching.collection.retrieval._codes import encode
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
-from matching.collection.run import match_collection
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -56,24 +54,21 @@ def add_pictures(
     check: bool = False,
     **how: Any,
 ) -> Added:
-    """Add pictures to the index in a folder; create the index if needed.
+    """Add pictures to the index in a folder, which is made if it is missing.
 
-    Known pictures are skipped. Those whose file has changed are described again, and those in the folders
-    `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as for
+    Pictures that it has already are skipped; those whose file has changed are described again, and those in
+    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
     `match_collection`.
     """
-    with (
-        open_index(folder, config, create=True) as index,
-        _working(config, **how) as (run, settings, progress),
-    ):
+    with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
         mended = index.mend(check)
         gone = [path for parent in inside for path in index.missing(parent)]
         index.update(paths, gone)
         n = index.counts().pending
-        tasks = ((number, path, settings) for number, path in index.pending())
+        tasks = ((number, path, working.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = progress(run(index_file, tasks), total=n, desc="pictures")
+        done = working.progress(working.run(index_file, tasks), total=n, desc="pictures")
         for records in split_in_batches((_sound(record) for record in done), TOGETHER):
             index.add(records)
             index.merge_small_segments()
@@ -84,7 +79,7 @@ def add_pictures(
         return Added(len(indexed), len(errors), len(gone), mended, tuple(errors), counts, paths)
 
 
-def index_file(number: int, path: str, settings: Settings) -> Indexed:
+def index_file(number: int, path: str, settings: Settings) -> IndexedRecord:
     """Compute what an index keeps of a picture."""
     content = size = modified = None
     try:
@@ -99,15 +94,18 @@ def index_file(number: int, path: str, settings: Settings) -> Indexed:
     except Exception:
         reason = f"{path}: {INTERNAL}{traceback.format_exc()}"
     else:
-        return Indexed(number, content, size, modified, entries, origin=origin())
-    return Indexed(number, content, size, modified, error=reason, origin=origin())
+        return IndexedRecord(number, content, size, modified, entries, origin=origin())
+    return IndexedRecord(number, content, size, modified, error=reason, origin=origin())
 
 
 def find_candidates(
     folder: Path, queries: Sequence[str], n: int, config: MatchConfig = MatchConfig(), **how: Any
 ) -> list[Candidate]:
-    """Find the existing pictures of an index that share most descriptors with each query."""
-    with open_index(folder, config) as index, _working(config, **how) as (run, settings, progress):
+    """Find the pictures of an index that share most descriptors with each query.
+
+    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
+    """
+    with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
         known = [index.number_of(path) for path in queries]
         numbers = [-1 - k if number is None else number for k, number in enumerate(known)]
@@ -115,13 +113,11 @@ def find_candidates(
         for path, source in zip(queries, sources.values(), strict=True):
             if source.content is None:
                 raise InputError(explain_unreadable(path))
-        ranked, _ = rank_pictures(
-            numbers, index.shards(), sources, 2 * n, run=run, settings=settings, progress=progress
-        )
+        ranked, _ = rank_pictures(numbers, index.shards(), sources, 2 * n, working)
         result = []
         for number, query in zip(numbers, queries, strict=True):
             if number not in ranked:
-                get_described(sources[number], settings)  # raises if the query is to blame
+                get_described(sources[number], working.settings)  # raises if the query is to blame
             best = ranked.get(number, ())
             paths = index.paths(k for k, _ in best)
             there = [(paths[k], score) for k, score in best if k in paths and Path(paths[k]).exists()]
@@ -129,40 +125,8 @@ def find_candidates(
         return result
 
 
-@contextmanager
-def verify_candidates(
-    candidates: Sequence[Candidate],
-    config: MatchConfig = MatchConfig(),
-    *,
-    db: Path | None = None,
-    **how: Any,
-) -> Iterator[Path]:
-    """Match each query with its candidates in a collection's database, by default a temporary one."""
-    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
-    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
-    with tempfile.TemporaryDirectory() as folder:
-        path = db or Path(folder) / "query.db"
-        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, **{"jobs": 1, **how})
-        yield path
-
-
-@contextmanager
-def _working(
-    config: MatchConfig,
-    cache: FeatureCache,
-    jobs: int | None = 1,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
-) -> Iterator[tuple[Run, Settings, Progress]]:
-    backend = dask_backend(scheduler) if scheduler else local_backend(jobs or default_threads())
-    with backend as run:
-        yield run, Settings(config, cache), progress or (lambda items, **_: items)
-
-
-def _sound(record: Any) -> Indexed:
+def _sound(record: IndexedRecord | Lost) -> IndexedRecord:
     if isinstance(record, Lost):
-        return Indexed(record.id, error=record.error)
+        return IndexedRecord(record.id, error=record.error)
     check_origin(record)
-    indexed: Indexed = record
-    return indexed
+    return record

@@ -1,8 +1,9 @@
-"""An index on disk: a folder of segments, and a database of the pictures in them.
+"""An index that stays on disk: a folder of segments, and a database of the pictures in them.
 
-A segment is written under a new name and added by one transaction; files that the database does not name are
-ignored. Entries never change: a removed picture is marked as dead, and its entries are dropped when its
-segment is merged with others of its size.
+A segment is written under a new name and taken in by one transaction of the database; files in the folder
+that the database does not name are ignored. So a crash leaves the index as it was before the segment. Entries
+are never changed: a picture that is gone is noted as dead, and its entries are dropped when its segment is
+merged with others of its size.
 """
 
 from __future__ import annotations
@@ -26,34 +27,22 @@ from matching.collection.cache import compute_digest
 from matching.collection.database import checksums
 from matching.collection.database.connection import Connection, connect, transaction
 from matching.collection.database.settings import describe_difference
+from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import ENTRY, check_indexed
 from matching.collection.retrieval._shards import Shard
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.output.provenance import STAGES, Origin
+from matching.output.provenance import STAGES
 from matching.pictures.names import is_file
 
-FORMAT = "4"
+FORMAT = "5"
 DATABASE = "index.db"
 KEYS = {"settings": ["name"], "segments": ["name"], "pictures": ["id"], "dead": ["segment", "picture"]}
 STAGES_OF_FEATURES = "pictures", "features"  # whose results an index depends on
 ABANDONED = 86400  # seconds after which a file that nothing refers to goes
 FANOUT = 8  # segments of about one size (a factor of 8) that are merged into one
 SMALL, LEVELS = 256, 2  # pictures: smaller segments count as of one size; sizes that are merged
-
-
-@dataclass(frozen=True, eq=False)
-class Indexed:
-    """What is known of picture `id` once described: its file (if readable), and its `entries` or an error."""
-
-    id: int
-    content: str | None = None
-    bytes: int | None = None
-    modified: int | None = None
-    entries: Array | None = None
-    error: str | None = None
-    origin: Origin | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +76,8 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 def _settings(config: MatchConfig) -> dict[str, str]:
     """What an index depends on."""
-    features = json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True)
+    made_with = {"working_pixels": config.first_pixels, "features": asdict(config.features)}
+    features = json.dumps(made_with, sort_keys=True)
     results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
     return {"format": FORMAT, "results": results, "features": features}
 
@@ -125,9 +115,7 @@ def _is_empty(connection: Connection) -> bool:
 
 def _describe_difference(name: str, made: str | None, wanted: str) -> str:
     if name == "features" and made is not None:
-        names = "working_pixels", name
-        first, second = (dict(zip(names, json.loads(value), strict=True)) for value in (made, wanted))
-        return f"other settings ({describe_difference(first, second)})"
+        return f"other settings ({describe_difference(json.loads(made), json.loads(wanted))})"
     return f"{name} {made}, this is {wanted}"
 
 
@@ -187,8 +175,11 @@ class KeptIndex:
             yield from rows
             last = rows[-1][0]
 
-    def add(self, records: Sequence[Indexed]) -> None:
-        """Add described pictures, unless another process has; on failure, the index stays as it was."""
+    def add(self, records: Sequence[IndexedRecord]) -> None:
+        """Add pictures that have been described, unless another process has.
+
+        If the disk is full or can't be written, it raises InputError and the index is as it was before.
+        """
         good = [record.entries for record in records if record.entries is not None]
         cells = self._cells()
         made = _inverted.assign(np.concatenate([np.empty(0, ENTRY), *good]), cells)
@@ -276,7 +267,10 @@ class KeptIndex:
         return rows[0][0] if rows else None
 
     def mend(self, check: bool = False) -> int:
-        """Count pictures with damaged segments and make them pending; `check` reads all files."""
+        """Make pictures pending again whose segment is damaged, count them, and remove unused files.
+
+        A file is read where its size or time have changed, or with `check` in any case.
+        """
         lost = 0
         if broken := [(name,) for name in self._damaged(check)]:
             with transaction(self._db):

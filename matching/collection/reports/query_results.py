@@ -1,7 +1,9 @@
 """What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,28 @@ import numpy as np
 
 from matching.collection.database.store import Store, open_store
 from matching.collection.kept_index._index import Candidate
+from matching.collection.plan import Plan
 from matching.collection.reports.relations import map_frame
+from matching.collection.run import match_collection
+from matching.config import MatchConfig
+
+
+@contextmanager
+def verify_candidates(
+    candidates: Sequence[Candidate],
+    config: MatchConfig = MatchConfig(),
+    *,
+    db: Path | None = None,
+    **how: Any,
+) -> Iterator[Path]:
+    """Match each query with its candidates in a collection's database, by default a temporary one."""
+    rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
+    pairs = [(rows[c.query], rows[c.picture]) for c in candidates]
+    with tempfile.TemporaryDirectory() as folder:
+        path = db or Path(folder) / "query.db"
+        plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
+        match_collection(plan, path, config, **{"jobs": 1, **how})
+        yield path
 
 
 def collect_results(

@@ -1,4 +1,4 @@
-"""What is kept of the descriptors of a picture: 256 bits of each, and its direction, size and kind.
+"""What is kept of the descriptors of a picture: 256 bits of each, and its place, direction, size and kind.
 
 The bits say which values exceed the 64th smallest, and which the 96th (Zhou, Lu, Li, Tian, "Scalar
 quantization for large scale image search", ACM Multimedia 2012). Nothing is learned, so a picture has the
@@ -15,11 +15,14 @@ from matching.features.extraction import FeatureConfig, Features, mirrored_featu
 from matching.features.thinning import choose_strongest
 from matching.settings import REGIONS
 
-ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**16 + shape
+ENTRY = np.dtype([("id", "<i8"), ("bits", "u1", 32)])  # id: the picture's number * 2**PICTURE + shape
 PER_PICTURE = 1300  # entries of a picture that is searched: 52 kB
 PER_QUERY = 8000  # descriptors that are looked up: in a scene of many objects each has few of them
+TURNED = 650  # and of the query turned over: of a mirrored copy some are enough
 RANKS = 63, 95  # of a descriptor's sorted values, those that the others are compared with
+PICTURE = 36  # bits of a shape, above which an id has the picture's number
 SCALE_STEPS = 4  # of a shape, an octave
+PLACE_STEP = 4  # pixels of a shape's places, which end at 4096
 INDEXED = REGIONS  # kinds of features that a shape tells apart
 N_CLASSES = 2 * len(INDEXED)  # kind and polarity: only descriptors of one class are compared
 
@@ -34,10 +37,10 @@ def check_indexed(config: FeatureConfig) -> None:
 
 def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Array:
     """The (n,) ENTRY of the largest features of every part of a picture, which copies and crops have too."""
-    chosen = features[choose_strongest(features.xy, _size(features), most)]
+    chosen = _choose_largest(features, most)
     entries = np.empty(len(chosen), ENTRY)
-    entries["id"] = (picture << 16) + pack_shapes(chosen)
-    levels = np.partition(chosen.descriptors, RANKS, axis=1)[:, RANKS]  # (n, 2)
+    entries["id"] = (picture << PICTURE) + pack_shapes(chosen)
+    levels = np.sort(chosen.descriptors, axis=1)[:, RANKS]  # (n, 2), faster than np.partition
     larger = chosen.descriptors[:, None] > levels[:, :, None]  # (n, 2, 128)
     entries["bits"] = np.packbits(larger.reshape(-1, 2 * larger.shape[2]), axis=1)
     return entries
@@ -45,25 +48,33 @@ def encode(features: Features, most: int = PER_PICTURE, picture: int = 0) -> Arr
 
 def encode_query(features: Features) -> Array:
     """The (n,) ENTRY that a query looks up: those of the picture, and as number 1 those of it turned over."""
-    turned = mirrored_features(features)
-    turned = replace(turned, frames=turned.frames * np.array([[-1.0], [1.0]]))  # their places don't matter
+    turned = mirrored_features(_choose_largest(features, TURNED))
+    over = np.array([-1.0, 1.0])
+    xy = turned.xy * over + np.array([turned.xy[:, 0].max(initial=0), 0])
+    turned = replace(turned, xy=xy, frames=turned.frames * over[:, None])
     return np.concatenate([encode(features, PER_QUERY), encode(turned, picture=1)])
 
 
 def pack_shapes(features: Features) -> Array:
-    """(n,) int64: 8 bits of direction, 6 of the logarithm of size, 1 of kind, 1 whether it is bright."""
+    """(n,) int64: 10 bits of y, 10 of x, 8 of direction, 6 of log size, 1 of kind, 1 whether bright."""
     if (features.kind >= len(INDEXED)).any():
         raise ValueError(f"kinds of features must be below {len(INDEXED)}, got {features.kind.max()}")
     size = np.rint(SCALE_STEPS * np.log2(np.maximum(_size(features), 1e-9))).clip(0, 63).astype(np.int64)
     turn = np.arctan2(features.frames[:, 1, 0], features.frames[:, 0, 0]) / (2 * np.pi)
     direction = np.rint(256 * turn).astype(np.int64) % 256
-    packed: Array = (direction << 8) | (size << 2) | (2 * features.kind.astype(np.int64) + features.bright)
+    x, y = (features.xy / PLACE_STEP).clip(0, 1023).astype(np.int64).T
+    packed: Array = (y << 26) | (x << 16) | (direction << 8) | (size << 2)
+    packed |= 2 * features.kind.astype(np.int64) + features.bright
     return packed
 
 
 def classes(entries: Array) -> Array:
     """(n,) int64: kind and polarity of entries, below N_CLASSES."""
     return np.asarray(entries["id"] & (N_CLASSES - 1))
+
+
+def _choose_largest(features: Features, most: int) -> Features:
+    return features[choose_strongest(features.xy, _size(features), most)]
 
 
 def _size(features: Features) -> Floats:

@@ -16,8 +16,8 @@ def sort_entries(entries: Array) -> Array:
 def find_exact(query: Array, entries: Array, own: int) -> Neighbours:
     """The Neighbours of a query among all sorted entries but those of picture `own`."""
     starts = np.searchsorted(classes(entries), np.arange(N_CLASSES + 1))
-    begin, end = starts[classes(query)], starts[classes(query) + 1]
+    ranges = starts[classes(query)[:, None] + np.arange(2)]  # (n, 2)
     distance, found = np.full((len(query), KEPT), MISSING), np.full((len(query), KEPT), -1, np.int64)
     bits = entries["bits"].view(np.uint64)  # (n, 4)
-    _kernels.search(query["bits"].view(np.uint64), own, begin, end, bits, entries["id"], distance, found)
+    _kernels.search(query["bits"].view(np.uint64), own, ranges, bits, entries["id"], distance, found)
     return choose_neighbours(distance, found)

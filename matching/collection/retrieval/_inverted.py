@@ -1,15 +1,17 @@
 """Entries in inverted lists: files that faiss maps and searches.
 
-A list holds the entries of one cell, with ascending ids. A query searches the lists of the nearest cells; if
-they have too many entries, list by list, where faiss keeps the first of equally near ones. So the result
-depends neither on the files nor on the threads.
+A list holds the entries of one cell: those nearest to one of the descriptors of their class in some
+photographs, which are found when an index is made and stand in each of its files. Within a list ids rise. A
+query looks through the lists of the nearest cells. All entries that may vote are found; where they are too
+many, each list is searched on its own, and faiss keeps the first of equally near entries. So what is found
+depends neither on how entries are spread over files, nor on the number of threads.
 """
 
+from __future__ import annotations
+
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,11 @@ import skimage.data
 
 from matching._common.threads import default_threads
 from matching._common.types import Array
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, classes, encode
+from matching.collection.retrieval._codes import ENTRY, N_CLASSES, PICTURE, classes, encode
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, choose_neighbours, find_limit
 from matching.config import MatchConfig
 from matching.errors import InputError
-from matching.pictures.images import make_picture
+from matching.pictures.images import read_picture
 from matching.pipelines.description import describe_picture
 
 try:
@@ -33,7 +35,7 @@ try:
 except ImportError:
     raise InputError("searching an index needs faiss: pip install 'gdl-match[index]'") from None
 
-PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # in the wheel
+PHOTOGRAPHS = "astronaut", "camera", "chelsea", "coffee", "hubble_deep_field", "rocket"  # scikit-image's
 LOOKED_THROUGH = 3000  # lists of a query: a picture of few descriptors has more of them for each
 PROBES = 8  # at most, of a descriptor
 FIRST = 16  # neighbours that are asked for at first; few descriptors have more that may vote
@@ -43,25 +45,13 @@ Segment = Any  # an IndexBinaryIVF
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
 
 
-@cache
-def _read_photograph(name: str) -> Any:
-    """One of the photographs that scikit-image ships; its own reader wants a home folder when it loads."""
-    with suppress(RuntimeError):
-        return getattr(skimage.data, name)()
-    before = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = tempfile.gettempdir()
-    try:
-        return getattr(skimage.data, name)()
-    finally:
-        if before is None:
-            del os.environ["XDG_CACHE_HOME"]
-        else:
-            os.environ["XDG_CACHE_HOME"] = before
-
-
 def make_cells(config: MatchConfig) -> Array:
-    """Sign bits (c, 32) uint8 of the cells' centres, the same always; each class begins with zeros."""
-    pictures = (make_picture(_read_photograph(name)) for name in PHOTOGRAPHS)
+    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
+
+    Those of each class come after a row of zeros, which is a cell as well: no class is without one.
+    """
+    shipped = Path(skimage.data.__file__).parent
+    pictures = (read_picture(next(shipped.glob(f"{name}.*"))) for name in PHOTOGRAPHS)
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
     each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))
@@ -110,7 +100,7 @@ def merge_lists(segments: Sequence[Segment], dead: Sequence[Sequence[int]]) -> I
             for k in range(start, min(start + TOGETHER, segment.nlist)):
                 if segment.get_list_size(k):
                     number, bits = get_invlist(segment.invlists, k)
-                    alive = ~np.isin(number >> 16, gone)
+                    alive = ~np.isin(number >> PICTURE, gone)
                     some = np.empty(alive.sum(), ENTRY)
                     some["id"], some["bits"] = number[alive], bits[alive]
                     lists.append(np.full(len(some), k))
@@ -163,7 +153,7 @@ def _search_each_list(segment: Segment, bits: Array, lists: Array, dead: Array) 
 
 
 def _is_of(number: Array, pictures: Array) -> Array:
-    return np.asarray(np.isin(number >> 16, pictures) & (number >= 0))
+    return np.asarray(np.isin(number >> PICTURE, pictures) & (number >= 0))
 
 
 @lru_cache(maxsize=64)  # all segments of an index have the same cells

@@ -4,6 +4,7 @@ import numpy as np
 
 from gdl_core.jit import inner, njit
 from matching._common.types import Array, Scalar
+from matching.collection.retrieval._codes import PICTURE
 
 
 @inner
@@ -16,26 +17,19 @@ def _count_bits(x: Scalar) -> Scalar:
 
 @njit
 def search(
-    query: Array,
-    own: Scalar,
-    begin: Array,
-    end: Array,
-    bits: Array,
-    number: Array,
-    distance: Array,
-    found: Array,
+    query: Array, own: Scalar, ranges: Array, bits: Array, number: Array, distance: Array, found: Array
 ) -> None:
-    """Find the entries of bits[begin[i]:end[i]] (e, 4) nearest to query[i], except those of picture `own`.
+    """The nearest of bits[first:last] (e, 4) uint64, of ranges[i], to query[i], but those of picture `own`.
 
-    Distances and ids go to `distance` and `found` (n, k), by ascending distance, ties in the given order.
+    Distances and ids go to `distance` and `found` (n, k), by rising distance, of equal ones the first.
     """
     most = distance.shape[1]
     for i in range(len(query)):
         distances, others = distance[i], found[i]
-        for e in range(begin[i], end[i]):
+        for e in range(ranges[i, 0], ranges[i, 1]):
             apart = _count_bits(query[i, 0] ^ bits[e, 0]) + _count_bits(query[i, 1] ^ bits[e, 1])
             apart += _count_bits(query[i, 2] ^ bits[e, 2]) + _count_bits(query[i, 3] ^ bits[e, 3])
-            if apart >= distances[most - 1] or number[e] >> 16 == own:
+            if apart >= distances[most - 1] or number[e] >> PICTURE == own:
                 continue
             place = most - 1
             while place > 0 and distances[place - 1] > apart:

@@ -16,7 +16,7 @@ import numpy as np
 
 from matching._common.threads import limit_threads
 from matching._common.types import Array
-from matching.collection.backends import Lost, Progress, Run
+from matching.collection.backends import Lost, Working
 from matching.collection.records import check_origin
 from matching.collection.retrieval._codes import ENTRY, encode, encode_query
 from matching.collection.retrieval._exact import find_exact, sort_entries
@@ -51,44 +51,27 @@ class Found:
 
 
 def rank_pictures(
-    queries: Sequence[int],
-    shards: Sequence[Shard],
-    sources: Mapping[int, Source],
-    n: int,
-    *,
-    run: Run,
-    settings: Settings,
-    progress: Progress,
+    queries: Sequence[int], shards: Sequence[Shard], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[dict[int, list[tuple[int, int]]], set[int]]:
     """The n pictures that share most descriptors with each query, with their scores; and lost pictures."""
     groups = [tuple((k, sources[k]) for k in some) for some in split_in_batches(queries, TOGETHER)]
-    best: dict[int, list[tuple[int, int]]] = {}
-    lost: set[int] = set()
-    for records in progress(_search(groups, shards, run, settings), total=len(groups), desc="shortlist"):
-        lost.update(number for record in records for number in record.lost)
-        for number, query, _ in records[0].neighbours:
-            parts = [found[2] for record in records for found in record.neighbours if found[0] == number]
-            if len(parts) == len(records):  # else the query is lost
-                best[number] = rank(query, merge_neighbours(parts))[:n]
-    return best, lost
-
-
-def _search(
-    groups: Sequence[tuple[tuple[int, Source], ...]], shards: Sequence[Shard], run: Run, settings: Settings
-) -> Iterator[list[Found]]:
-    """For each group of queries what is found in each shard."""
     tasks = (
-        (g * len(shards) + s, group, shard, settings)
+        (g * len(shards) + s, group, shard, working.settings)
         for g, group in enumerate(groups)
         for s, shard in enumerate(shards)
     )
-    waiting: dict[int, list[Found]] = {}
-    for record in run(search_shard, tasks) if shards else ():
+    best: dict[int, list[tuple[int, int]]] = {}
+    lost: set[int] = set()
+    parts: dict[int, list[Neighbours]] = {}
+    n_tasks = len(groups) * len(shards)
+    for record in working.progress(working.run(search_shard, tasks), total=n_tasks, desc="shortlist"):
         check_found(record)
-        group = record.id // len(shards)
-        waiting.setdefault(group, []).append(record)
-        if len(waiting[group]) == len(shards):
-            yield waiting.pop(group)
+        lost.update(record.lost)
+        for number, query, found in record.neighbours:
+            parts.setdefault(number, []).append(found)
+            if len(parts[number]) == len(shards):
+                best[number] = rank(query, merge_neighbours(parts.pop(number)))[:n]
+    return best, lost
 
 
 def check_found(record: Found | Lost) -> None:
@@ -123,11 +106,6 @@ def search_shard(
     return Found(number, tuple(found), tuple(lost), origin=origin())
 
 
-def forget_shards() -> None:
-    """Read the pictures of shards anew from now on, in this process."""
-    _sort_pictures.cache_clear()
-
-
 def split_in_batches(items: Iterable[Any], size: int) -> Iterator[tuple[Any, ...]]:
     """Divide items into tuples of one size, the last of which may be shorter."""
     items = iter(items)
@@ -143,7 +121,7 @@ def _read_query(source: Source, settings: Settings) -> Array:
 def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
     """Return the search function of a Shard, made and mapped for one task, and the lost pictures."""
     if shard.path is None:
-        entries, gone = _sort_pictures(shard, settings)
+        entries, gone = sort_pictures(shard, settings)
         return lambda query, own: find_exact(query, entries, own), gone
     from matching.collection.retrieval import _inverted
 
@@ -165,7 +143,8 @@ def _open(shard: Shard, settings: Settings) -> tuple[Find, Sequence[int]]:
 
 
 @lru_cache(maxsize=4)
-def _sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+def sort_pictures(shard: Shard, settings: Settings) -> tuple[Array, Sequence[int]]:
+    """The sorted entries of the pictures of a Shard; and lost pictures."""
     lost: list[int] = []
     return sort_entries(_encode(shard.pictures, settings, lost)), lost
 

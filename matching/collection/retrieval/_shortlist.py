@@ -12,16 +12,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from matching.collection.backends import Progress, Run
-from matching.collection.retrieval._shards import (
-    Shard,
-    check_found,
-    forget_shards,
-    rank_pictures,
-    search_shard,
-    split_in_batches,
-)
-from matching.collection.work import Settings, Source
+from matching.collection.backends import Working
+from matching.collection.retrieval import _shards
+from matching.collection.retrieval._shards import Shard, rank_pictures, split_in_batches
+from matching.collection.work import Source
 
 LARGEST_EXACT = 2000  # pictures of a gallery that is searched without faiss
 SHARDS, SMALLEST, LARGEST = 4, 64, 2048  # shards of a small gallery, and pictures of each (52 kB a picture)
@@ -29,27 +23,22 @@ ABANDONED = 86400  # seconds after which the shards of a run that was killed go
 
 
 def choose_pairs(
-    queries: Sequence[int],
-    gallery: Sequence[int],
-    sources: Mapping[int, Source],
-    n: int,
-    *,
-    run: Run,
-    settings: Settings,
-    progress: Progress,
+    queries: Sequence[int], gallery: Sequence[int], sources: Mapping[int, Source], n: int, working: Working
 ) -> tuple[list[tuple[int, int]], set[int]]:
     """The pairs (query, picture) to match, each query's n best ones first; and lost pictures."""
     size = max(min(-(-len(gallery) // SHARDS), LARGEST), SMALLEST)
     some = split_in_batches(sorted(set(gallery)), size)
     pictures = [tuple((number, sources[number]) for number in numbers) for numbers in some]
-    with _shards(pictures, len(gallery) > LARGEST_EXACT, settings.cache.folder) as shards:
+    with _make_shards(pictures, len(gallery) > LARGEST_EXACT, working.settings.cache.folder) as shards:
         lost: set[int] = set()
         if len(gallery) > LARGEST_EXACT:
-            tasks = ((k, (), shard, settings) for k, shard in enumerate(shards))
-            for record in progress(run(search_shard, tasks), total=len(shards), desc="index"):
-                check_found(record)
+            tasks = ((k, (), shard, working.settings) for k, shard in enumerate(shards))
+            for record in working.progress(
+                working.run(_shards.search_shard, tasks), total=len(shards), desc="index"
+            ):
+                _shards.check_found(record)
                 lost.update(record.lost)
-        best, gone = rank_pictures(queries, shards, sources, n, run=run, settings=settings, progress=progress)
+        best, gone = rank_pictures(queries, shards, sources, n, working)
     return [(number, k) for number in queries for k, _ in best.get(number, ())], lost | gone
 
 
@@ -59,7 +48,7 @@ def fingerprint(n: int, queries: Sequence[Any], gallery: Sequence[Any], programs
 
 
 @contextmanager
-def _shards(
+def _make_shards(
     pictures: Sequence[tuple[tuple[int, Source], ...]], in_files: bool, cache: Path
 ) -> Iterator[list[Shard]]:
     """Shards of some pictures each; their files are in a new folder, on a disk that the workers may share."""
@@ -74,5 +63,5 @@ def _shards(
             folder.mkdir(parents=True)
         yield [Shard(str(folder / f"{k}.seg") if in_files else None, p) for k, p in enumerate(pictures)]
     finally:
-        forget_shards()
+        _shards.sort_pictures.cache_clear()
         shutil.rmtree(folder, ignore_errors=True)

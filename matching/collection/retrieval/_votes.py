@@ -1,11 +1,15 @@
 """Which pictures the neighbours of a query's descriptors vote for.
 
-A descriptor votes for each picture with an entry much nearer than its eleventh neighbour, which stands for
-the background (local naive Bayes nearest neighbour: McCann and Lowe, CVPR 2012), and for pictures with nearly
-equal entries. A picture's score is the most votes that agree on its turn and scale (weak geometric
-consistency: Jégou, Douze, Schmid, ECCV 2008). All of it is whole numbers in a defined order, the same for any
-number of shards.
+The eleventh neighbour of a descriptor stands for the background, as in local naive Bayes nearest neighbour
+(McCann and Lowe, CVPR 2012): the descriptor votes for each picture that has an entry much nearer than that,
+and for those that have one nearly equal, where a picture stands many times in the index. A picture's score is
+the number of its votes that lie alike in both.
+
+All of it is whole numbers in an order that is defined, so entries may lie in any number of shards: the
+neighbours of all are merged and then voted on, which gives the same scores.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,22 +17,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from matching._common.types import Array, Floats, Ints
-from matching.collection.retrieval._codes import SCALE_STEPS
+from matching.collection.retrieval._codes import PICTURE
+from matching.collection.retrieval._geometry import count_alike
 
 KEPT = 32  # neighbours of a descriptor
 NEIGHBORS = 10  # of them, those that may vote by the ratio
-RATIO = 0.65  # of a distance that earns a vote to the background's
+RATIO = 0.75  # of a distance that earns a vote to the background's
+FARTHEST = 40  # bits of 256 in which entries that may vote differ: in small indexes the background is far
 NEARLY_EQUAL = 12  # bits of 256
 MISSING = np.int64(2**31 - 1)  # the distance of a neighbour that there is not
-OCTAVES, SECTORS = 16, 8  # bins of the votes: an octave of scale (modulo 16), an eighth of a turn
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
     """The entries nearest to each of n descriptors, as far as they may vote.
 
-    `least` (n, NEIGHBORS + 1): the smallest distances, ascending, padded with MISSING. `row`, `distance`,
-    `id` (m,): descriptor, distance and id of an entry, sorted.
+    `least` (n, NEIGHBORS + 1) has the smallest distances, rising, MISSING where there are fewer. `row`,
+    `distance` and `id` (m,) are the descriptor of an entry, its distance and its id; sorted.
     """
 
     least: Array
@@ -50,7 +55,7 @@ def find_limit(distance: Array) -> Array:
 
 
 def _least(distance: Array) -> Array:
-    return np.asarray(np.sort(np.partition(distance, NEIGHBORS, axis=1)[:, : NEIGHBORS + 1], axis=1))
+    return np.asarray(np.sort(distance, axis=1)[:, : NEIGHBORS + 1])
 
 
 def merge_neighbours(parts: Iterable[Neighbours]) -> Neighbours:
@@ -71,21 +76,12 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
     """Picture and score of all that a query with ids (n,) votes for, by falling score and rising number."""
     may_vote = (found.distance < _limit(found.least)[found.row]) & (_position(found.row) < NEIGHBORS)
     may_vote |= found.distance < NEARLY_EQUAL
-    row, shape, of_query = found.row[may_vote], found.id[may_vote], query[found.row[may_vote]]
-    octave, sector = (
-        (shape >> first & last) - (of_query >> first & last) for first, last in ((2, 63), (8, 255))
-    )
-    pictures, place = np.unique(shape >> 16, return_inverse=True)
+    row, entry = found.row[may_vote], found.id[may_vote]
+    # of each picture the query as it is and the query turned over are told apart
+    sides, side = np.unique((entry >> PICTURE) * 2 + (query[row] >> PICTURE), return_inverse=True)
+    pictures, place = np.unique(sides >> 1, return_inverse=True)
     score = np.zeros(len(pictures), np.int64)
-    bins_each, rows = 2 * OCTAVES * SECTORS, max(len(query), 1)
-    for half_octave in (0, SCALE_STEPS // 2):
-        for half_sector in (0, 256 // SECTORS // 2):
-            bins = (octave + half_octave) // SCALE_STEPS % OCTAVES * SECTORS
-            bins += (sector + half_sector) % 256 * SECTORS // 256
-            bins += (of_query >> 16) * OCTAVES * SECTORS  # the query as it is, or turned over
-            voted = np.unique((place * bins_each + bins) * rows + row)  # a descriptor votes once in a bin
-            counts = np.bincount(voted // rows, minlength=len(pictures) * bins_each)
-            score = np.maximum(score, counts.reshape(len(pictures), bins_each).max(axis=1, initial=0))
+    np.maximum.at(score, place, count_alike(side, len(sides), row, query[row], entry))
     order = np.lexsort((pictures, -score))
     return list(zip(pictures[order].tolist(), score[order].tolist(), strict=True))
 
@@ -93,7 +89,7 @@ def rank(query: Array, found: Neighbours) -> list[tuple[int, int]]:
 def _limit(least: Array) -> Floats:
     """(n,): an entry may vote whose distance is smaller."""
     background = np.where(least == MISSING, 0, least).max(axis=1, initial=0)
-    return np.asarray(np.maximum(RATIO * background, NEARLY_EQUAL))
+    return np.asarray(np.clip(RATIO * background, NEARLY_EQUAL, FARTHEST))
 
 
 def _position(row: Array) -> Ints:

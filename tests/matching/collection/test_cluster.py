@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from database import content
 from patience import PATIENCE
+from PIL import Image
 
 from matching import InputError
 from matching.collection import (
@@ -117,7 +118,7 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
     add_pictures(tmp_path / "i", list(plan.paths), cache=there, scheduler=address)
     shared = {"scheduler": address, "cache": there, "shortlist": 1}
     match_collection(plan, tmp_path / "cluster.db", progress=progress, **shared)
-    assert killed == [4]
+    assert killed == [16]  # four queries in four shards
     monkeypatch.undo()
     match_collection(plan, tmp_path / "here.db", shortlist=1, jobs=1, cache=here)
     assert content(tmp_path / "cluster.db") == content(tmp_path / "here.db")
@@ -131,13 +132,19 @@ def test_shards_on_workers_give_the_same_shortlist_and_answers(cluster, folder, 
 
 
 def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp_path, monkeypatch):
-    """One in each of two runs that add pictures, one while the index is asked, each at a random moment."""
+    """One in each of two runs that add pictures, one during 200 queries, each at a random moment."""
     monkeypatch.setattr(backends, "CONNECT", PATIENCE)
-    monkeypatch.setattr(_shards, "TOGETHER", 1)
+    monkeypatch.setattr(_shards, "TOGETHER", 4)
     for name in ("cache", "other"):
         (tmp_path / name).mkdir()
     there, here = (FeatureCache(tmp_path / name, 10**9) for name in ("cache", "other"))
     paths, rng, killed = list(plan_folder(folder).paths), np.random.default_rng(0), []
+    queries = []
+    for k, name in enumerate(["a first.png", "c.jpg"] * 100):
+        image = Image.open(folder / name).convert("RGB")
+        x, y = rng.integers(0, [side - 79 for side in image.size])
+        queries.append(str(tmp_path / f"{k}.png"))
+        image.crop((x, y, x + 80, y + 80)).save(queries[-1])
     cluster = Cluster(tmp_path, 4)
     living = list(cluster.workers)
 
@@ -153,11 +160,10 @@ def test_three_of_four_workers_that_die_change_no_answer_of_an_index(folder, tmp
         how = {"scheduler": cluster.address(), "cache": there, "progress": progress}
         add_pictures(tmp_path / "i", paths[::2], **how)
         add_pictures(tmp_path / "i", paths[1::2], **how)
-        queries = [str(folder / name) for name in ("a first.png", "c.jpg")]
         found = find_candidates(tmp_path / "i", queries, 3, **how)
         assert killed == ["pictures", "pictures", "shortlist"]
         assert found == find_candidates(tmp_path / "i", queries, 3, cache=here)
-        assert len(found) >= 3
+        assert len({c.query for c in found}) > 150
         again = find_candidates(tmp_path / "i", queries, 3, scheduler=how["scheduler"], cache=there)
         assert again == found  # by the one that is left
     finally:

@@ -19,8 +19,9 @@ from matching import InputError, MatchConfig
 from matching.cli.commands.index import main
 from matching.collection.kept_index import _index, _store
 from matching.collection.kept_index._index import add_pictures, find_candidates
-from matching.collection.kept_index._store import Indexed, open_index
+from matching.collection.kept_index._store import open_index
 from matching.collection.plan import list_pictures
+from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 from matching.collection.retrieval._codes import encode
 
@@ -130,7 +131,7 @@ def test_a_file_that_is_gone_is_not_in_the_answer(pictures, cache, tmp_path):
     ("name", "value", "told"),
     [
         ("results", '{"features": 0}', 'the index was made with results ."features": 0., this is '),
-        ("format", "1", "made with format 1, this is 4; give another folder, or delete this one and add its"),
+        ("format", "1", "made with format 1, this is 5; give another folder, or delete this one and add its"),
     ],
 )
 def test_another_version_is_refused_by_name(tmp_path, name, value, told):
@@ -173,7 +174,7 @@ def records_of(rng, numbers, n=30):
     """What `index_file` gives for made-up pictures."""
     from test_retrieval import made_up
 
-    return [Indexed(k, f"{k:064}", 1, 1, encode(made_up(rng, n), picture=k)) for k in numbers]
+    return [IndexedRecord(k, f"{k:064}", 1, 1, encode(made_up(rng, n), picture=k)) for k in numbers]
 
 
 def test_segments_are_merged_and_dead_entries_go(tmp_path):
@@ -271,6 +272,7 @@ from pathlib import Path
 from matching.collection import FeatureCache
 from matching.collection.kept_index import _index
 from matching.collection.plan import list_pictures
+from matching.collection.records import IndexedRecord
 from matching.collection.retrieval import _inverted
 
 index, pictures, cache, moment = sys.argv[1:]

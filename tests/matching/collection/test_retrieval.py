@@ -6,8 +6,17 @@ import skimage.data
 
 from matching._common.threads import limit_threads
 from matching.collection.retrieval import _inverted, _votes
-from matching.collection.retrieval._codes import ENTRY, N_CLASSES, encode, encode_query, pack_shapes
+from matching.collection.retrieval._codes import (
+    ENTRY,
+    N_CLASSES,
+    PICTURE,
+    TURNED,
+    encode,
+    encode_query,
+    pack_shapes,
+)
 from matching.collection.retrieval._exact import find_exact, sort_entries
+from matching.collection.retrieval._geometry import count_alike
 from matching.collection.retrieval._votes import KEPT, MISSING, Neighbours, merge_neighbours, rank
 from matching.config import MatchConfig
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -16,7 +25,7 @@ from matching.pipelines.description import describe_picture
 
 
 def made_up(rng, n, like=None):
-    """n Features with random descriptors, the first of them like those of other Features."""
+    """n Features with random descriptors, the first of them like those of other Features, at their places."""
     raw = np.abs(rng.normal(size=(n, 128)))
     descriptors = np.rint(raw / np.linalg.norm(raw, axis=1, keepdims=True) * DESCRIPTOR_NORM)
     if like is not None:
@@ -27,6 +36,8 @@ def made_up(rng, n, like=None):
     if like is not None:
         frames[: len(like)], kind[: len(like)], bright[: len(like)] = like.frames, like.kind, like.bright
     xy = rng.uniform(0, 600, (n, 2))
+    if like is not None:
+        xy[: len(like)] = like.xy + 30
     return Features(xy, frames, descriptors.astype(np.float32), kind.astype(np.int8), bright.astype(bool))
 
 
@@ -83,7 +94,7 @@ def naive(query, entries, allowed, but=()):
     for i, row in enumerate(distances(query, entries)):
         same = (query["id"][i] ^ entries["id"]) & 3 == 0
         listed = zip(row, entries["id"], same & allowed[i], strict=True)
-        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> 16 not in but)
+        yield sorted((int(d), int(n)) for d, n, ok in listed if ok and n >> PICTURE not in but)
 
 
 def check(found, query, expected):
@@ -91,7 +102,7 @@ def check(found, query, expected):
         least = ([d for d, _ in own] + [MISSING] * 11)[:11]
         assert found.least[row].tolist() == least
         background = max((d for d in least if d != MISSING), default=0)
-        limit = max(_votes.RATIO * background, _votes.NEARLY_EQUAL)
+        limit = min(max(_votes.RATIO * background, _votes.NEARLY_EQUAL), _votes.FARTHEST)
         limit = MISSING if least[-1] == MISSING else limit  # other shards may have more
         of_row = found.row == row
         listed = list(zip(found.distance[of_row].tolist(), found.id[of_row].tolist(), strict=True))
@@ -110,13 +121,15 @@ def test_bits_say_which_values_exceed_the_64th_and_the_96th():
     assert np.array_equal(encode(squared), encode(features))  # whatever scale they have
 
 
-def test_an_id_holds_picture_direction_size_and_kind():
+def test_an_id_holds_picture_place_direction_size_and_kind():
     turned = np.array([[[0.0, -8.0], [8.0, 0.0]], [[4.0, 0.0], [0.0, 4.0]]])
     kinds = np.array([1, 0]), np.array([True, False])
-    columns = np.zeros((2, 2)), turned, np.zeros((2, 128), np.float32), *kinds
-    shapes = [(64 << 8) | (12 << 2) | 3, 8 << 2]
+    columns = np.array([[17.0, 30.0], [9000.0, 0.0]]), turned, np.zeros((2, 128), np.float32), *kinds
+    shapes = [(7 << 26) | (4 << 16) | (64 << 8) | (12 << 2) | 3, (1023 << 16) | (8 << 2)]
     assert pack_shapes(Features(*columns)).tolist() == shapes
-    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [70_000 * 2**16 + s for s in shapes]
+    assert encode(Features(*columns), picture=70_000)["id"].tolist() == [
+        70_000 * 2**PICTURE + s for s in shapes
+    ]
     third = Features(*columns[:3], np.array([1, 2]), columns[4])
     with pytest.raises(ValueError, match="kinds of features must be below 2, got 2"):
         pack_shapes(third)
@@ -160,7 +173,7 @@ def test_dead_entries_do_not_hide_living_ones(gallery, as_segment):
     pictures, query = gallery
     copies = [pictures[4].copy() for _ in range(100)]
     for k, copy in enumerate(copies):
-        copy["id"] += k << 16
+        copy["id"] += k << PICTURE
     entries = np.concatenate([pictures[0], *copies])
     living = _inverted.find_neighbours(query, as_segment(np.concatenate([pictures[0], copies[99]])))
     found = _inverted.find_neighbours(query, as_segment(entries), [4 + k for k in range(99)])
@@ -190,7 +203,7 @@ def test_any_shards_and_threads_give_the_same_neighbours(gallery, as_segment, ex
     pictures, query = gallery
     copies = [pictures[k % 7].copy() for k in range(90)]
     for k, copy in enumerate(copies):
-        copy["id"] += ((1000 * k) % 89 + 7) << 16
+        copy["id"] += ((1000 * k) % 89 + 7) << PICTURE
 
     def find(some):
         entries = np.concatenate([np.empty(0, ENTRY), *some])
@@ -221,13 +234,88 @@ def test_votes_count_where_they_agree_on_turn_and_scale():
     query = np.full(6, 20 << 2)
     least = np.tile(np.arange(1, 12) * 10 + 20, (6, 1))
     turns = np.array([3, 0, 250, 5, 60, 128]) % 256
-    number = (7 << 16) | (turns << 8) | (22 << 2)
+    number = (7 << PICTURE) | (turns << 8) | (22 << 2)
     rows = np.arange(6)
     assert rank(query, Neighbours(least, rows, np.full(6, 30), number)) == [(7, 4)]
     assert rank(query, Neighbours(least, rows, np.full(6, 85), number)) == []  # not much nearer than 130
-    many = (np.arange(12) << 16) | (20 << 2)
+    many = (np.arange(12) << PICTURE) | (20 << 2)
     crowded = Neighbours(np.full((1, 11), 9), np.zeros(12, int), np.full(12, 9), many)
     assert rank(query[:1], crowded) == [(k, 1) for k in range(12)]  # copies do not hide each other
+
+
+def ids(x, y, octave=5, direction=0, picture=0):
+    """Shapes as `pack_shapes` packs them, of whole steps."""
+    return (
+        (np.full(np.shape(x), picture) << PICTURE)
+        | (y << 26)
+        | (x << 16)
+        | (direction << 8)
+        | (4 * octave << 2)
+    )
+
+
+def naive_alike(votes, extent):
+    """Of one picture, with loops; a vote is (row, q, p, quarter octaves, 256ths of a turn, entry)."""
+
+    def fullest(votes, *keys):
+        best = []
+        for key in keys:
+            bins = {}
+            for vote in votes:
+                bins.setdefault(key(vote), []).append(vote)
+            best = max([best, *(bins[k] for k in sorted(bins))], key=lambda some: len({v[0] for v in some}))
+        return best
+
+    votes = fullest(
+        votes,
+        *(
+            lambda v, o=o, s=s: ((v[3] + o) // 4 * 8 + (v[4] + s) % 256 // 32) % 2**32
+            for o in (0, 2)
+            for s in (0, 16)
+        ),
+    )
+    a = np.mean([2 ** (v[3] / 4) * np.exp(2j * np.pi * v[4] / 256) for v in votes])
+
+    def place(v, x, y):
+        t = 4 * (v[2] - a * v[1]) / (abs(a) * extent)
+        return int(np.floor(t.real + x)) % 2**16, int(np.floor(t.imag + y)) % 2**16
+
+    votes = fullest(votes, *(lambda v, x=x, y=y: place(v, x, y) for x in (0, 0.5) for y in (0, 0.5)))
+    return min(len({v[0] for v in votes}), len({v[5] for v in votes}))
+
+
+def test_votes_that_lie_alike_are_counted_as_defined():
+    rng = np.random.default_rng(0)
+    m = 300
+    row, picture = rng.integers(0, 60, m), np.sort(np.arange(m) % 4)
+    places = rng.integers(0, 200, (4, m))
+    query = ids(*places[:2], rng.integers(4, 6, m), rng.integers(0, 90, m))[row]
+    entry = ids(*places[2:], rng.integers(4, 6, m), rng.integers(0, 90, m), picture)
+    entry[::7] = entry[0]
+    q, p = ((shape >> 16 & 1023) + 1j * (shape >> 26 & 1023) for shape in (query, entry))
+    steps = ((entry >> f & last) - (query >> f & last) for f, last in ((2, 63), (8, 255)))
+    votes = list(zip(row, q, p, *steps, entry, strict=True))
+    extent = max(np.ptp(q.real), np.ptp(q.imag))
+    expected = [
+        naive_alike([v for v, k in zip(votes, picture, strict=True) if k == n], extent) for n in range(4)
+    ]
+    assert count_alike(picture, 4, row, query, entry).tolist() == expected
+    none = np.empty(0, np.int64)
+    assert count_alike(none, 0, none, none, none).tolist() == []
+
+
+def test_of_the_same_votes_those_at_their_places_count():
+    """Pictures 0 and 1 have the same descriptors, turned by a quarter; in the second they are shuffled."""
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(100, 300, (2, 50))
+    query, at = ids(x, y), ids(500 - y // 2, x // 2, 4, 64)
+    shuffled = rng.permutation(50)
+    places = (1 << 36) - (1 << 16)
+    other = (at[shuffled] & places) | (at & ~places) | (1 << PICTURE)
+    row = np.tile(np.arange(50), 2)
+    right, wrong = count_alike(np.repeat([0, 1], 50), 2, row, query[row], np.concatenate([at, other]))
+    assert right == 50
+    assert wrong < 35
 
 
 def test_a_query_finds_mirrored_copies_too():
@@ -237,7 +325,7 @@ def test_a_query_finds_mirrored_copies_too():
     described = [describe_picture(make_picture(np.ascontiguousarray(p))).features for p in gallery]
     entries = sort_entries(np.concatenate([encode(f, picture=k) for k, f in enumerate(described)]))
     query = encode_query(described[0])
-    assert len(query) == len(described[0]) + len(encode(described[0]))
+    assert len(query) == len(described[0]) + TURNED
     votes = dict(rank(query["id"], find_exact(query, entries, -1)))
     assert votes[0] > 300 and votes[1] > 300
     assert max(votes.get(2, 0), votes.get(3, 0)) < 30

@@ -19,7 +19,7 @@ from planting import crops, object_pair
 from matching import InputError, MatchConfig
 from matching.cli.commands.index import main
 from matching.collection.kept_index._store import open_index
-from matching.collection.kept_index._watching import watch_folder
+from matching.collection.watching import watch_folder
 
 pytest.importorskip("watchfiles")
 CODE = "import sys; from matching.cli.commands.index import main; sys.argv[0] = 'index'; sys.exit(main())"
