@@ -11,7 +11,7 @@ def choose_strongest(xy: Array, strength: Array, most: int) -> Ints:
     """Choose the strongest points of each square of BLOCK pixels, one per round: xy (n, 2) -> (k,)."""
     if len(xy) <= most:
         return np.arange(len(xy))
-    return np.sort(np.lexsort((-strength, rank_in_squares(xy, strength)))[:most])
+    return np.sort(np.lexsort((-strength, _rank_in_square(xy, strength)))[:most])
 
 
 def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
@@ -20,11 +20,11 @@ def choose_clear(xy: Array, clearness: Array, fill: int) -> Bools:
 
     xy (n, 2) float64; clearness (n,) float64 -> (n,) bool.
     """
-    chosen: Bools = (clearness >= 1) | (rank_in_squares(xy, clearness) < fill)
+    chosen: Bools = (clearness >= 1) | (_rank_in_square(xy, clearness) < fill)
     return chosen
 
 
-def rank_in_squares(xy: Array, strength: Array) -> Ints:
+def _rank_in_square(xy: Array, strength: Array) -> Ints:
     """(n,) int64: how many points of a point's square are stronger, or as strong and of smaller index."""
     if len(xy) == 0:
         return np.empty(0, np.int64)

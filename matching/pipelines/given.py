@@ -23,7 +23,6 @@ from matching.config import MatchConfig, check_config
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.distances import find_nearest_among
 from matching.errors import InputError
-from matching.features.thinning import rank_in_squares
 from matching.grouping import GIVEN, Groups, group
 from matching.grouping.local_maps import LocalMaps, vote_for_maps
 from matching.grouping.rejections import all_of_stage, mark_dropped, name_stages
@@ -227,7 +226,7 @@ def label_matches(
         return Groups(labels, np.empty(0), np.empty(0), (), dropped_by), units[1].spread
     unit, spacing = measured
     correspondences = Correspondences(matches.xy0 / unit, matches.xy1 / unit, local.maps)
-    order, row = _put_supported_first(correspondences, local.support, len(sample)), matches.row
+    order, row = _put_agreeing_first(local, len(sample)), matches.row
     row = np.argsort(order)[row]
     adapted = _adapt(config, len(sample), spacing / unit)
     found = group(correspondences[order], len(sample), adapted, default_threads(), stages)
@@ -237,13 +236,16 @@ def label_matches(
     return replace(found, labels=labels, rejected=rejected, stages=dropped_by), unit * units[1].spread
 
 
-def _put_supported_first(matches: Correspondences, support: Floats, n_listed: int) -> Ints:
-    """(n,) the order of matches in which those that are clustered, n_listed, are the best supported of every
-    part of picture 0. As they are where all are clustered.
+def _put_agreeing_first(local: LocalMaps, n_listed: int) -> Ints:
+    """(n,) the order of matches in which those that are clustered, n_listed at a time, come first: those
+    whose map explains most of their neighbours, in random order, then the others by their support. As they
+    are where all are clustered.
     """
-    if n_listed == len(support):
-        return np.arange(n_listed)
-    return np.lexsort((-support, rank_in_squares(matches.xy0, support)))
+    n = len(local.support)
+    if n_listed == n:
+        return np.arange(n)
+    rank = np.where(local.agreeing, np.random.default_rng(0).random(n), 1 + n - n * local.support)
+    return np.argsort(rank, kind="stable")
 
 
 def _measure_points(
