@@ -1,10 +1,13 @@
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
+from matching.grouping.rejections import name_stages
+from matching.grouping.significance import DEPENDENT
 from matching.output.files import summarise
 from matching.pipelines import given
 from matching.pipelines.given import _sort_matches, label_matches
@@ -305,6 +308,22 @@ def test_random_matches_have_no_accuracy_and_no_object(n):
     assert (result.cluster == -1).all()
 
 
+@pytest.mark.parametrize(("off", "is_measured"), [(-0.1, True), (0.1, False)])
+def test_what_tells_the_accuracy_is_significant_although_its_matches_depend_on_each_other(
+    monkeypatch, off, is_measured
+):
+    grow, bound = given.grow_objects, MatchConfig().objects.max_log_nfa - DEPENDENT
+
+    def grow_to(*arguments, **options):
+        grown = grow(*arguments, **options)
+        return replace(grown, log_nfa=grown.log_nfa - grown.log_nfa.min() + bound + off)
+
+    monkeypatch.setattr(given, "grow_objects", grow_to)
+    xy0 = grid(12, 10.0)
+    groups, _ = label_matches(xy0, xy0 + 5)
+    assert (name_stages(groups.told_stages) == "significance").all() != is_measured
+
+
 def captured(monkeypatch, n, **settings):
     """The settings that n matches are grouped with."""
     taken = []
@@ -345,6 +364,11 @@ def test_distances_follow_how_dense_an_object_is(monkeypatch):
         spacing = np.median(np.sort(apart, axis=1)[:, 8]) / unit  # to the 8th neighbour, working pixels
         assert 0.85 < factors[-1] / MatchConfig().objects.gap / (spacing / 28) < 1.2
     assert 1.5 < factors[1] / factors[0] < 2.7
+
+
+def test_a_sample_is_not_as_dense_as_all_matches(monkeypatch):
+    sampled, whole = (captured(monkeypatch, 3600, max_matches=n).objects.gap for n in (900, 3600))
+    assert sampled == pytest.approx(whole, rel=0.25)  # a sample of a grid is uneven
 
 
 def test_time_grows_with_the_matches(monkeypatch):
