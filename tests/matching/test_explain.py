@@ -54,9 +54,9 @@ def test_flat_pictures():
 
 def test_textures():
     rng = np.random.default_rng(1)
-    sheet = textures.checks((300, 300), rng, textures.random_screen(rng))
+    sheet = textures.checks((180, 180), rng, textures.random_screen(rng))
     sheet = np.clip(255 * sheet + rng.normal(0, 6, sheet.shape), 0, 255).astype(np.uint8)
-    result = check(match(sheet[:240, :240], sheet[50:290, 40:280]))
+    result = check(match(sheet[:120, :120], sheet[50:170, 40:160]))
     assert not result.objects
     (item, *_) = find(result, "textures")
     assert item.measure >= item.bound > 0.5

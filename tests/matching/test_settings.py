@@ -43,7 +43,7 @@ def test_every_setting_is_declared():
 @pytest.mark.parametrize("name", [name for name, _ in numbers()])
 def test_the_program_runs_at_the_bounds_and_tells_what_lies_beyond(name):
     declared = dict(settings())[name]
-    pair = object_pair(100)
+    pair = object_pair(80)
     for value in (declared.least, declared.most):
         result = match(*pair, **{name: value})
         assert len(result.cluster) == len(result.xy0)

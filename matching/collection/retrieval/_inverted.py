@@ -45,8 +45,9 @@ Segment = Any  # an IndexBinaryIVF
 Lists = tuple[Array, Array]  # (n,) int64 numbers of lists, and the (n,) ENTRY in them
 
 
+@lru_cache(maxsize=1)
 def make_cells(config: MatchConfig) -> Array:
-    """The bits (c, 32) uint8 of the descriptors that cells are around; the same in every process.
+    """The bits (c, 32) uint8 of the descriptors that cells are around, read-only; the same in every process.
 
     Those of each class come after a row of zeros, which is a cell as well: no class is without one.
     """
@@ -55,7 +56,9 @@ def make_cells(config: MatchConfig) -> Array:
     described = np.concatenate([encode(describe_picture(p, config).features, 10**6) for p in pictures])
     zeros = np.zeros((1, described["bits"].shape[1]), np.uint8)
     each = (described["bits"][classes(described) == k] for k in range(N_CLASSES))
-    return np.concatenate([np.unique(np.concatenate([zeros, bits]), axis=0) for bits in each])
+    cells = np.concatenate([np.unique(np.concatenate([zeros, bits]), axis=0) for bits in each])
+    cells.setflags(write=False)
+    return cells
 
 
 def assign(entries: Array, cells: Array) -> Lists:

@@ -1,10 +1,13 @@
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import matching.output.words
 from matching import InputError, MatchConfig, group_matches
+from matching.grouping.rejections import name_stages
+from matching.grouping.significance import DEPENDENT
 from matching.output.files import summarise
 from matching.pipelines import given
 from matching.pipelines.given import _sort_matches, label_matches
@@ -303,6 +306,22 @@ def test_random_matches_have_no_accuracy_and_no_object(n):
     result = group_matches(rng.uniform(0, 1000, (n, 2)), rng.uniform(0, 1000, (n, 2)))
     assert len(result.objects) == 0
     assert (result.cluster == -1).all()
+
+
+@pytest.mark.parametrize(("off", "is_measured"), [(-0.1, True), (0.1, False)])
+def test_what_tells_the_accuracy_is_significant_although_its_matches_depend_on_each_other(
+    monkeypatch, off, is_measured
+):
+    grow, bound = given.grow_objects, MatchConfig().objects.max_log_nfa - DEPENDENT
+
+    def grow_to(*arguments, **options):
+        grown = grow(*arguments, **options)
+        return replace(grown, log_nfa=grown.log_nfa - grown.log_nfa.min() + bound + off)
+
+    monkeypatch.setattr(given, "grow_objects", grow_to)
+    xy0 = grid(12, 10.0)
+    groups, _ = label_matches(xy0, xy0 + 5)
+    assert (name_stages(groups.told_stages) == "significance").all() != is_measured
 
 
 def captured(monkeypatch, n, **settings):
