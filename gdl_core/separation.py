@@ -7,7 +7,7 @@ from ._common.types import Floats
 from .graph import AffinityGraph
 from .tree import MergeTree
 
-ALWAYS_SEPARATE, NEVER_SEPARATE = 0.03, 0.2  # crossing weights; between them the largest gap decides
+ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
 
 
 def count_separate_clusters(
@@ -19,8 +19,8 @@ def count_separate_clusters(
     samples within them have (`crossing_weights`). Where the boundary runs through a valley few edges cross,
     and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
     runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
-    sorted by the square roots of these weights, and those below the largest gap between two of them join
-    separate clusters; the gap is sought from 0.03, below which all are separate, to 0.2, above which none is.
+    sorted by these weights, and those below the largest gap between two of them join separate clusters; the
+    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def count_separate_clusters(
         The graph that was merged.
     min_cluster_size : int, optional
         Merges that take in a cluster of fewer samples are not counted. By default as many as a sample has
-        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, or a tenth of all samples
-        if that is less.
+        neighbours, as a smaller cluster can't hold the neighbourhood of a sample, but at least a thousandth
+        of all samples and at most a tenth.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def count_separate_clusters(
     crossing = np.sort(crossing_weights(tree, graph)[large[tree.children].all(axis=1)])
     n_separate = np.count_nonzero(crossing <= ALWAYS_SEPARATE)
     between = crossing[n_separate : np.searchsorted(crossing, NEVER_SEPARATE)]
-    gaps = np.diff(np.sqrt([ALWAYS_SEPARATE, *between, NEVER_SEPARATE]))
+    gaps = np.diff([ALWAYS_SEPARATE, *between, NEVER_SEPARATE])
     return max(1, int(np.count_nonzero(large[tree.roots()]) + n_separate + gaps.argmax()))
 
 
@@ -67,10 +67,10 @@ def smallest_judged(graph: AffinityGraph) -> int:
     Returns
     -------
     int
-        The mean number of neighbours, or n / 10 where that is less.
+        The mean number of neighbours, but at least n / 1000 and at most n / 10.
     """
     n = graph.n_samples
-    return max(1, min(round(len(graph.indices) / max(n, 1)), n // 10))
+    return max(1, min(max(round(len(graph.indices) / max(n, 1)), n // 1000), n // 10))
 
 
 def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:

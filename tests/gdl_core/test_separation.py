@@ -55,11 +55,11 @@ def test_crossing_weight_by_hand():
     ("crossing", "n_clusters"),
     [
         ([], 1),
-        ([0.0, 0.02, 0.03, 0.5], 4),  # those up to 0.03 always
-        ([0.0, 0.02, 0.04, 0.13, 0.15, 0.3], 4),  # and those below the largest gap
-        ([0.0, 0.05, 0.08, 0.11, 0.12, 0.3], 6),  # which may end at 0.2
-        ([0.1, 0.11, 0.12], 1),  # or begin at 0.03
-        ([0.2, 0.5], 1),  # never those from 0.2 on
+        ([0.0, 0.01, 0.015, 0.5], 4),  # those up to 0.015 always
+        ([0.0, 0.01, 0.04, 0.1, 0.12, 0.3], 4),  # and those below the largest gap
+        ([0.0, 0.03, 0.06, 0.08, 0.09, 0.3], 6),  # which may end at 0.15
+        ([0.1, 0.11, 0.12], 1),  # or begin at 0.015
+        ([0.15, 0.5], 1),  # never those from 0.15 on
     ],
 )
 def test_the_largest_gap_decides(monkeypatch, crossing, n_clusters):
