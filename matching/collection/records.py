@@ -1,19 +1,15 @@
 """What is found out about one picture and about one pair: what a worker sends and the database keeps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matching._common.types import Array
 from matching.errors import InputError
+from matching.matches import Matches
 from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin, differences, programs
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
 
 
 @dataclass(frozen=True, eq=False)

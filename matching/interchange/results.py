@@ -1,21 +1,17 @@
 """The result files of given matches: of a pair with or without its pictures, and of a file of many pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matching._version import __version__
+from matching.config import MatchConfig
 from matching.interchange.records import PairMatches
+from matching.matches import Matches
 from matching.output.files import encode_manifest, encode_npz, summarise, write_results
 from matching.output.folders import Content, write_files
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
 STORED = (

@@ -1,7 +1,5 @@
 """The content of the result files. A file is complete or not there at all: written beside, then renamed."""
 
-from __future__ import annotations
-
 import io
 import math
 import tempfile
@@ -9,14 +7,20 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.types import Bytes
 from matching._version import __version__
+from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.matches import Matches
+from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
+from matching.objects.deformation import Deformation
+from matching.objects.frames import Motion
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
 from matching.output.figures.repeats import draw_result
@@ -24,15 +28,7 @@ from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
-
-if TYPE_CHECKING:
-    from matching._common.types import Bytes
-    from matching.config import MatchConfig
-    from matching.matches import Matches
-    from matching.objects.completeness import Completeness
-    from matching.objects.deformation import Deformation
-    from matching.objects.frames import Motion
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"

@@ -1,24 +1,19 @@
 """Pictures of an object's matches, and of the object warped from one picture onto the other."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats, Ints
+from matching.matches import Matches
+from matching.objects.deformation import Deformation, SmoothMap
+from matching.objects.description import MatchedObject
 from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.objects.deformation import Deformation, SmoothMap
-    from matching.objects.description import MatchedObject
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time

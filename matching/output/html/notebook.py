@@ -1,15 +1,9 @@
 """What a notebook shows of a result."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from matching._common.types import Bytes
+from matching.matches import Matches
 from matching.output import words
 from matching.output.html.page import embed_picture, fill
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
 
 LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 

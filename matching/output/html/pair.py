@@ -1,21 +1,16 @@
 """The report of one pair."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.matches import Matches
 from matching.output import words
 from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 Warps = Mapping[int, Sequence[str]]
 
