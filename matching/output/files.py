@@ -6,8 +6,8 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path, PurePath
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,20 +36,12 @@ COORDINATES = (
 )
 
 
-class _NamedImage(Protocol):
-    """What is written of a picture: a Picture, or the name of one that was not read."""
+class NamedImage(NamedTuple):
+    """What is written of a picture that was not read, as far as it is known."""
 
-    @property
-    def path(self) -> PurePath | str | None:
-        """Its file, None if it has none."""
-
-    @property
-    def width(self) -> int | None:
-        """Pixels, None if not known."""
-
-    @property
-    def height(self) -> int | None:
-        """Pixels, None if not known."""
+    path: str | None
+    width: int | None
+    height: int | None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -170,7 +162,7 @@ def encode_npz(result: Matches) -> bytes:
 
 
 def summarise(
-    pictures: Sequence[_NamedImage],
+    pictures: Sequence[Picture | NamedImage],
     result: Matches,
     config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,
