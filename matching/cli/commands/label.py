@@ -7,11 +7,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import add_run_options, open_cache
+from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.output.words import align_columns, count
@@ -62,8 +61,6 @@ def make_parser() -> options.LineParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from matching.labels.references import read_references
     from matching.labels.run import label_pictures
 
@@ -73,13 +70,10 @@ def _run(arguments: argparse.Namespace) -> int:
             read_references(arguments.references, arguments.mask),
             arguments.folder,
             arguments.out,
-            options.make_config(arguments),
-            cache=open_cache(arguments),
             form=arguments.format,
             recursive=arguments.recursive,
             tracks=arguments.tracks,
-            jobs=arguments.jobs,
-            progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+            **{name: value for name, value in run_options(arguments).items() if name != "scheduler"},
         )
     status = _show(labels, arguments)
     return _review(labels, arguments.format) if arguments.review else status
