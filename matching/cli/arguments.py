@@ -245,7 +245,6 @@ def _parse_regions(text: str) -> tuple[str, ...]:
 
 
 def _run_detector_file(text: str) -> Path:
-    """Run a file that registers a detector."""
     import runpy
 
     path = parse_path(text)

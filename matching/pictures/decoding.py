@@ -154,7 +154,6 @@ def read_orientation(path: str | Path) -> int:
 
 
 def _tiff_orientation(path: str | Path) -> int:
-    """The orientation of a TIFF that Pillow does not know; 1 for other kinds, which have none."""
     try:
         with Path(path).open("rb") as file:
             orientation = tiff.read_tags(tiff.open_page(file)).get(ORIENTATION, 1)
@@ -287,7 +286,6 @@ def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[A
 
 
 def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """A TIFF that Pillow does not know."""
     with _damage(name):
         page = tiff.open_page(file)
         tags = tiff.read_tags(page)

@@ -260,7 +260,6 @@ def _find_cache_folder() -> Path:
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    """Write what the options ask for, and tell of each on standard error."""
     from matching.collection.reports.export import export
 
     tell = make_teller(arguments)

@@ -179,7 +179,6 @@ def _group_one(job: Job) -> int:
 
 
 def _group_many(job: Job) -> int:
-    """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
     from matching.interchange.masks import write_masks

@@ -96,7 +96,6 @@ def _review(labels: Labels, form: str) -> int:
 
 
 def _show(labels: Labels, arguments: argparse.Namespace) -> int:
-    """Print what was found; returns the exit status."""
     failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
     for picture in failed:
         reason = str(picture.error).strip().splitlines()[-1]

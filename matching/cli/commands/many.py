@@ -173,7 +173,6 @@ class _Search:
         return Outcome(path, folder, result, shot=self._shot(path, folder, picture, result))
 
     def _shot(self, path: Path, folder: Path, picture: Picture, result: MatchResult) -> Shot | None:
-        """The entry of the overview, if there is one."""
         if not (self.arguments.html or self.arguments.open):
             return None
         from matching.output.html.overview import make_shot
@@ -246,7 +245,6 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
 
 
 def _describe_written(outcomes: list[Outcome], base: Path) -> str:
-    """Where the results are: the folder itself, or the folder of the folders."""
     folders = [outcome.folder for outcome in outcomes if outcome.folder is not None]
     if not folders:
         return "nothing written"
@@ -263,7 +261,6 @@ def _format_line(name: str, cells: Sequence[str], width: int) -> str:
 
 
 def _format_name(path: Path | str) -> str:
-    """A name on one line."""
     return make_printable(str(path)) or UNKNOWN
 
 

@@ -165,7 +165,6 @@ def _check_videos(arguments: argparse.Namespace) -> None:
 
 
 def _is_single(arguments: argparse.Namespace) -> bool:
-    """Whether one picture is given, in which repeats are to be found."""
     return len(arguments.images) == 1
 
 

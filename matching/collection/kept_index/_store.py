@@ -86,7 +86,6 @@ def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Itera
 
 
 def _settings(config: MatchConfig) -> dict[str, str]:
-    """What an index depends on."""
     features = json.dumps([config.first_pixels, asdict(config.features)], sort_keys=True)
     results = json.dumps({name: STAGES[name] for name in STAGES_OF_FEATURES})
     return {"format": FORMAT, "results": results, "features": features}

@@ -76,7 +76,6 @@ def rank_pictures(
 def _search(
     groups: Sequence[tuple[tuple[int, Source], ...]], shards: Sequence[Shard], run: Run, settings: Settings
 ) -> Iterator[list[Found]]:
-    """For each group of queries what is found in each shard."""
     tasks = (
         (g * len(shards) + s, group, shard, settings)
         for g, group in enumerate(groups)

@@ -166,7 +166,6 @@ def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
 
 
 def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
-    """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
     size = max(cut.shape[:2])
     panel = opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
     return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
@@ -187,7 +186,6 @@ def _draw_outline(panel: Bytes, outline: Floats, tint: drawing.Colour) -> None:
 
 
 def _row(panels: Sequence[Bytes]) -> Bytes:
-    """Panels of one height side by side, with a white gap."""
     gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
     row = [part for panel in panels for part in (panel, gap)][:-1]
     return np.concatenate(row, axis=1)

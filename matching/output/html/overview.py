@@ -68,6 +68,5 @@ def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, 
 
 
 def _draw(polygon: Floats, number: int) -> tuple[str, str]:
-    """An outline as SVG has it, and the colour of its object."""
     corners = "L".join(f"{x + 0.5:.1f} {y + 0.5:.1f}" for x, y in polygon)
     return f"M{corners}Z", "#{:02x}{:02x}{:02x}".format(*colour(number))
