@@ -197,6 +197,16 @@ def check_settings(arguments: argparse.Namespace) -> None:
         raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
 
 
+def refuse(
+    arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
+) -> None:
+    """Raise InputError if one of some options is given, or a method of some."""
+    for name in (name for name in names if getattr(arguments, name)):
+        raise InputError(f"--{name.replace('_', '-')} {text}")
+    if methods and arguments.method in methods:
+        raise InputError(f"--method {arguments.method} {text}")
+
+
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """The settings that parsed arguments stand for."""
     from matching.config import MatchConfig

@@ -47,18 +47,8 @@ class PairRecord:
 def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
     """Keep the objects of a result and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
-    return PairRecord(
-        number,
-        contents,
-        len(result.cluster),
-        result.objects,
-        kept,
-        result.cluster[kept],
-        result.xy0[kept],
-        result.xy1[kept],
-        result.score[kept],
-        result.timings,
-    )
+    matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]
+    return PairRecord(number, contents, len(result.cluster), result.objects, *matches, result.timings)
 
 
 def check_origin(record: Any) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from matching.cli.arguments import make_config
+from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import (
     make_printable,
@@ -61,10 +61,8 @@ class Outcome:
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
     """Match the first picture with each of the others that can be used, and print a line for each at once."""
     with guard():
-        if arguments.mask1 is not None:
-            raise InputError("--mask1 takes two pictures, not many")
-        if arguments.explain:
-            raise InputError("--explain takes one or two pictures, not many")
+        refuse(arguments, ("mask1",), "takes two pictures, not many")
+        refuse(arguments, ("explain",), "takes one or two pictures, not many")
         thing, *others = arguments.images
         paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()

@@ -19,15 +19,8 @@ Colour = tuple[int, int, int]
 
 # Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
 COLOURS = (
-    (230, 159, 0),
-    (86, 180, 233),
-    (0, 158, 115),
-    (240, 228, 66),
-    (213, 94, 0),
-    (204, 121, 167),
-    (0, 114, 178),
-    (170, 170, 255),
-    (187, 204, 51),
+    *((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0)),
+    *((204, 121, 167), (0, 114, 178), (170, 170, 255), (187, 204, 51)),
 )
 MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN = (5**0.5 - 1) / 2
