@@ -34,17 +34,8 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-COLUMNS = {  # and their widths
-    "copies": 6,
-    "parts": 5,
-    "matches": 7,
-    "score": 5,
-    "how sure": 10,
-    "turn": 13,
-    "scale": 5,
-    "share": 5,
-    "complete": 8,
-}
+HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
+COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # and their widths
 
 
 @dataclass(frozen=True)
@@ -75,7 +66,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
     tell = make_teller(arguments)
     if not arguments.json:
-        print(_format_line("picture", list(COLUMNS), width), flush=True)
+        print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
         outcome = search.match(path)
         outcomes.append(outcome)

@@ -16,9 +16,7 @@ def show_result(result: Matches, drawn: Bytes | None) -> str:
         told=words.describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
         columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
-        rows=words.list_repeats(result)
-        if of_one
-        else [words.format_object(found) for found in result.objects],
+        rows=words.list_repeats(result) if of_one else list(map(words.format_object, result.objects)),
         lines=words.explain_nothing(result)
         or ([] if of_one else words.describe_things(result.objects, "picture 0", result.things)),
     )
