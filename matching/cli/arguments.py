@@ -116,7 +116,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "bandwidth", settings.BANDWIDTH)
     text = f"kinds of regions: {','.join(settings.REGIONS)} (default), mser (with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
-    text = "a Python file that registers a detector, which --regions behind it may name"
+    text = "a Python file that registers a detector, whose name --regions after it may use"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
     add_setting(group, "max_nfa", settings.MAX_NFA)
     add_setting(group, "mirrored", settings.MIRRORED)

@@ -87,7 +87,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
     options.add_quiet(how)
     options.add_version(how)
-    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 

@@ -75,7 +75,7 @@ def make_parser() -> options.LineParser:
         add_run_options(how, jobs)
         options.add_setting(how, "wait", WAIT)
         options.add_quiet(how)
-        options.add_settings(each.add_argument_group("matching, as of gdl-match"))
+        options.add_settings(each.add_argument_group("matching, as for gdl-match"))
     return parser
 
 

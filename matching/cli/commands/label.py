@@ -56,7 +56,7 @@ def make_parser() -> options.LineParser:
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one per processor")
     options.add_quiet(how)
-    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
