@@ -65,7 +65,7 @@ class MatchResult(Matches):
         folder : str or path
             The folder, made if missing.
         **options : object
-            As of `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
+            As for `matching.output.files.write_results`: ``figure=False``, ``html=True``, ``warp=True``,
             ``crops=True``, ``explain=True``, ``exports=("csv",)``.
 
         Returns
@@ -111,7 +111,7 @@ class MatchResult(Matches):
         Parameters
         ----------
         frame : bool
-            As of `polygons`.
+            As for `polygons`.
 
         Returns
         -------

@@ -116,7 +116,7 @@ def add_settings(group: Group, rivals: Collection[str] = ()) -> None:
     add_setting(group, "bandwidth", settings.BANDWIDTH)
     text = f"kinds of regions: {','.join(settings.REGIONS)} (default), mser (with --paper) or sift"
     group.add_argument("--regions", type=_parse_regions, metavar="KINDS", help=text)
-    text = "a Python file that registers a detector, which --regions behind it may name"
+    text = "a Python file that registers a detector, whose name --regions after it may use"
     group.add_argument("--detector", type=_run_detector_file, action="append", metavar="FILE", help=text)
     add_setting(group, "max_nfa", settings.MAX_NFA)
     add_setting(group, "mirrored", settings.MIRRORED)
@@ -197,6 +197,16 @@ def check_settings(arguments: argparse.Namespace) -> None:
         raise InputError("--max-nfa can't be combined with --paper: the paper does not test its objects")
 
 
+def refuse(
+    arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
+) -> None:
+    """Raise InputError if one of some options is given, or a method of some."""
+    for name in (name for name in names if getattr(arguments, name)):
+        raise InputError(f"--{name.replace('_', '-')} {text}")
+    if methods and arguments.method in methods:
+        raise InputError(f"--method {arguments.method} {text}")
+
+
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
     """The settings that parsed arguments stand for."""
     from matching.config import MatchConfig
@@ -245,7 +255,6 @@ def _parse_regions(text: str) -> tuple[str, ...]:
 
 
 def _run_detector_file(text: str) -> Path:
-    """Run a file that registers a detector."""
     import runpy
 
     path = parse_path(text)

@@ -45,7 +45,6 @@ def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
 
 
 def _choose_pairs(store: Store) -> list[tuple[int, Source, Source]]:
-    """Numbers and files of the pairs with most matches."""
     rows = store.rows(
         "SELECT pairs.id, a.path, a.sha256, b.path, b.sha256 FROM pairs JOIN images AS a ON a.id = image0"
         " JOIN images AS b ON b.id = image1 WHERE pairs.status = 'matched' ORDER BY n_matches DESC, pairs.id"

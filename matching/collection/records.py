@@ -1,19 +1,15 @@
 """What is found out about one picture and about one pair: what a worker sends and the database keeps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from matching._common.types import Array
 from matching.errors import InputError
+from matching.matches import Matches
 from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin, differences, programs
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +76,8 @@ class IndexedRecord:
 def make_pair_record(number: int, contents: tuple[str | None, str | None], result: Matches) -> PairRecord:
     """Keep the objects of a result and the matches in them."""
     kept = np.flatnonzero(result.cluster >= 0)
-    return PairRecord(
-        number,
-        contents,
-        len(result.cluster),
-        result.objects,
-        kept,
-        result.cluster[kept],
-        result.xy0[kept],
-        result.xy1[kept],
-        result.score[kept],
-        result.timings,
-    )
+    matches = kept, result.cluster[kept], result.xy0[kept], result.xy1[kept], result.score[kept]
+    return PairRecord(number, contents, len(result.cluster), result.objects, *matches, result.timings)
 
 
 def check_origin(record: Any) -> None:

@@ -160,7 +160,6 @@ def _match(store: Store, run: Run, settings: Settings, progress: Progress) -> in
 
 
 def _sources(store: Store) -> dict[int, Source]:
-    """Picture number -> Source, of the pictures that could be described."""
     rows = store.rows("SELECT id, path, sha256 FROM images WHERE status = 'described'")
     return {number: Source(path, content) for number, path, content in rows}
 

@@ -252,7 +252,7 @@ def _near_pairs(
     n_threads: int,
     **limits: Any,
 ) -> tuple[Ints, Ints, Array]:
-    """Pairs of rows (p,) with near descriptors, squared distance; limits as of `nearest_descriptors`."""
+    """Pairs of rows (p,) with near descriptors, squared distance; limits as for `nearest_descriptors`."""
     found, squared = nearest_descriptors(descriptors0, descriptors1, config.per_feature, n_threads, **limits)
     ok = (found >= 0) & (squared < (config.max_distance * DESCRIPTOR_NORM) ** 2)
     row, rank = np.nonzero(ok)

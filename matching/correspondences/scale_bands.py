@@ -69,7 +69,6 @@ def _find_pairs(
     config: CandidateConfig,
     n_threads: int,
 ) -> _Pairs:
-    """The pairs of one kind at those relative scales."""
     sizes = [np.log2(np.sqrt(np.abs(np.linalg.det(f.frames)))) for f in (features0, features1)]
     none = np.empty(0, np.int64)
     found: list[tuple[Ints, Ints, Array]] = [(none, none, np.empty(0, np.float32))]

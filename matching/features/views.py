@@ -88,7 +88,6 @@ def map_back(features: Features, matrix: Array) -> Features:
 
 
 def _keep_within(features: Features, shape: tuple[int, ...]) -> Features:
-    """The features whose regions lie within a picture of that shape."""
     radii = measure_by_kind(FeatureConfig(), "border")[features.kind]
     half = np.linalg.norm(features.frames, axis=2) * radii[:, None]  # of the box around the region
     low, high = features.xy - half, features.xy + half

@@ -121,7 +121,6 @@ def _find_neighbors(
     config: GraphConfig,
     n_threads: int,
 ) -> KnnGraph:
-    """The K nearest of each; fewer where there are fewer."""
     k = min(k, len(correspondences) - 1)
     among = None
     if config.n_candidates is not None:

@@ -230,7 +230,6 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
 
 
 def _log_variances(correspondences: Correspondences, rows: Array, smooth_map: SmoothMapConfig) -> Floats:
-    """log b^2 and log s^2 of landmarks."""
     found = measure_roughness(correspondences, rows, smooth_map.accuracy)
     return 2 * np.log([max(found.bend, smooth_map.least_bend), found.accuracy])
 

@@ -14,24 +14,15 @@ from matching.interchange.torch_files import read_torch
 from matching.output.folders import Content
 from matching.pictures.names import check_name, exists, is_file, is_folder, make_absolute
 
-KINDS = {
-    ".npz": "npz",
-    ".npy": "npz",
-    ".csv": "text",
-    ".txt": "text",
-    ".tsv": "text",
-    ".xml": "storage",
-    ".yml": "storage",
-    ".yaml": "storage",
-    ".json": "storage",
-    ".pt": "torch",
-    ".pth": "torch",
-    ".h5": "hloc",
-    ".hdf5": "hloc",
-    ".db": "colmap",
-    ".sqlite": "colmap",
-    ".sqlite3": "colmap",
+SUFFIXES = {
+    "npz": (".npz", ".npy"),
+    "text": (".csv", ".txt", ".tsv"),
+    "storage": (".xml", ".yml", ".yaml", ".json"),
+    "torch": (".pt", ".pth"),
+    "hloc": (".h5", ".hdf5"),
+    "colmap": (".db", ".sqlite", ".sqlite3"),
 }
+KINDS = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
 MANY = ("hloc", "colmap")  # kinds that hold many pairs
 
 

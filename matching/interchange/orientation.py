@@ -1,10 +1,8 @@
 """Matches of image files as stored, turned to the images as displayed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +10,7 @@ from matching.errors import InputError
 from matching.interchange.records import PairMatches
 from matching.objects.transforms import apply_transform
 from matching.pictures.decoding import map_displayed_to_stored
-
-if TYPE_CHECKING:
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 
 def turn_to_displayed(pair: PairMatches, pictures: Sequence[Picture]) -> PairMatches:

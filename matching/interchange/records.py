@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -111,16 +111,9 @@ class PairMatches:
         from matching.config import MatchConfig
         from matching.pipelines.given import group_matches
 
-        return group_matches(
-            self.xy0,
-            self.xy1,
-            frames0=self.frames0,
-            frames1=self.frames1,
-            sizes=self.sizes,
-            score=self.score,
-            planes=planes,
-            config=MatchConfig() if config is None else config,
-        )
+        known: Any = {name: getattr(self, name) for name in ("frames0", "frames1", "sizes", "score")}
+        config = MatchConfig() if config is None else config
+        return group_matches(self.xy0, self.xy1, planes=planes, config=config, **known)
 
 
 def to_size(width: float, height: float) -> tuple[int, int] | None:

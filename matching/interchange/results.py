@@ -1,21 +1,17 @@
 """The result files of given matches: of a pair with or without its pictures, and of a file of many pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matching._version import __version__
+from matching.config import MatchConfig
 from matching.interchange.records import PairMatches
-from matching.output.files import encode_manifest, encode_npz, summarise, write_results
+from matching.matches import Matches
+from matching.output.files import NamedImage, encode_manifest, encode_npz, summarise, write_results
 from matching.output.folders import Content, write_files
-
-if TYPE_CHECKING:
-    from matching.config import MatchConfig
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 GIVEN = "as given; (0, 0) is the centre of the top-left pixel where they are pixels, x to the right, y down"
 STORED = (
@@ -45,7 +41,7 @@ def write_pair(
         write_results(folder, pictures, result, config, inputs=inputs, others=others, **options)
         return
     named = zip(pair.names or (None, None), pair.sizes or ((None, None),) * 2, strict=True)
-    images = [_UnseenImage(name, width, height) for name, (height, width) in named]
+    images = [NamedImage(name, width, height) for name, (height, width) in named]
 
     def files() -> Iterator[tuple[str, Content]]:
         yield "matches.npz", encode_npz(result)
@@ -61,15 +57,6 @@ def write_pair(
         return encode_manifest(told | {"coordinates": STORED if pair.as_stored else GIVEN}, digests)
 
     write_files(folder, files(), manifest)
-
-
-@dataclass(frozen=True)
-class _UnseenImage:
-    """What matches.json says of an image of which only the matches are known."""
-
-    path: str | None
-    width: int | None
-    height: int | None
 
 
 def summarise_pair(folder: str, pair: PairMatches, result: Matches) -> dict[str, Any]:

@@ -98,8 +98,6 @@ class Review(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers of the page."""
-
     server: Review
     kinds: ClassVar = {"html": "text/html; charset=utf-8", "json": "application/json", "jpg": "image/jpeg"}
 
@@ -126,7 +124,6 @@ class _Handler(BaseHTTPRequestHandler):
         self._try("json", lambda: json.dumps(acts[what](json.loads(body))).encode())
 
     def _find(self) -> str | None:
-        """What is asked for, None without the secret."""
         start = f"/{self.server.secret}/"
         return self.path.removeprefix(start) if self.path.startswith(start) else None
 

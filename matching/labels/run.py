@@ -170,7 +170,6 @@ def label_pictures(
 def _label_file(
     number: int, path: str, name: str, references: tuple[Reference, ...], settings: Settings
 ) -> LabelledPicture:
-    """Look for all things in a picture."""
     content = compute_digest(path)
     try:
         with limit_threads(1):

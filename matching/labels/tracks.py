@@ -43,7 +43,6 @@ def number_tracks(frames: Sequence[Sequence[Place]]) -> list[list[int]]:
 
 
 def _distance(a: Place, b: Place) -> float:
-    """How far two places of one class are from each other, in sizes."""
     if a.name != b.name:
         return np.inf
     low, high = np.array([a.box, b.box]).reshape(2, 2, 2).swapaxes(0, 1)

@@ -101,6 +101,5 @@ def _standardise(values: Floats, sigma: float) -> tuple[Floats, Floats]:
 
 
 def _measure(values: Floats, sigma: float) -> tuple[Floats, Floats]:
-    """Mean and variance in the window around each pixel."""
     mean = blur(values, sigma)
     return mean, np.maximum(blur(values * values, sigma) - mean**2, 0)

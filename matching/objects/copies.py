@@ -79,7 +79,6 @@ def count_copies(objects: Sequence[MatchedObject]) -> Copies:
 def _group(
     objects: Sequence[MatchedObject], places: Sequence[int] | np.ndarray
 ) -> tuple[tuple[int, ...], ...]:
-    """The ids of the objects at each place 0, 1, ..."""
     n = max(places, default=-1) + 1
     return tuple(
         tuple(found.id for found, place in zip(objects, places, strict=True) if place == k) for k in range(n)

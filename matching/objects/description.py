@@ -198,7 +198,6 @@ def _union(xy: Floats, triangles: Ints) -> shapely.Geometry:
 
 
 def _holds(polygon: shapely.Polygon, xy: Floats) -> bool:
-    """Whether nearly all points lie in a polygon."""
     shapely.prepare(polygon)
     return bool(shapely.intersects_xy(polygon, *xy.T).mean() >= COVERED)
 

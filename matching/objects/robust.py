@@ -43,7 +43,6 @@ def minimize_cauchy(residuals: Callable[[Floats], tuple[Floats, Floats]], start:
 
 
 def _damped(jacobian: Floats, curvature: Floats, damping: float) -> Floats:
-    """The normal matrix (p, p), its diagonal increased."""
     normal = (jacobian.T * curvature) @ jacobian
     return np.asarray(normal + damping * np.diag(np.abs(np.diag(normal))))
 

@@ -6,8 +6,6 @@ without EXIF orientation; COLMAP's centre of the top-left pixel is (0.5, 0.5). C
 matches.npz.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import sqlite3
@@ -15,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +21,12 @@ from numpy.typing import NDArray
 from matching._common import opencv
 from matching._common.types import Array, Ints
 from matching.errors import InputError
+from matching.matches import Matches
 from matching.objects.transforms import apply_transform
 from matching.output.export_formats import EXPORTS
 from matching.pictures.decoding import map_displayed_to_stored
+from matching.pictures.images import Picture
 from matching.pictures.names import make_relative
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
 
 IMAGE_IDS = 1, 2
 MAX_IMAGES = 2**31 - 1  # a pair's id is MAX_IMAGES id0 + id1

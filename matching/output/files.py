@@ -1,22 +1,26 @@
 """The content of the result files. A file is complete or not there at all: written beside, then renamed."""
 
-from __future__ import annotations
-
 import io
 import math
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from matching._common import opencv
+from matching._common.types import Bytes
 from matching._version import __version__
+from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.matches import Matches
+from matching.objects.completeness import Completeness
 from matching.objects.copies import count_copies
+from matching.objects.deformation import Deformation
+from matching.objects.frames import Motion
 from matching.output.export_formats import FILES
 from matching.output.figures.crops import crop_files
 from matching.output.figures.repeats import draw_result
@@ -24,15 +28,7 @@ from matching.output.folders import Content, write_files
 from matching.output.json_text import json_text
 from matching.output.provenance import machine, programs
 from matching.output.words import count_dropped
-
-if TYPE_CHECKING:
-    from matching._common.types import Bytes
-    from matching.config import MatchConfig
-    from matching.matches import Matches
-    from matching.objects.completeness import Completeness
-    from matching.objects.deformation import Deformation
-    from matching.objects.frames import Motion
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 COORDINATES = (
     "pixels of the original image as displayed (EXIF rotation applied), x to the right, y down,"
@@ -40,20 +36,12 @@ COORDINATES = (
 )
 
 
-class _NamedImage(Protocol):
-    """What is written of a picture: a Picture, or the name of one that was not read."""
+class NamedImage(NamedTuple):
+    """What is written of a picture that was not read, as far as it is known."""
 
-    @property
-    def path(self) -> PurePath | str | None:
-        """Its file, None if it has none."""
-
-    @property
-    def width(self) -> int | None:
-        """Pixels, None if not known."""
-
-    @property
-    def height(self) -> int | None:
-        """Pixels, None if not known."""
+    path: str | None
+    width: int | None
+    height: int | None
 
 
 def make_folder(path: str | Path) -> Path:
@@ -174,7 +162,7 @@ def encode_npz(result: Matches) -> bytes:
 
 
 def summarise(
-    pictures: Sequence[_NamedImage],
+    pictures: Sequence[Picture | NamedImage],
     result: Matches,
     config: MatchConfig | None,
     deformations: Mapping[int, Deformation] | None = None,

@@ -138,7 +138,6 @@ def write_files(
 
 
 def _write(path: Path, content: Content) -> str | None:
-    """Write a file; returns its SHA-256."""
     if callable(content):
         content(path)
         return compute_digest(path)

@@ -1,18 +1,14 @@
 """Where the objects of a result lie in picture 1, as the shapes and columns that other programs take."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 
 from matching._common.types import Floats
+from matching.objects.description import MatchedObject
 from matching.output.figures.drawing import choose_frame
-
-if TYPE_CHECKING:
-    from matching.objects.description import MatchedObject
 
 
 def outline_place(found: MatchedObject, size: tuple[int, int] | None, *, frame: bool) -> Floats:

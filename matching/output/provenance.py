@@ -36,7 +36,6 @@ class Origin:
 
 
 def _sources_digest() -> str:
-    """SHA-256 over the names and texts of all modules of this program."""
     digest = hashlib.sha256()
     for folder in (Path(gdl_core.__file__).parent, Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py"), key=lambda path: path.relative_to(folder).as_posix()):

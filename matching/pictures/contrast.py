@@ -41,7 +41,6 @@ def _stretch(values: Array, low: float, high: float) -> Array:
 
 
 def _range(array: Array, mask: Bools | None) -> tuple[float, float]:
-    """The values that become black and white."""
     step = math.ceil(math.sqrt(array.size / SAMPLE))
     values = array[::step, ::step]
     is_shown = np.isfinite(values)

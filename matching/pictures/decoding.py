@@ -130,16 +130,9 @@ def _damage(name: str | Path) -> Iterator[None]:
 def map_displayed_to_stored(orientation: int, width: int, height: int) -> Ints:
     """Map (3, 3) from displayed pixels to stored ones, by EXIF orientation and displayed size."""
     x, y, right, bottom = [1, 0, 0], [0, 1, 0], [-1, 0, width - 1], [0, -1, height - 1]
-    rows = {
-        2: (right, y),
-        3: (right, bottom),
-        4: (x, bottom),
-        5: (y, x),
-        6: (y, right),
-        7: (bottom, right),
-        8: (bottom, x),
-    }
-    return np.array([*rows.get(orientation, (x, y)), [0, 0, 1]])
+    turned = {2: (right, y), 3: (right, bottom), 4: (x, bottom), 5: (y, x), 6: (y, right)}
+    turned |= {7: (bottom, right), 8: (bottom, x)}
+    return np.array([*turned.get(orientation, (x, y)), [0, 0, 1]])
 
 
 def read_orientation(path: str | Path) -> int:
@@ -154,7 +147,6 @@ def read_orientation(path: str | Path) -> int:
 
 
 def _tiff_orientation(path: str | Path) -> int:
-    """The orientation of a TIFF that Pillow does not know; 1 for other kinds, which have none."""
     try:
         with Path(path).open("rb") as file:
             orientation = tiff.read_tags(tiff.open_page(file)).get(ORIENTATION, 1)
@@ -291,7 +283,6 @@ def _unusual(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[A
 
 
 def _unusual_tiff(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tuple[Array, int]:
-    """A TIFF that Pillow does not know."""
     with _damage(name):
         page = tiff.open_page(file)
         tags = tiff.read_tags(page)

@@ -140,7 +140,6 @@ def group_details(
 
 
 def _swap(found: Candidates) -> Candidates:
-    """The same candidates of the pictures in the other order."""
     return replace(
         found,
         xy0=found.xy1, xy1=found.xy0, frames0=found.frames1, frames1=found.frames0,

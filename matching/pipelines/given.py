@@ -174,7 +174,6 @@ def _sample(xy0: Floats, xy1: Floats, groups: Groups) -> Groups:
 
 
 def _lie_within(xy: Floats, size: Array) -> bool:
-    """Whether most points are in a picture (h, w)."""
     least, greatest = _corners(size)
     return bool(((xy >= least) & (xy <= greatest)).all(axis=1).mean() > 0.5)
 

@@ -139,7 +139,6 @@ def _measure_costs(planes: list[Floats], xy0: Floats, xy1: Floats, variance: flo
 
 
 def _price(n: int) -> float:
-    """The cost of a plane amid n matches."""
     return 8 / 2 * math.log(n)
 
 

@@ -316,7 +316,6 @@ def _look_closer(
 def _group_details(
     features0: Features, features1: Features, candidates: Candidates, pool: Candidates, config: MatchConfig
 ) -> tuple[Candidates, Groups]:
-    """Group candidates into objects that are no fine texture."""
     found = find_objects(candidates, pool, config)
     return found[0], drop_textures(features0, features1, *found)
 

@@ -240,7 +240,6 @@ def feature_clearance(features: Features, config: FeatureConfig, least: float) -
 
 
 def _turn(candidates: Candidates, turn: Bools) -> Candidates:
-    """The candidates, those chosen the other way."""
     ends: dict[str, Array] = {}
     for name in ("xy", "frames", "row"):
         a, b = getattr(candidates, f"{name}0"), getattr(candidates, f"{name}1")
@@ -250,6 +249,5 @@ def _turn(candidates: Candidates, turn: Bools) -> Candidates:
 
 
 def _add_frame(found: MatchedObject, xy0: Floats, xy1: Floats) -> MatchedObject:
-    """An object whose frame is that of its first place."""
     box = np.array([found.outline0.min(axis=0), found.outline0.max(axis=0)])
     return replace(found, frame1=fit_frame(xy0, xy1, box, found.transform))

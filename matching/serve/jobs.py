@@ -200,7 +200,6 @@ class Jobs:
         return self._root.path
 
     def _remove(self, folder: Path) -> None:
-        """Delete a folder, now or, where that fails, at one of the next sweeps."""
         self._left.add(folder)
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -86,7 +86,6 @@ def _size(path: str, formats: tuple[str, ...]) -> tuple[int, int]:
 
 
 def _heic_size(path: str) -> tuple[int, int] | None:
-    """Width and height of a HEIC file; None for another one, or where none can be read."""
     from matching.pictures.formats import HEIF, reads_heic
 
     with open(path, "rb") as file:  # noqa: PTH123

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +12,11 @@ from matching.output.files import COORDINATES, encode_manifest, summarise
 from matching.output.folders import MANIFEST, Content, write_files
 from matching.output.provenance import machine, programs
 from matching.result import MatchResult
-from matching.video.search import Appearance, Sighting, VideoResult
+from matching.video.search import Appearance, VideoResult
 from matching.video.sheet import draw_contact_sheet, encode_jpeg
 
 SHEET = "contact-sheet.jpg"
 FILES = {MANIFEST, SHEET}
-
-
-class _Named(NamedTuple):
-    """A picture that was not read again."""
-
-    path: str | None
-    width: int
-    height: int
 
 
 def write_video_results(
@@ -45,10 +37,11 @@ def write_video_results(
 
 def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -> dict[str, Any]:
     """The content of matches.json but for the list of files."""
-    pictures = _Named(names[0], *result.thing), _Named(names[1], *result.size)
+    pictures = zip(names, (result.thing, result.size), strict=True)
+    none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
     return {
         "version": __version__,
-        "images": [picture._asdict() for picture in pictures],
+        "images": [{"path": name, "width": width, "height": height} for name, (width, height) in pictures],
         "coordinates": COORDINATES,
         "video": {
             "frames": result.n_frames,
@@ -61,7 +54,7 @@ def summarise_video(result: VideoResult, names: tuple[str | None, str | None]) -
         "objects": [
             {"frame": sighting.frame, "seconds": round(sighting.seconds, 3), **told}
             for sighting in result.sightings
-            for told in _summarise_objects(sighting, pictures)
+            for told in summarise([], MatchResult(*none, sighting.objects), None)["objects"]
         ],
         "programs": programs(),
         "machine": machine(),
@@ -76,10 +69,3 @@ def _summarise_appearance(found: Appearance) -> dict[str, Any]:
         "frames": [sighting.frame for sighting in found.sightings],
         "best": found.best.frame,
     }
-
-
-def _summarise_objects(sighting: Sighting, pictures: tuple[_Named, _Named]) -> list[dict[str, Any]]:
-    """The objects of a frame as matches.json of a pair has them."""
-    none = np.empty((0, 2)), np.empty((0, 2)), np.empty(0, np.int64), np.empty(0)
-    told: list[dict[str, Any]] = summarise(pictures, MatchResult(*none, sighting.objects), None)["objects"]
-    return told

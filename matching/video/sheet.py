@@ -63,7 +63,6 @@ def _draw(appearance: Appearance, result: VideoResult) -> Bytes:
 
 
 def _lay_out(cells: Sequence[Bytes], n_columns: int) -> Bytes:
-    """(h, w, 3) a row of the sheet."""
     height, width, _ = cells[0].shape
     row = np.full((height + 2 * SPACE, n_columns * (width + SPACE) + SPACE, 3), 255, np.uint8)
     for k, cell in enumerate(cells):

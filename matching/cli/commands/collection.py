@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
 from matching.cli.console import make_printable, make_teller
@@ -87,7 +87,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
     options.add_quiet(how)
     options.add_version(how)
-    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
@@ -175,9 +175,20 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: was not written by gdl-match; --html needs another file")
 
 
-def _match(arguments: argparse.Namespace) -> Summary:
+def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of all that works on many pictures."""
     from tqdm import tqdm
 
+    return {
+        "config": options.make_config(arguments),
+        "cache": open_cache(arguments),
+        "jobs": arguments.jobs,
+        "scheduler": arguments.scheduler,
+        "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+    }
+
+
+def _match(arguments: argparse.Namespace) -> Summary:
     from matching.collection.run import match_collection
 
     with warnings.catch_warnings():
@@ -186,34 +197,19 @@ def _match(arguments: argparse.Namespace) -> Summary:
         plan = _make_plan(arguments)
         if arguments.hloc is not None:
             _check_names(plan)
-        summary = match_collection(
-            plan,
-            arguments.db,
-            options.make_config(arguments),
-            cache=open_cache(arguments),
-            jobs=arguments.jobs,
-            scheduler=arguments.scheduler,
-            shortlist=arguments.shortlist,
-            retry=arguments.retry,
-            restart=arguments.restart,
-            progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
-        )
+        how = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}
+        summary = match_collection(plan, arguments.db, **run_options(arguments), **how)
     if not arguments.quiet:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if summary.other_programs:
         print(f"{COMMAND}: {summary.other_programs}", file=sys.stderr)
     if len(summary.machines) > 1:
-        print(
-            f"{COMMAND}: the results come from {len(summary.machines)} kinds of processors or"
-            f" builds of OpenCV, which find different features: {'; '.join(summary.machines)}",
-            file=sys.stderr,
-        )
+        n, names = len(summary.machines), "; ".join(summary.machines)
+        told = f"{n} kinds of processors or builds of OpenCV, which find different features: {names}"
+        print(f"{COMMAND}: the results come from {told}", file=sys.stderr)
     if summary.internal_errors:
-        print(
-            f"{COMMAND}: {summary.internal_errors} of the pictures or pairs failed because of an error in"
-            " the program; the column error of images and pairs holds the tracebacks",
-            file=sys.stderr,
-        )
+        told = f"{summary.internal_errors} of the pictures or pairs failed because of an error in the program"
+        print(f"{COMMAND}: {told}; the column error of images and pairs has the tracebacks", file=sys.stderr)
     return summary
 
 
@@ -264,7 +260,6 @@ def _find_cache_folder() -> Path:
 
 
 def _write(arguments: argparse.Namespace) -> None:
-    """Write what the options ask for, and tell of each on standard error."""
     from matching.collection.reports.export import export
 
     tell = make_teller(arguments)

@@ -153,9 +153,8 @@ def _check_usage(arguments: argparse.Namespace) -> None:
     if arguments.masks is not None and arguments.image0 is not None:
         raise InputError("--masks covers all pairs; it can't be combined with --image0 and --image1")
     if all(option is None for option in _image_options(arguments)):
-        for name in ("html", "warp"):
-            if getattr(arguments, name):
-                raise InputError(f"--{name} needs the pictures: --image0 and --image1, or --images of many")
+        told = "needs the pictures: --image0 and --image1, or --images of many"
+        options.refuse(arguments, ("html", "warp"), told)
 
 
 def _group_one(job: Job) -> int:
@@ -179,7 +178,6 @@ def _group_one(job: Job) -> int:
 
 
 def _group_many(job: Job) -> int:
-    """Group all pairs of a file, each into a folder of its own."""
     from tqdm import tqdm
 
     from matching.interchange.masks import write_masks
@@ -273,16 +271,6 @@ def _write_pair(
 ) -> None:
     from matching.interchange.results import write_pair
 
-    write_pair(
-        folder,
-        pair,
-        result,
-        job.config,
-        pictures,
-        figure=not job.arguments.no_figure,
-        warp=job.arguments.warp,
-        html=job.arguments.html,
-        explain=job.arguments.explain,
-        inputs=job.inputs,
-        others=groups,
-    )
+    chosen = {name: getattr(job.arguments, name) for name in ("warp", "html", "explain")}
+    chosen |= {"figure": not job.arguments.no_figure, "inputs": job.inputs, "others": groups}
+    write_pair(folder, pair, result, job.config, pictures, **chosen)

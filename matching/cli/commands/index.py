@@ -8,11 +8,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import WAIT, add_run_options, open_cache, waiting
+from matching.cli.commands.collection import WAIT, add_run_options, run_options, waiting
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -76,7 +75,7 @@ def make_parser() -> options.LineParser:
         add_run_options(how, jobs)
         options.add_setting(how, "wait", WAIT)
         options.add_quiet(how)
-        options.add_settings(each.add_argument_group("matching, as of gdl-match"))
+        options.add_settings(each.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
@@ -97,7 +96,9 @@ def _add(arguments: argparse.Namespace) -> int:
     # a folder that has become empty may still have pictures in the index to be dropped
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
-    added = add_pictures(arguments.index, paths, inside=inside, check=arguments.check, **_how(arguments))
+    added = add_pictures(
+        arguments.index, paths, inside=inside, check=arguments.check, **run_options(arguments)
+    )
     _tell_errors(added.errors)
     print(_describe_added(added))
     if added.failed and not added.counts.indexed:
@@ -124,7 +125,7 @@ def _watch(arguments: argparse.Namespace) -> int:
     from matching.collection.watching import watch_folder
 
     tell = make_teller(arguments)
-    how = {**_how(arguments), "jobs": arguments.jobs or 1}
+    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
     for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **how):
         _tell_errors(update.added.errors)
@@ -168,7 +169,7 @@ def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import find_candidates
     from matching.collection.reports.query_results import collect_results, verify_candidates
 
-    how = {**_how(arguments), "jobs": arguments.jobs or 1}
+    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
@@ -204,7 +205,7 @@ def _groups(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._store import open_index
     from matching.collection.reports.query_results import verify_candidates
 
-    how = _how(arguments)
+    how = run_options(arguments)
     with open_index(arguments.index, how["config"]) as index:
         pictures = [path for path in index.found() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **how)
@@ -242,16 +243,3 @@ def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list
             if not (may_be_empty and is_folder(path)):
                 raise
     return list(dict.fromkeys(paths))
-
-
-def _how(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters that adding and querying share."""
-    from tqdm import tqdm
-
-    return {
-        "config": options.make_config(arguments),
-        "cache": open_cache(arguments),
-        "jobs": arguments.jobs,
-        "scheduler": arguments.scheduler,
-        "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
-    }

@@ -7,11 +7,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import add_run_options, open_cache
+from matching.cli.commands.collection import add_run_options, run_options
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.output.words import align_columns, count
@@ -57,13 +56,11 @@ def make_parser() -> options.LineParser:
     how = parser.add_argument_group("how it runs")
     add_run_options(how, "one per processor")
     options.add_quiet(how)
-    options.add_settings(parser.add_argument_group("matching, as of gdl-match"))
+    options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
     from matching.labels.references import read_references
     from matching.labels.run import label_pictures
 
@@ -73,13 +70,10 @@ def _run(arguments: argparse.Namespace) -> int:
             read_references(arguments.references, arguments.mask),
             arguments.folder,
             arguments.out,
-            options.make_config(arguments),
-            cache=open_cache(arguments),
             form=arguments.format,
             recursive=arguments.recursive,
             tracks=arguments.tracks,
-            jobs=arguments.jobs,
-            progress=partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
+            **{name: value for name, value in run_options(arguments).items() if name != "scheduler"},
         )
     status = _show(labels, arguments)
     return _review(labels, arguments.format) if arguments.review else status
@@ -102,7 +96,6 @@ def _review(labels: Labels, form: str) -> int:
 
 
 def _show(labels: Labels, arguments: argparse.Namespace) -> int:
-    """Print what was found; returns the exit status."""
     failed = [p for name in labels.names if (p := labels.record.pictures[name]).error is not None]
     for picture in failed:
         reason = str(picture.error).strip().splitlines()[-1]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from matching.cli.arguments import make_config
+from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import (
     make_printable,
@@ -34,17 +34,8 @@ if TYPE_CHECKING:
     from matching.pipelines.pair import FindClusters
     from matching.result import MatchResult
 
-COLUMNS = {  # and their widths
-    "copies": 6,
-    "parts": 5,
-    "matches": 7,
-    "score": 5,
-    "how sure": 10,
-    "turn": 13,
-    "scale": 5,
-    "share": 5,
-    "complete": 8,
-}
+HEADER = ("copies", "parts", "matches", "score", "how sure", "turn", "scale", "share", "complete")
+COLUMNS = dict(zip(HEADER, (6, 5, 7, 5, 10, 13, 5, 5, 8), strict=True))  # and their widths
 
 
 @dataclass(frozen=True)
@@ -61,10 +52,8 @@ class Outcome:
 def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters], guard: Guard) -> int:
     """Match the first picture with each of the others that can be used, and print a line for each at once."""
     with guard():
-        if arguments.mask1 is not None:
-            raise InputError("--mask1 takes two pictures, not many")
-        if arguments.explain:
-            raise InputError("--explain takes one or two pictures, not many")
+        refuse(arguments, ("mask1",), "takes two pictures, not many")
+        refuse(arguments, ("explain",), "takes one or two pictures, not many")
         thing, *others = arguments.images
         paths = _find_pictures(others, thing)
         base = arguments.out if arguments.out is not None else Path()
@@ -77,7 +66,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
     outcomes, width = [], max(len("picture"), *(len(_format_name(path)) for path in paths))
     tell = make_teller(arguments)
     if not arguments.json:
-        print(_format_line("picture", list(COLUMNS), width), flush=True)
+        print(_format_line("picture", HEADER, width), flush=True)
     for path in paths:
         outcome = search.match(path)
         outcomes.append(outcome)
@@ -173,7 +162,6 @@ class _Search:
         return Outcome(path, folder, result, shot=self._shot(path, folder, picture, result))
 
     def _shot(self, path: Path, folder: Path, picture: Picture, result: MatchResult) -> Shot | None:
-        """The entry of the overview, if there is one."""
         if not (self.arguments.html or self.arguments.open):
             return None
         from matching.output.html.overview import make_shot
@@ -246,7 +234,6 @@ def _describe_outcome(outcome: Outcome, width: int) -> str:
 
 
 def _describe_written(outcomes: list[Outcome], base: Path) -> str:
-    """Where the results are: the folder itself, or the folder of the folders."""
     folders = [outcome.folder for outcome in outcomes if outcome.folder is not None]
     if not folders:
         return "nothing written"
@@ -263,7 +250,6 @@ def _format_line(name: str, cells: Sequence[str], width: int) -> str:
 
 
 def _format_name(path: Path | str) -> str:
-    """A name on one line."""
     return make_printable(str(path)) or UNKNOWN
 
 

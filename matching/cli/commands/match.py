@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes
+from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
 from matching.cli.destination import check_output, name_pair_folder, output_options
@@ -142,14 +142,8 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
     elif not arguments.images:
         raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
     elif _is_single(arguments):
-        wrong = {
-            "--mask1": arguments.mask1 is not None,
-            "--export": bool(arguments.export),
-            "--view-synthesis": arguments.view_synthesis,
-            f"--method {arguments.method}": arguments.method in rivals,
-        }
-        for option in (name for name, is_given in wrong.items() if is_given):
-            raise InputError(f"{option} takes two pictures, got {arguments.images[0]} alone")
+        told = f"takes two pictures, got {arguments.images[0]} alone"
+        refuse(arguments, ("mask1", "export", "view_synthesis"), told, rivals)
     check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")
@@ -165,7 +159,6 @@ def _check_videos(arguments: argparse.Namespace) -> None:
 
 
 def _is_single(arguments: argparse.Namespace) -> bool:
-    """Whether one picture is given, in which repeats are to be found."""
     return len(arguments.images) == 1
 
 

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matching.cli.arguments import make_config
+from matching.cli.arguments import make_config, refuse
 from matching.cli.compiling import report_compiling
 from matching.cli.console import make_teller, print_short_warnings
 from matching.cli.destination import check_not_over, name_pair_folder
 from matching.cli.exits import FOUND, NONE_FOUND, Guard
-from matching.errors import InputError
 from matching.output.folders import MANIFEST, choose_folder
 from matching.output.words import UNKNOWN, align_columns, count, format_place
 from matching.pictures.names import make_absolute
@@ -110,15 +109,5 @@ def _choose_folder(arguments: argparse.Namespace) -> Path:
 
 
 def _check_usage(arguments: argparse.Namespace, rivals: Collection[str]) -> None:
-    wrong = {
-        "--mask1": arguments.mask1 is not None,
-        "--export": bool(arguments.export),
-        "--warp": arguments.warp,
-        "--crops": arguments.crops,
-        "--html": arguments.html,
-        "--open": arguments.open,
-        "--explain": arguments.explain,
-        f"--method {arguments.method}": arguments.method in rivals,
-    }
-    for option in (name for name, is_given in wrong.items() if is_given):
-        raise InputError(f"{option} takes pictures, got the video {arguments.images[1]}")
+    names = ("mask1", "export", "warp", "crops", "html", "open", "explain")
+    refuse(arguments, names, f"takes pictures, got the video {arguments.images[1]}", rivals)

@@ -248,15 +248,8 @@ class Store:
                 "UPDATE images SET status = ?, sha256 = ?, width = ?, height = ?, n_features = ?, error = ?"
                 " WHERE id = ? AND status = 'pending'",
                 (
-                    "described" if record.error is None else "failed",
-                    *(
-                        record.content,
-                        record.width,
-                        record.height,
-                        record.n_features,
-                        record.error,
-                        record.id,
-                    ),
+                    *("described" if record.error is None else "failed", record.content, record.width),
+                    *(record.height, record.n_features, record.error, record.id),
                 ),
             )
 

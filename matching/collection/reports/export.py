@@ -64,7 +64,6 @@ def export(db: Path, folder: Path, kind: str) -> list[Path]:
 
 
 def _columns() -> dict[str, list[str]]:
-    """The names of the columns of each table."""
     schema = files("matching.collection.database").joinpath("schema.sql").read_text("utf-8")
     with closing(sqlite3.connect(":memory:")) as database:
         database.executescript(schema)

@@ -281,7 +281,6 @@ class _Output(io.RawIOBase):
 
 @contextmanager
 def _open_hdf5(path: Path) -> Iterator[tuple[Any, _Output]]:
-    """A new HDF5 file of ours, and what it is written to."""
     with closing(_Output(path)) as output:
         try:
             with exchange.require_h5py().File(output, "w") as file:

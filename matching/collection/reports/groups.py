@@ -142,7 +142,6 @@ def find_links(store: Store) -> Iterator[Link]:
 
 
 def _read(path: str) -> Picture | None:
-    """The picture in a file; None where it can't be read."""
     try:
         return read_picture(path)
     except InputError:
@@ -150,7 +149,6 @@ def _read(path: str) -> Picture | None:
 
 
 def _find_components(links: Sequence[Link]) -> list[list[Link]]:
-    """The links of each group."""
     numbers, ends = np.unique([(link.image0, link.image1) for link in links], return_inverse=True)
     if not len(numbers):
         return []

@@ -59,7 +59,6 @@ def look_at(path: str) -> Look:
 
 
 def _count_bytes(path: str) -> int:
-    """The size of a file, 0 where it is gone."""
     try:
         return Path(path).stat().st_size
     except OSError:

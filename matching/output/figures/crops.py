@@ -1,19 +1,14 @@
 """Each object cut out of both pictures."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
 
 from matching._common.types import Bytes, Floats
-
-if TYPE_CHECKING:
-    from matching.objects.description import MatchedObject
-    from matching.pictures.images import Picture
+from matching.objects.description import MatchedObject
+from matching.pictures.images import Picture
 
 MARGIN = 0.05  # of an object's size around its outline, which goes through the outermost matches
 

@@ -1,38 +1,26 @@
 """The picture of a result: both images side by side, each object in its own colour."""
 
-from __future__ import annotations
-
 import colorsys
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
+from matching.matches import Matches
+from matching.objects.description import MatchedObject
 from matching.output.figures.labels import place_labels
 from matching.output.figures.lettering import add_caption, draw_label, label_size
 from matching.output.words import NOTHING, describe_things, name_picture
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.objects.description import MatchedObject
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 Colour = tuple[int, int, int]
 
 # Okabe and Ito's colours, told apart with any kind of colour vision, bright ones first, then two of Tol's.
 COLOURS = (
-    (230, 159, 0),
-    (86, 180, 233),
-    (0, 158, 115),
-    (240, 228, 66),
-    (213, 94, 0),
-    (204, 121, 167),
-    (0, 114, 178),
-    (170, 170, 255),
-    (187, 204, 51),
+    *((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (213, 94, 0)),
+    *((204, 121, 167), (0, 114, 178), (170, 170, 255), (187, 204, 51)),
 )
 MOST_REJECTED = 6  # groups whose outlines are drawn: more would hide the pictures
 GOLDEN = (5**0.5 - 1) / 2

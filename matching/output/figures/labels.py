@@ -35,7 +35,6 @@ def _is_free(centre: Floats, half: Floats, placed: Sequence[tuple[Floats, Floats
 
 
 def _places(outline: Floats, half: Floats) -> Iterator[Floats]:
-    """Centres of a label, the best first."""
     low, high = outline.min(axis=0), outline.max(axis=0)
     middle = (low + high) / 2
     above = np.array([middle[0], low[1] - half[1] - AIR])

@@ -1,20 +1,14 @@
 """The picture of repeats: each thing in its own colour, its places numbered."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Bytes
+from matching.matches import Matches
 from matching.output.figures import drawing
 from matching.output.figures.lettering import add_caption
 from matching.output.words import NOTHING_TWICE
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 
 def draw_result(picture0: Picture, picture1: Picture, result: Matches, *, explain: bool = False) -> Bytes:

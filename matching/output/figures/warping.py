@@ -1,24 +1,19 @@
 """Pictures of an object's matches, and of the object warped from one picture onto the other."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching._common import opencv
 from matching._common.types import Array, Bools, Bytes, Floats, Ints
+from matching.matches import Matches
+from matching.objects.deformation import Deformation, SmoothMap
+from matching.objects.description import MatchedObject
 from matching.output.figures import drawing
 from matching.output.figures.lettering import draw_label
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.objects.deformation import Deformation, SmoothMap
-    from matching.objects.description import MatchedObject
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 NODES = 100  # exact values of the map along the longer side of an object; a cubic spline gives the others
 STRIP = 512  # rows warped at a time
@@ -171,7 +166,6 @@ def _zoom(xy: Floats, corner: Array, zoom: Floats) -> Floats:
 
 
 def _enlarge(cut: Bytes) -> tuple[Bytes, Floats]:
-    """A cut-out with a longer side of LEAST to MOST pixels, and its zoom (2,) in x and y."""
     size = max(cut.shape[:2])
     panel = opencv.resize(cut, min(max(LEAST / size, 1), MOST / size))
     return panel, np.array(panel.shape[1::-1]) / cut.shape[1::-1]
@@ -192,7 +186,6 @@ def _draw_outline(panel: Bytes, outline: Floats, tint: drawing.Colour) -> None:
 
 
 def _row(panels: Sequence[Bytes]) -> Bytes:
-    """Panels of one height side by side, with a white gap."""
     gap = np.full((len(panels[0]), max(len(panels[0]) // 50, 4), 3), 255, np.uint8)
     row = [part for panel in panels for part in (panel, gap)][:-1]
     return np.concatenate(row, axis=1)

@@ -1,15 +1,9 @@
 """What a notebook shows of a result."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from matching._common.types import Bytes
+from matching.matches import Matches
 from matching.output import words
 from matching.output.html.page import embed_picture, fill
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
 
 LONGEST = 1400  # pixels of the drawing: twice what a notebook has room for
 
@@ -22,9 +16,7 @@ def show_result(result: Matches, drawn: Bytes | None) -> str:
         told=words.describe_result(result),
         src=None if drawn is None else embed_picture(drawn, LONGEST),
         columns=(*words.REPEATS_HEADER, "") if of_one else words.HEADER,
-        rows=words.list_repeats(result)
-        if of_one
-        else [words.format_object(found) for found in result.objects],
+        rows=words.list_repeats(result) if of_one else list(map(words.format_object, result.objects)),
         lines=words.explain_nothing(result)
         or ([] if of_one else words.describe_things(result.objects, "picture 0", result.things)),
     )

@@ -1,23 +1,18 @@
 """The overview of one thing and many pictures: a gallery with counts, what is least sure first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from matching._common.types import Floats
 from matching._version import __version__
+from matching.matches import Matches
 from matching.objects.confidence import WORDS
 from matching.objects.copies import count_copies
 from matching.output.figures.drawing import colour
 from matching.output.html.page import embed_picture, fill
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 LONGEST = 480  # pixels of an embedded picture
 
@@ -73,6 +68,5 @@ def overview_page(name: str, shots: Sequence[Shot], failed: Sequence[tuple[str, 
 
 
 def _draw(polygon: Floats, number: int) -> tuple[str, str]:
-    """An outline as SVG has it, and the colour of its object."""
     corners = "L".join(f"{x + 0.5:.1f} {y + 0.5:.1f}" for x, y in polygon)
     return f"M{corners}Z", "#{:02x}{:02x}{:02x}".format(*colour(number))

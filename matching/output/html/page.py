@@ -1,14 +1,12 @@
 """Pages from templates, and the data that their scripts read: pictures, outlines, candidates."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,13 +17,11 @@ from matching._common import opencv
 from matching._common.types import Bytes, Floats, Ints
 from matching._version import __version__
 from matching.errors import InputError
+from matching.grouping.rejections import Rejection
+from matching.objects.description import MatchedObject
 from matching.output.figures.drawing import choose_frame, colour, spread
 from matching.output.words import HEADER, count, format_object
 from matching.pictures.images import read_picture
-
-if TYPE_CHECKING:
-    from matching.grouping.rejections import Rejection
-    from matching.objects.description import MatchedObject
 
 QUALITY = 82  # of JPEG
 LINES = 30  # an object

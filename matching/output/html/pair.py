@@ -1,21 +1,16 @@
 """The report of one pair."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from matching._common.types import Bytes
+from matching.matches import Matches
 from matching.output import words
 from matching.output.figures.drawing import MOST_REJECTED
 from matching.output.figures.repeats import draw_repeats
 from matching.output.folders import write_whole
 from matching.output.html.page import candidates_data, embed_picture, objects_data, rejected_data, render
-
-if TYPE_CHECKING:
-    from matching.matches import Matches
-    from matching.pictures.images import Picture
+from matching.pictures.images import Picture
 
 Warps = Mapping[int, Sequence[str]]
 
@@ -70,18 +65,16 @@ def pair_report(pictures: Sequence[Picture], result: Matches, warps: Warps | Non
     data = {**pair, "pictures": [{**picture, "src": None} for picture in shown]}
     of_one = result.of_one
     name = words.name_picture(pictures[0].path)
-    things = [] if of_one else words.describe_things(result.objects, name, result.things)
+    drawn = draw_repeats(pictures[0], result) if of_one and result.things else None
     texts = {
         "title": shown[0]["name"] if of_one else f"{shown[0]['name']} and {shown[1]['name']}",
         "told": words.describe_result(result),
-        "things": things,
+        "things": [] if of_one else words.describe_things(result.objects, name, result.things),
         "harder": words.may_look_harder(result) and not of_one,
         "facts": _facts(result, pictures),
         "of_one": of_one,
         "repeats": words.list_repeats(result) if of_one else [],
-        "drawn": embed_picture(draw_repeats(pictures[0], result), LONGEST)
-        if of_one and result.things
-        else None,
+        "drawn": None if drawn is None else embed_picture(drawn, LONGEST),
         "rejected": words.list_rejected(result),
         "rejected_columns": [name.capitalize() for name in words.REJECTED_HEADER],
         "dropped": words.list_dropped(result),
