@@ -91,11 +91,12 @@ def make_parser() -> options.LineParser:
     return parser
 
 
-def add_run_options(group: options.Group, jobs: str) -> None:
+def add_run_options(group: options.Group, jobs: str, on_clusters: bool = True) -> None:
     """Add the options that say where and with which cache work is done."""
     options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
-    text = "a Dask cluster instead, as tcp://host:port"
-    group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+    if on_clusters:
+        text = "a Dask cluster instead, as tcp://host:port"
+        group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
     options.add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
     options.add_setting(group, "cache_size", options.count_setting(4000, "size of the feature cache", "MB"))
 
@@ -183,7 +184,7 @@ def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
-        "scheduler": arguments.scheduler,
+        **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
     }
 

@@ -54,7 +54,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(what, "tracks", text)
     options.add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor")
+    add_run_options(how, "one per processor", on_clusters=False)
     options.add_quiet(how)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser
@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
             form=arguments.format,
             recursive=arguments.recursive,
             tracks=arguments.tracks,
-            **{name: value for name, value in run_options(arguments).items() if name != "scheduler"},
+            **run_options(arguments),
         )
     status = _show(labels, arguments)
     return _review(labels, arguments.format) if arguments.review else status
