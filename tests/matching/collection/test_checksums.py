@@ -10,8 +10,8 @@ from stored import FILES, fill, result
 
 from matching import InputError, MatchConfig
 from matching.collection.database.store import open_store
-from matching.collection.kept_index._store import Indexed, open_index
-from matching.collection.records import PairRecord, make_pair_record
+from matching.collection.kept_index._store import open_index
+from matching.collection.records import IndexedRecord, PairRecord, make_pair_record
 from matching.collection.retrieval._codes import ENTRY
 
 TRIALS = 100
@@ -49,7 +49,7 @@ def made_index(folder):
             entries = np.zeros(5, ENTRY)
             entries["id"] = number * 2**16 + np.arange(5)
             entries["bits"] = rng.integers(0, 256, (5, 32))
-            index.add([Indexed(number, "5" * 64, 1000, 5, entries)])
+            index.add([IndexedRecord(number, "5" * 64, 1000, 5, entries)])
         index.update([], paths[:3])
 
 
