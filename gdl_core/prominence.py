@@ -6,7 +6,7 @@ from ._common.checks import check_integer_at_least
 from ._common.types import Array, Floats, Ints
 from .graph import AffinityGraph, number_by_first
 from .selection import Selection
-from .tree import MergeTree
+from .tree import MergeTree, sum_below
 
 SMALLEST_SHARE = 0.05  # of an average cluster: what is smaller is no cluster
 LARGE_SHARE = 0.25  # of an average cluster: merges of two so large are more than crumbs that join one
@@ -83,9 +83,7 @@ def prominences(tree: MergeTree, graph: AffinityGraph) -> Floats:
     inside[:n] = np.bincount(source[own], edges.data[own], n)
     between = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children)
     inside[n:] = 2 * between[:, 0]
-    for t, (a, b) in enumerate(tree.children.tolist()):
-        volume[n + t] = volume[a] + volume[b]
-        inside[n + t] += inside[a] + inside[b]
+    volume, inside = sum_below(tree, volume), sum_below(tree, inside)
     one = graph.weights.max(initial=0.0) or 1.0
     conductance = (np.maximum(volume - inside, 0.0) + one) / (volume + one)
     prominence: Floats = tree.node_sizes() / conductance

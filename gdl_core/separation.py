@@ -5,7 +5,7 @@ import numpy as np
 from ._common.checks import check_integer_at_least
 from ._common.types import Floats
 from .graph import AffinityGraph
-from .tree import MergeTree
+from .tree import MergeTree, sum_below
 
 ALWAYS_SEPARATE, NEVER_SEPARATE = 0.015, 0.15  # crossing weights; between them the largest gap decides
 
@@ -97,8 +97,7 @@ def crossing_weights(tree: MergeTree, graph: AffinityGraph) -> Floats:
     degree = np.asarray(edges.sum(axis=1)).ravel()
     sums = np.zeros((n + len(tree.children), 2))  # of degrees and their squares
     sums[:n] = np.stack([np.bincount(labels, degree**power, n) for power in (1, 2)], axis=1)
-    for t, (a, b) in enumerate(tree.children.tolist()):
-        sums[n + t] = sums[a] + sums[b]
+    sums = sum_below(tree, sums)
     within = sums[:, 1] / np.where(sums[:, 0] > 0, sums[:, 0], 1.0)
     crossing, beside = sum_weights_between(edges.indptr, edges.indices, edges.data, labels, tree.children).T
     scale = np.maximum(beside, 1) * within[tree.children].min(axis=1)

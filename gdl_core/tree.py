@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from ._common.checks import check_integer
-from ._common.types import Floats, Ints
+from ._common.types import Array, Floats, Ints
 from .graph import number_by_first
 
 
@@ -102,9 +102,7 @@ class MergeTree:
         sizes = np.concatenate(
             [np.bincount(self.initial_labels, minlength=n), np.zeros(len(self.children), np.int64)]
         )
-        for t, (a, b) in enumerate(self.children.tolist()):
-            sizes[n + t] = sizes[a] + sizes[b]
-        return sizes
+        return sum_below(self, sizes)
 
     def roots(self) -> Ints:
         """The nodes that no merge has joined.
@@ -165,3 +163,11 @@ class MergeTree:
         for other in last[1:]:
             last[0] = join(last[0], other, heights.max(initial=0) + 1)
         return np.array(rows, np.float64).reshape(-1, 4)
+
+
+def sum_below(tree: MergeTree, values: Array) -> Array:
+    """(n_initial + m, ...) for each node of a tree its value, and those of all nodes below it."""
+    sums = values.copy()
+    for t, (a, b) in enumerate(tree.children.tolist()):
+        sums[tree.n_initial + t] += sums[a] + sums[b]
+    return sums

@@ -15,10 +15,11 @@ import numpy as np
 from matching._common.types import Array, Bools, Floats
 from matching.features.detectors import get_detector, list_detectors
 from matching.features.extraction import FeatureConfig, Features, extract_features
+from matching.features.thinning import BLOCK
 from matching.features.views import join_features
 
-GRID = 64  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the squares in
-# which features are chosen, are those of the whole picture
+GRID = int(BLOCK)  # pixels: tiles begin at multiples of it, so that the pixels of their octaves, and the
+# squares in which features are chosen, are those of the whole picture
 TILE = 2048  # pixels: the longest side of a tile
 PER_PIXEL = 1 / 2_000_000  # of `max_features`: a larger picture may have proportionally more
 

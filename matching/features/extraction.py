@@ -26,14 +26,13 @@ from matching.features.detectors import (
     get_detector,
     list_detectors,
 )
-from matching.features.keypoints import LAYERS, dog_keypoints
+from matching.features.keypoints import CLEAR, dog_keypoints
 from matching.features.thinning import choose_clear, choose_strongest
 from matching.settings import LARGEST, REGIONS, check_settings, setting
 
 KINDS = REGIONS
 DESCRIPTORS = ("rootsift", "sift")
 ORIENTATION_WINDOW = 4.5  # half side over a key point's sigma, of the window that tells its orientation
-CLEAR = 0.04  # contrast of a key point that counts anywhere, as Lowe and OpenCV have it
 DESCRIBED = 0.8  # of a window that descriptors are of
 DESCRIPTOR_NORM = 2048  # of a descriptor: whole numbers, so that all products are exact in float32
 
@@ -242,10 +241,9 @@ def _make_mser(config: FeatureConfig, n_threads: int) -> Detector:
 def _make_sift(config: FeatureConfig, n_threads: int) -> Detector:
     def detect(grey: Array) -> Detection:
         found = dog_keypoints(grey, config.sift_contrast, n_threads)
-        response = np.abs(found.response)
-        kept = choose_clear(found.xy, response * LAYERS / (CLEAR * 255), config.sift_fill)
-        xy, response, bright = found.xy[kept], response[kept], found.response[kept] < 0
-        return Detection(xy, found.sigma[kept, None, None] * np.eye(2), response, bright)
+        found = select_rows(found, choose_clear(found.xy, found.contrast / CLEAR, config.sift_fill))
+        upright = found.sigma[:, None, None] * np.eye(2)
+        return Detection(found.xy, upright, np.abs(found.response), found.response < 0)
 
     return Detector(
         "sift", detect, window=config.sift_window, n_orientations=config.sift_orientations,

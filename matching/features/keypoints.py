@@ -15,6 +15,7 @@ from matching._common.threads import map_in_threads
 from matching._common.types import Array, Float32s, Floats, Ints
 from matching.features import _keypoint_kernels
 
+CLEAR = 0.04  # contrast of a key point, as Lowe and OpenCV have it
 LAYERS = 3  # an octave
 FIRST_BLUR = 0.8  # of an octave's first image, its own pixels
 CAMERA_BLUR = 0.5  # that the picture comes with, pixels
@@ -33,8 +34,13 @@ class Keypoints:
     # (n,) float64, difference of Gaussians, grey levels; negative if brighter than its surroundings
     response: Array
 
+    @property
+    def contrast(self) -> Floats:
+        """(n,) the response as a share of the grey levels, as OpenCV counts it."""
+        return np.asarray(np.abs(self.response) * LAYERS / 255)
 
-def dog_keypoints(grey: Array, contrast: float = 0.04, n_threads: int = 1) -> Keypoints:
+
+def dog_keypoints(grey: Array, contrast: float = CLEAR, n_threads: int = 1) -> Keypoints:
     """Find extrema of the differences of Gaussians of a grey image (h, w) uint8, over place and scale."""
     least: Any = np.float32(contrast * 255 / LAYERS)
     image = opencv.gaussian_blur(grey.astype(np.float32), np.sqrt(FIRST_BLUR**2 - CAMERA_BLUR**2))

@@ -123,7 +123,7 @@ def _grow(
             break
         done[t] = True
         i = rows[t]
-        k = _find_near(x0, x1, i, accepted, size, apart, apart * max(growth, 1.0), near, distance)
+        k = _find_near(x0, x1, i, accepted, size, apart * max(growth, 1.0), near, distance)
         if k == 0:  # tells nothing new
             continue
         spread = model[0] * max(growth, 1.0), model[1] * growth, model[2] * growth
@@ -176,20 +176,19 @@ def _find_near(
     i: Scalar,
     accepted: Array,
     size: Scalar,
-    apart0: Scalar,
-    apart1: Scalar,
+    apart: Scalar,
     near: Array,
     distance: Array,
 ) -> Scalar:
     """Find the accepted matches nearest to i in picture 0, by ascending distance, and count them.
 
-    None if i coincides with one of them in either picture.
+    None if i coincides with one of them in picture 1.
     """
     k = 0
     for s in range(size):
         j = accepted[s]
         d = _apart(x0, i, j)
-        if d < apart0 or _apart(x1, i, j) < apart1:
+        if _apart(x1, i, j) < apart:
             return 0
         if k < len(near):
             place = k
@@ -283,18 +282,8 @@ def _apart(x: Array, i: Scalar, j: Scalar) -> Scalar:
 @inner
 def _find_around(gap: Array, around: Scalar, radius: Scalar) -> Array:
     """The indices of gap (n,) below a radius, or of the `around` smallest where these are more."""
-    n = 0
-    for t in range(len(gap)):
-        n += gap[t] < radius
-    if n <= around:
-        nearest: Array = _nearest(gap, around)
-        return nearest
-    within, n = np.empty(n, np.int64), 0
-    for t in range(len(gap)):
-        if gap[t] < radius:
-            within[n] = t
-            n += 1
-    return within
+    within: Array = np.flatnonzero(gap < radius)
+    return within if len(within) > around else _nearest(gap, around)
 
 
 @inner
