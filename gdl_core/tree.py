@@ -166,7 +166,18 @@ class MergeTree:
 
 
 def sum_below(tree: MergeTree, values: Array) -> Array:
-    """(n_initial + m, ...) for each node of a tree its value, and those of all nodes below it."""
+    """Add to the value of each node of a tree those of all nodes below it.
+
+    Parameters
+    ----------
+    tree : MergeTree
+    values : (n_initial + m, ...) array
+        Initial clusters first.
+
+    Returns
+    -------
+    (n_initial + m, ...) array
+    """
     sums = values.copy()
     for t, (a, b) in enumerate(tree.children.tolist()):
         sums[tree.n_initial + t] += sums[a] + sums[b]
