@@ -79,19 +79,39 @@ def find_things_of_pair(outlines0: Sequence[Array], outlines1: Sequence[Array]) 
 
 
 def find_things_of_repeats(
-    outlines0: Sequence[Array], outlines1: Sequence[Array], periodic: Sequence[bool] | Bools
+    outlines0: Sequence[Array],
+    outlines1: Sequence[Array],
+    periodic: Sequence[bool] | Bools,
+    known: Sequence[Sequence[Array]] = (),
+    thing: Sequence[int] | Ints | None = None,
 ) -> tuple[Thing, ...]:
-    """Find the things of repeats in one picture: places that objects join, directly or over others."""
-    n, outlines = len(outlines0), [*outlines0, *outlines1]
+    """Find the things of repeats in one picture: places that objects join, directly or over others.
+
+    `known` holds the outlines of all places of some things, and thing (n_objects,) which of these an object
+    belongs to, -1: none.
+    """
+    n = len(outlines0)
+    of_known = np.full(n, -1) if thing is None else np.asarray(thing)
+    free = np.flatnonzero(of_known < 0)
+    outlines = [outlines[k] for outlines in (outlines0, outlines1) for k in free]
+    outlines += [outline for own in known for outline in own]
     place = number_places(outlines)
+    starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
+    ends = [(k, k + len(free)) for k in range(len(free))]
+    ends += [(int(start), k) for start, stop in zip(starts, starts[1:]) for k in range(start, stop)]
     n_places = place.max(initial=-1) + 1
-    joined = scipy.sparse.coo_array((np.ones(n), (place[:n], place[n:])), shape=(n_places, n_places))
+    links = place[np.array(ends, np.int64).reshape(-1, 2)].T
+    joined = scipy.sparse.coo_array((np.ones(len(ends)), tuple(links)), shape=(n_places, n_places))
     label = scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
-    number = renumber(label[place[:n]])
+    first = np.empty(n, np.int64)  # an outline of each object, or of its thing
+    first[free] = np.arange(len(free))
+    first[of_known >= 0] = starts[of_known[of_known >= 0]]
+    own_label = label[place[first]]
+    number = renumber(own_label)
     things = []
     for k in range(number.max(initial=-1) + 1):
         objects = np.flatnonzero(number == k)
-        places = np.unique(place[np.concatenate([objects, objects + n])])
+        places = np.flatnonzero(label == own_label[objects[0]])
         largest = [max((outlines[i] for i in np.flatnonzero(place == p)), key=polygon_area) for p in places]
         is_periodic = 2 * sum(periodic[int(i)] for i in objects) > len(objects)
         things.append(Thing(k, tuple(objects.tolist()), tuple(largest), bool(is_periodic)))

@@ -1,11 +1,12 @@
 """What one picture shows more than once: its features are matched with each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from matching._common import opencv
 from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
@@ -14,17 +15,20 @@ from matching.errors import InputError
 from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group
+from matching.correspondences.correspondences import Correspondences
 from matching.grouping.clustering import cluster_scores
+from matching.grouping.copies import Seed, find_copies
 from matching.grouping.graph import build_graph
 from matching.grouping.merging import find_landmarks, merge_parts
+from matching.grouping.placing import Placed, place_objects
 from matching.grouping.refinement.ambiguity import measure_periodicity
 from matching.grouping.rejections import name_stages
-from matching.grouping.repeats import Gaps, direct_both_ways, find_repeats_in_groups
+from matching.grouping.repeats import Gaps, Repeats, direct_both_ways, find_repeats_in_groups
 from matching.objects.description import MatchedObject, add_things
 from matching.objects.frames import fit_frame
 from matching.objects.things import Thing, find_things_of_repeats
 from matching.pictures.decoding import read_content
-from matching.pictures.images import Picture, add_mask, make_picture
+from matching.pictures.images import Picture, add_mask, make_picture, to_picture
 from matching.pipelines.clock import Clock
 from matching.pipelines.description import DescribedPicture, describe_picture
 from matching.pipelines.details import locate
@@ -34,6 +38,7 @@ from matching.stages import Stage, Stages
 
 # Of a row of copies, at least: things that are alike but no copies agree with fewer neighbours.
 ROW_SCORE = 0.45
+LEAST_BOUND = 0.3  # distance of unit descriptors within which the same print is equal: light and edges differ
 
 
 def find_repeats(
@@ -116,7 +121,7 @@ class RepeatsState:
     n_listed: int = 0  # candidates that the result lists
     correspondences: Any = None  # (2 n,), the candidates in both directions
     groups: Any = None  # Groups of these
-    repeats: Any = None  # Repeats of the candidates
+    placed: Any = None  # Placed: the objects among the candidates, and the places that they join
     located: Any = None  # Located: the same in pixels of the picture, from `listing` on
     objects: tuple[MatchedObject, ...] = ()
     things: tuple[Thing, ...] = ()
@@ -178,13 +183,13 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         _, graph = build_graph(correspondences[members], k, config.graph, default_threads(), reach=reach)
         return float(cluster_scores(graph, [np.arange(len(members))], k)[0])
 
-    def moves_apart(part: Ints, other: Ints) -> bool:
-        parts, accuracy = [part, other], config.smooth_map.accuracy
+    def moves_apart(matches: Correspondences, parts: Sequence[Ints]) -> bool:
+        accuracy = config.smooth_map.accuracy
         landmarks = [
-            find_landmarks(correspondences, own, np.ones(len(own)), config.merging, accuracy) for own in parts
+            find_landmarks(matches, own, np.ones(len(own)), config.merging, accuracy) for own in parts
         ]
         labels, _ = merge_parts(
-            correspondences, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
+            matches, parts, landmarks, config.merging, config.smooth_map, config.objects.gap
         )
         return bool(labels[0] != labels[1])
 
@@ -195,15 +200,33 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         is_texture,
         row_score=ROW_SCORE,
         measure_score=measure_score if config.way.is_tested else None,  # others score by another graph
-        gaps=Gaps(features.xy, moves_apart),
+        gaps=Gaps(features.xy, lambda *parts: moves_apart(correspondences, parts)),
     )
-    return replace(state, candidates=_turn(candidates, repeats.reversed), repeats=repeats)
+    placed = Placed(repeats, [], np.full(len(repeats.groups.scores), -1))
+    if config.way.is_tested and not config.mirrored:
+        ends = np.column_stack([candidates.row0, candidates.row1])
+        seeds = _list_seeds(ends, candidates.score, repeats)
+        copies = find_copies(features, seeds, config.objects, moves_apart)
+        placed = place_objects(
+            correspondences, ends, repeats, copies, features.xy, config.objects, measure_score
+        )
+    return replace(state, candidates=_turn(candidates, placed.repeats.reversed), placed=placed)
+
+
+def _list_seeds(ends: Ints, score: Floats, repeats: Repeats) -> list[Seed]:
+    """A seed for each object; none of the features of a texture vote."""
+    seeds = []
+    for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
+        own = rows[:0] if is_periodic else rows
+        bound = max(float(np.quantile(score[rows], 0.9)), LEAST_BOUND)
+        seeds.append(Seed(ends[own, 0], ends[own, 1], bound))
+    return seeds
 
 
 def list_candidates(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
     """The candidates that the result lists, in pixels of the picture."""
     step = context.described.step
-    found = locate(state.candidates, state.repeats.groups, step, step, most=state.n_listed)
+    found = locate(state.candidates, state.placed.repeats.groups, step, step, most=state.n_listed)
     return replace(state, located=found)
 
 
@@ -216,7 +239,9 @@ def describe_repeats(state: RepeatsState, context: RepeatsContext) -> RepeatsSta
         for one in describe_objects(found.xy0, found.xy1, found, tolerance, (described.box, described.box))
     ]
     places = [one.outline0 for one in objects], [one.outline1 for one in objects]
-    things = find_things_of_repeats(*places, state.repeats.periodic)
+    placed, xy = state.placed, to_picture(described.features.xy, described.step)
+    known = [[opencv.convex_hull(xy[rows]) for rows in own] for own in placed.things]
+    things = find_things_of_repeats(*places, placed.repeats.periodic, known, placed.thing)
     return replace(state, objects=add_things(objects, things), things=things)
 
 
