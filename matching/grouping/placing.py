@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from matching._common.types import Floats, Ints
 from matching.correspondences.correspondences import Correspondences
-from matching.grouping.copies import Copies
+from matching.grouping.copies import Copies, MovesApart
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
 from matching.grouping.rejections import IN_OBJECT, Dropped, choose_dropped, mark_dropped
 from matching.grouping.repeats import Repeats
@@ -37,6 +37,7 @@ def place_objects(
     xy: Floats,
     config: ObjectsConfig,
     measure_score: Callable[[Ints], float],
+    moves_apart: MovesApart,
 ) -> Placed:
     """Share the matches of objects out to pairs of places.
 
@@ -56,8 +57,11 @@ def place_objects(
         What an object is.
     measure_score : callable
         The score of directed matches.
+    moves_apart : callable
+        Whether two sets of rows of correspondences are two things rather than one.
     """
     groups, n = repeats.groups, len(ends)
+    copies = _merge_bent(correspondences, ends, repeats, copies, xy, config, moves_apart)
     thing_of = np.repeat(np.arange(len(copies.things)), [len(places) for places in copies.things])
     place = _find_place(xy, [rows for places in copies.things for rows in places], config.reach)[ends]
     is_known = (place >= 0).all(axis=1)
@@ -75,7 +79,12 @@ def place_objects(
         if not is_placed:
             found.append((rows, groups.scores[k], log_nfa[k], bool(repeats.periodic[k]), -1))
         elif not repeats.periodic[k]:
-            for pair in np.unique(np.sort(place[own], axis=1), axis=0).tolist():
+            kinds = np.unique(np.sort(place[own], axis=1), axis=0).tolist()
+            if len(kinds) == 1 and 2 * len(own) > len(rows):
+                pairs.setdefault((kinds[0][0], kinds[0][1]), []).append((k, rows))
+                place[rows] = _complete(place[own], correspondences, rows, own)
+                continue
+            for pair in kinds:
                 part = own[(np.sort(place[own], axis=1) == pair).all(axis=1)]
                 pairs.setdefault((pair[0], pair[1]), []).append((k, part))
     for (one, other), parts in pairs.items():
@@ -91,6 +100,46 @@ def place_objects(
         nfa = min(log_nfa[k] for k, _ in parts)
         found.append((rows, score, nfa, False, int(thing_of[one])))
     return _renumber(repeats, reversed_, found, copies)
+
+
+def _merge_bent(
+    correspondences: Correspondences,
+    ends: Ints,
+    repeats: Repeats,
+    copies: Copies,
+    xy: Floats,
+    config: ObjectsConfig,
+    moves_apart: MovesApart,
+) -> Copies:
+    """Copies in which things of two places that are parts of one object that bends are one thing."""
+    things = [list(places) for places in copies.things]
+    turned_ends = np.where(repeats.reversed[:, None], ends[:, ::-1], ends)
+    for rows, is_periodic in zip(repeats.groups.members, repeats.periodic, strict=True):
+        while not is_periodic:
+            place = _find_place(xy, [own for places in things for own in places], config.reach)
+            place, directed = place[turned_ends[rows]], rows + len(ends) * repeats.reversed[rows]
+            number = np.append(np.repeat(np.arange(len(things)), [len(places) for places in things]), -1)
+            first = np.append(np.cumsum([0, *map(len, things)])[:-1], 0)
+            own = (number[place[:, 0]] == number[place[:, 1]]) & (place[:, 0] != place[:, 1])
+            found = [k for k in np.unique(number[place[own, 0]]).tolist() if k >= 0 and len(things[k]) == 2]
+            parts = {k: np.flatnonzero(own & (number[place[:, 0]] == k)) for k in found}
+            for k, j in ((k, j) for k in found for j in found if k < j):
+                if not moves_apart(correspondences, [directed[parts[k]], directed[parts[j]]]):
+                    break
+            else:
+                break
+            turned = [2 * np.count_nonzero(place[parts[i], 0] != first[i]) > len(parts[i]) for i in (k, j)]
+            other = things[j][::-1] if turned[0] != turned[1] else things[j]
+            things[k] = [np.union1d(a, b) for a, b in zip(things[k], other, strict=True)]
+            del things[j]
+    return replace(copies, things=things)
+
+
+def _complete(known: Ints, correspondences: Correspondences, rows: Ints, own: Ints) -> Ints:
+    """(k, 2) the places of all matches of an object: those of the nearest ones of which they are known."""
+    nearest = cKDTree(correspondences.xy0[own]).query(correspondences.xy0[rows])[1]
+    found: Ints = known[nearest]
+    return found
 
 
 def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:

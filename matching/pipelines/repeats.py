@@ -208,7 +208,7 @@ def find_places(state: RepeatsState, context: RepeatsContext) -> RepeatsState:
         seeds = _list_seeds(ends, candidates.score, repeats)
         copies = find_copies(features, seeds, config.objects, moves_apart)
         placed = place_objects(
-            correspondences, ends, repeats, copies, features.xy, config.objects, measure_score
+            correspondences, ends, repeats, copies, features.xy, config.objects, measure_score, moves_apart
         )
     return replace(state, candidates=_turn(candidates, placed.repeats.reversed), placed=placed)
 
