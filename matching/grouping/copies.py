@@ -97,21 +97,42 @@ def find_copies(
                 ends = np.vstack([own_motion[None], ends])
         if not len(ends):
             continue
+        ends = np.vstack([_direct(features.xy, to) for to in ends])
         for own, places in _find_things(scene, ends, rows, config, moves_apart):
             if 2 * np.count_nonzero(taken[own]) <= len(own):
                 taken[np.concatenate(places)] = True
                 things.append(places)
-    return Copies(_drop_parts(features, things), judged)
+    return Copies(_drop_parts(features, things, config.reach), judged)
 
 
-def _drop_parts(features: Features, things: list[list[Ints]]) -> list[list[Ints]]:
-    """The things that are no parts of others: not all of their places lie amid larger ones."""
+def _drop_parts(features: Features, things: list[list[Ints]], reach: float) -> list[list[Ints]]:
+    """The things that are no parts of others: not all of their places lie amid larger ones.
+
+    What is between two places of one thing, nearer to each other than reach, is amid them.
+    """
     kept: list[list[Ints]] = []
     for places in sorted(things, key=lambda own: -sum(map(len, own))):
         known = [rows for other in kept for rows in other]
         if not known or not all(_is_amid(features, rows, np.concatenate(known)) for rows in places):
-            kept.append(places)
+            hulls = [hull for other in kept for hull in _list_hulls(features.xy, other, reach)]
+            if not all(any(_is_within(hull, features.xy[rows]) for hull in hulls) for rows in places):
+                kept.append(places)
     return kept
+
+
+def _list_hulls(xy: Floats, places: list[Ints], reach: float) -> list[Delaunay]:
+    """The convex hulls of each two places (k, 2) that are within reach of each other."""
+    trees = [cKDTree(xy[rows]) for rows in places]
+    return [
+        Delaunay(np.concatenate([tree.data, other.data]))
+        for k, tree in enumerate(trees)
+        for other in trees[:k]
+        if np.isfinite(other.query(tree.data, distance_upper_bound=reach)[0]).any()
+    ]
+
+
+def _is_within(hull: Delaunay, points: Floats) -> bool:
+    return bool(2 * np.count_nonzero(hull.find_simplex(points) >= 0) > len(points))
 
 
 def _is_amid(features: Features, rows: Ints, others: Ints) -> bool:
@@ -172,6 +193,18 @@ def _is_same(ends: Ints, other: Ints) -> bool:
     """Whether two motions take most features, of those that either takes somewhere, to the same ones."""
     least = min(np.count_nonzero(ends >= 0), np.count_nonzero(other >= 0))
     return bool(2 * np.count_nonzero((ends == other) & (ends >= 0)) > least)
+
+
+def _direct(xy: Floats, to: Ints) -> Ints:
+    """A motion (1, n), or, of one that is its own inverse, as half a turn is, either direction (2, n)."""
+    own = np.flatnonzero(to >= 0)
+    back = np.where(to[to[own]] >= 0, to[to[own]], to[own])
+    if 2 * np.count_nonzero(np.linalg.norm(xy[back] - xy[own], axis=1) <= AT) <= len(own):
+        return to[None]
+    shift = xy[to[own]] - xy[own]
+    ahead = np.zeros(len(to), bool)
+    ahead[own] = shift @ np.linalg.eigh(shift.T @ shift)[1][:, 1] > 0
+    return np.stack([np.where(ahead, to, -1), np.where(ahead, -1, to)])
 
 
 def _list_equal(features: Features, rows: Ints, bound: float, reach: float) -> tuple[Ints, Ints]:
@@ -285,7 +318,10 @@ def _cut(scene: _Scene, ends: Ints, profile: Bools, config: ObjectsConfig) -> In
     strain, shared = np.zeros((2, len(a)))
     for to in ends:
         both = (to[a] >= 0) & (to[b] >= 0)
-        off = np.linalg.norm((xy[to[a]] - xy[a]) - (xy[to[b]] - xy[b]), axis=1)
+        own = to >= 0
+        turn, shift = _fit(xy[own], xy[to[own]])
+        rest = xy[to] - (xy @ turn.T + shift)
+        off = np.linalg.norm(rest[a] - rest[b], axis=1)
         strain, shared = strain + np.where(both, off, 0), shared + both
     joined = (alike > 0.5) & (strain <= shared * AT) & (length <= config.reach)
     order = np.lexsort((length, -alike))
