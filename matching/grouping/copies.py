@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import Delaunay, cKDTree
 
-from matching._common.types import Array, Bools, Floats, Ints
+from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.correspondences.points import NEIGHBORS, is_amid
 from matching.features.extraction import DESCRIPTOR_NORM, Features
@@ -89,13 +89,15 @@ def find_copies(
             continue
         rows = np.unique(seed.first)
         ends = _find_motions(scene, rows, seed.bound, config)
-        own_motion = _follow(scene, *_fit(features.xy[seed.first], features.xy[seed.second]), seed.bound, config)
+        own_motion = _follow(
+            scene, *_fit(features.xy[seed.first], features.xy[seed.second]), seed.bound, config
+        )
         if own_motion is not None:
             met = np.linalg.norm(features.xy[own_motion[seed.first]] - features.xy[seed.second], axis=1) <= AT
             judged[k] = 2 * np.count_nonzero(met & (own_motion[seed.first] >= 0)) > len(seed.first)
             if not any(_is_same(own_motion, other) for other in ends):
                 ends = np.vstack([own_motion[None], ends])
-        if not len(ends):
+        if not judged[k]:
             continue
         ends = np.vstack([_direct(features.xy, to) for to in ends])
         for own, places in _find_things(scene, ends, rows, config, moves_apart):
@@ -353,7 +355,12 @@ def _cut(scene: _Scene, ends: Ints, profile: Bools, config: ObjectsConfig) -> In
 
 
 def _join(
-    scene: _Scene, ends: Ints, profile: Bools, patches: list[Ints], config: ObjectsConfig, moves_apart: MovesApart
+    scene: _Scene,
+    ends: Ints,
+    profile: Bools,
+    patches: list[Ints],
+    config: ObjectsConfig,
+    moves_apart: MovesApart,
 ) -> list[Ints]:
     """Patches of one profile that move as one thing, joined: they have a bare band between them."""
     xy = scene.features.xy
@@ -368,7 +375,9 @@ def _join(
             if 2 * common <= either or against > VOTE * min(len(patches[i]), len(patches[j])):
                 continue
             shared = np.flatnonzero(np.minimum(shares[i], shares[j]) > 0.5)
-            if len(shared) and not any(_moves_apart(xy, ends[p], patches[i], patches[j], moves_apart) for p in shared):
+            if len(shared) and not any(
+                _moves_apart(xy, ends[p], patches[i], patches[j], moves_apart) for p in shared
+            ):
                 pairs.append((i, j))
     n = len(patches)
     links = coo_array((np.ones(len(pairs)), np.array(pairs, np.int64).reshape(-1, 2).T), shape=(n, n))

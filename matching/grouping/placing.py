@@ -92,7 +92,9 @@ def place_objects(
         if not is_object(correspondences, rows, config):
             continue
         starts = place[rows, 0] == one
-        at = [np.where(starts[:, None], xy[ends[rows, k]], xy[ends[rows, 1 - k]]).mean(axis=0) for k in (0, 1)]
+        at = [
+            np.where(starts[:, None], xy[ends[rows, k]], xy[ends[rows, 1 - k]]).mean(axis=0) for k in (0, 1)
+        ]
         reversed_[rows] = starts != (tuple(at[0]) <= tuple(at[1]))
         first = parts[0][0]
         is_whole = len(parts) == 1 and len(rows) == len(groups.members[first])

@@ -11,11 +11,11 @@ from matching._common.threads import default_threads, single_blas_thread
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.config import MatchConfig, check_config
 from matching.correspondences.candidates import Candidates, join_candidates, match_within
+from matching.correspondences.correspondences import Correspondences
 from matching.errors import InputError
 from matching.features.detectors import measure_by_kind
 from matching.features.extraction import DESCRIBED, FeatureConfig, Features
 from matching.grouping import group
-from matching.correspondences.correspondences import Correspondences
 from matching.grouping.clustering import cluster_scores
 from matching.grouping.copies import Seed, find_copies
 from matching.grouping.graph import build_graph
