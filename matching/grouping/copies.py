@@ -184,8 +184,8 @@ def _find_motions(scene: _Scene, rows: Ints, bound: float, config: ObjectsConfig
         a = np.median(linear[near], axis=0)
         b = np.median(target[near], axis=0) - a @ middle
         back = np.linalg.pinv(a)
-        for motion in ((a, b), (back, -back @ b)):
-            ends = _follow(scene, *motion, bound, config)
+        for turn_of, shift in ((a, b), (back, -back @ b)):
+            ends = _follow(scene, turn_of, shift, bound, config)
             if ends is not None and not any(_is_same(ends, other) for other in found):
                 found.append(ends)
     return np.array(found, np.int64).reshape(len(found), len(features))
@@ -247,7 +247,7 @@ def _follow(scene: _Scene, a: Floats, b: Floats, bound: float, config: ObjectsCo
 def _fit(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """The affine map of least squares from x to y (k, 2): its linear part (2, 2), and its shift (2,)."""
     solution = np.linalg.lstsq(np.column_stack([x, np.ones(len(x))]), y, rcond=None)[0]
-    return solution[:2].T, solution[2]
+    return np.asarray(solution[:2].T), np.asarray(solution[2])
 
 
 def _find_equal(scene: _Scene, rows: Ints, at: Floats, reach: float, bound: float, apart: float) -> Ints:
@@ -296,11 +296,11 @@ def _is_place(scene: _Scene, rows: Ints, config: ObjectsConfig) -> bool:
 
 
 def _share(rows: Ints, other: Ints) -> bool:
-    return 4 * np.count_nonzero(np.isin(rows, other)) > len(rows)
+    return bool(4 * np.count_nonzero(np.isin(rows, other)) > len(rows))
 
 
 def _find_profiles(scene: _Scene, has: Bools) -> Bools:
-    """Profile (n, m) of each feature: what it and those neighbours have that have much the same; has (m, n)."""
+    """Profile (n, m) of each feature: what it and neighbours that have much the same have; has (m, n)."""
     own = has.T
     near = own[scene.near]  # (n, k, m)
     common, either = (near & own[:, None]).sum(axis=2), (near | own[:, None]).sum(axis=2)
@@ -314,7 +314,7 @@ def _find_profiles(scene: _Scene, has: Bools) -> Bools:
 def _cut(scene: _Scene, ends: Ints, profile: Bools, config: ObjectsConfig) -> Ints:
     """(n,) the patch of each feature, -1: none; neighbours of the most similar profiles are joined first."""
     xy, n = scene.features.xy, len(profile)
-    a, b = scene.edges[profile[scene.edges].any(axis=2).all(axis=1)].T
+    a, b = scene.edges[np.asarray(profile.any(axis=1))[scene.edges].min(axis=1)].T
     alike = (profile[a] & profile[b]).sum(axis=1) / (profile[a] | profile[b]).sum(axis=1)
     length = np.linalg.norm(xy[a] - xy[b], axis=1)
     strain, shared = np.zeros((2, len(a)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial import cKDTree
 
-from matching._common.types import Floats, Ints
+from matching._common.types import Bools, Floats, Ints
 from matching.correspondences.correspondences import Correspondences
 from matching.grouping.copies import Copies, MovesApart
 from matching.grouping.objects import Groups, ObjectsConfig, is_object
@@ -64,7 +64,7 @@ def place_objects(
     copies = _merge_bent(correspondences, ends, repeats, copies, xy, config, moves_apart)
     thing_of = np.repeat(np.arange(len(copies.things)), [len(places) for places in copies.things])
     place = _find_place(xy, [rows for places in copies.things for rows in places], config.reach)[ends]
-    is_known = (place >= 0).all(axis=1)
+    is_known: Bools = np.asarray((place >= 0).all(axis=1))
     joins = is_known.copy()
     joins[is_known] = (thing_of[place[is_known, 0]] == thing_of[place[is_known, 1]]) & (
         place[is_known, 0] != place[is_known, 1]
@@ -87,7 +87,7 @@ def place_objects(
             for pair in kinds:
                 part = own[(np.sort(place[own], axis=1) == pair).all(axis=1)]
                 pairs.setdefault((pair[0], pair[1]), []).append((k, part))
-    for (one, other), parts in pairs.items():
+    for (one, _), parts in pairs.items():
         rows = np.sort(np.concatenate([part for _, part in parts]))
         if not is_object(correspondences, rows, config):
             continue
@@ -157,7 +157,7 @@ def _find_place(xy: Floats, places: list[Ints], reach: float) -> Ints:
 
 
 def _renumber(
-    repeats: Repeats, reversed_: Ints, found: list[tuple[Ints, float, float, bool, int]], copies: Copies
+    repeats: Repeats, reversed_: Bools, found: list[tuple[Ints, float, float, bool, int]], copies: Copies
 ) -> Placed:
     groups = repeats.groups
     found = sorted(found, key=lambda item: -item[1])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import scipy
@@ -98,7 +99,7 @@ def find_things_of_repeats(
     place = number_places(outlines)
     starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
     ends = [(k, k + len(free)) for k in range(len(free))]
-    ends += [(int(start), k) for start, stop in zip(starts, starts[1:]) for k in range(start, stop)]
+    ends += [(int(start), k) for start, stop in pairwise(starts) for k in range(start, stop)]
     n_places = place.max(initial=-1) + 1
     links = place[np.array(ends, np.int64).reshape(-1, 2)].T
     joined = scipy.sparse.coo_array((np.ones(len(ends)), tuple(links)), shape=(n_places, n_places))

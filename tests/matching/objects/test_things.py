@@ -95,3 +95,9 @@ def test_a_thing_is_shown_without_its_outlines():
         repr(Thing(1, (0, 2), (np.zeros((4, 2)),) * 2, True)) == "<Thing 1: objects 0, 2, 2 places, periodic>"
     )
     assert repr(Thing(0, (3,), (np.zeros((4, 2)),))) == "<Thing 0: object 3, 1 place>"
+
+
+def test_known_places_are_of_the_thing_even_if_no_object_joins_them():
+    a, b, c, d, e = (square(x, 0, 50) for x in (0, 100, 200, 400, 500))
+    things = find_things_of_repeats([a, d], [b, e], [False, False], [[a, b, c]], [0, -1])
+    assert [(thing.objects, len(thing.places)) for thing in things] == [((0,), 3), ((1,), 2)]

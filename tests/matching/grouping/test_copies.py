@@ -1,0 +1,47 @@
+"""All places of things in one picture."""
+
+import numpy as np
+import pytest
+
+from matching.features.extraction import DESCRIPTOR_NORM, Features
+from matching.grouping.copies import Seed, find_copies
+from matching.grouping.objects import ObjectsConfig
+
+N = 60
+
+
+def copies_at(offsets, rng, n=N):
+    """Features of a thing of 90 by 90 pixels that stands at each offset (k, 2), thing by thing."""
+    xy, descriptors = rng.uniform(0, 90, (n, 2)), rng.normal(size=(n, 128))
+    descriptors *= DESCRIPTOR_NORM / np.linalg.norm(descriptors, axis=1, keepdims=True)
+    m = n * len(offsets)
+    return Features(
+        np.concatenate([xy + offset for offset in offsets]),
+        np.tile(8 * np.eye(2), (m, 1, 1)),
+        np.tile(np.rint(descriptors), (len(offsets), 1)).astype(np.float32),
+        np.zeros(m, np.int8),
+        np.zeros(m, bool),
+    )
+
+
+def find(features, n=N):
+    seed = Seed(np.arange(n), np.arange(n, 2 * n), 0.3)
+    return find_copies(features, [seed], ObjectsConfig(), lambda matches, parts: True)
+
+
+@pytest.mark.parametrize("offsets", [[(0, 0), (100, 0), (200, 0), (300, 0)], [(0, 0), (240, 30), (90, 200)]])
+def test_two_places_lead_to_all_others(offsets):
+    found = find(copies_at(np.array(offsets, float), np.random.default_rng(0)))
+    assert found.judged.tolist() == [True]
+    (places,) = found.things
+    numbers = sorted({int(k) for k in np.unique(rows // N)}.pop() for rows in places)
+    assert numbers == list(range(len(offsets)))
+    assert all(len(np.unique(rows // N)) == 1 and len(rows) >= 0.9 * N for rows in places)
+
+
+def test_matches_that_no_motion_explains_are_not_judged():
+    features = copies_at(np.array([(0.0, 0.0), (100.0, 0.0)]), np.random.default_rng(0))
+    features.xy[N:] = np.random.default_rng(1).uniform((100, 0), (190, 90), (N, 2))
+    found = find(features)
+    assert not found.judged.any()
+    assert found.things == []
