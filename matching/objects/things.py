@@ -94,7 +94,7 @@ def find_things_of_repeats(
     n = len(outlines0)
     of_known = np.full(n, -1) if thing is None else np.asarray(thing)
     free = np.flatnonzero(of_known < 0)
-    outlines = [outlines[k] for outlines in (outlines0, outlines1) for k in free]
+    outlines = [outlines[int(k)] for outlines in (outlines0, outlines1) for k in free]
     outlines += [outline for own in known for outline in own]
     place = number_places(outlines)
     starts = np.cumsum([2 * len(free), *(len(own) for own in known)])
