@@ -68,8 +68,8 @@ LAYERS = {  # a folder or module imports from those before it
         "merging",
         "settings",
         "rounds",
-        "stages repeats",
-        "paper",
+        "stages repeats copies",
+        "paper placing",
         "ways",
     ),
     "matching/output": (
