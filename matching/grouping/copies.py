@@ -100,7 +100,11 @@ def find_copies(
         if not judged[k]:
             continue
         ends = np.vstack([_direct(features.xy, to) for to in ends])
-        for own, places in _find_things(scene, ends, rows, config, moves_apart):
+        found = _find_things(scene, ends, rows, config, moves_apart)
+        if not found:  # the parts of a sparse print are far apart; those of another arrangement don't agree
+            agrees = _find_profiles(scene, ends >= 0)[rows].any(axis=1)
+            judged[k] = 2 * np.count_nonzero(agrees) <= len(rows)
+        for own, places in found:
             if 2 * np.count_nonzero(taken[own]) <= len(own):
                 taken[np.concatenate(places)] = True
                 things.append(places)
