@@ -101,12 +101,16 @@ def merge_parts(
 ) -> tuple[Ints, list[Ints]]:
     """Merge parts, the pair with the strongest evidence first, until no pair has any -> labels (n_parts,).
 
-    Merged parts bend as their parts do, on average over their matches: a part that is no object, and bends
-    enough to explain anything, glues no others.
+    Merged parts bend as their parts do, on average over their matches. A part that is not smooth is merged
+    with none, as it would explain anything, and loses its landmarks.
     """
     labels, marks = np.arange(len(parts)), [np.asarray(rows) for rows in landmarks]
     members, weights = [np.asarray(part) for part in parts], [len(part) for part in parts]
-    logs = [_log_variances(correspondences, rows, smooth_map) for rows in marks]
+    found = [measure_roughness(correspondences, rows, smooth_map.accuracy) for rows in marks]
+    marks = [
+        rows if _is_smooth(own, smooth_map) else rows[:0] for rows, own in zip(marks, found, strict=True)
+    ]
+    logs = [2 * np.log([max(own.bend, smooth_map.least_bend), own.accuracy]) for own in found]
     extents = [2 * math.sqrt(np.ptp(xy, axis=0).prod()) for xy in (correspondences.xy0, correspondences.xy1)]
     turned = [2 * np.count_nonzero(correspondences.mirrored[part]) > len(part) for part in parts]
     evidence: dict[tuple[int, int], float] = {}
@@ -229,9 +233,11 @@ def _robust_deviations(x: Floats, y: Floats, accuracy: float) -> Floats:
     return np.asarray(np.sqrt(error))
 
 
-def _log_variances(correspondences: Correspondences, rows: Array, smooth_map: SmoothMapConfig) -> Floats:
-    found = measure_roughness(correspondences, rows, smooth_map.accuracy)
-    return 2 * np.log([max(found.bend, smooth_map.least_bend), found.accuracy])
+def _is_smooth(found: Roughness, smooth_map: SmoothMapConfig) -> bool:
+    """Whether the neighbours of a point tell where it is. They do not where the likeliest of RATIOS is the
+    largest, or where points are further off than any member of an object is.
+    """
+    return found.bend < found.accuracy and found.accuracy <= smooth_map.tolerance * smooth_map.accuracy
 
 
 def _points(
