@@ -26,6 +26,7 @@ from matching._common.parent_watchdog import end_with
 from matching._common.threads import default_threads
 from matching.collection.addresses import is_address
 from matching.collection.cache import FeatureCache
+from matching.collection.records import check_origin
 from matching.collection.work import Settings
 from matching.config import MatchConfig
 from matching.errors import InputError
@@ -50,11 +51,22 @@ class Lost:
 
 
 class Working(NamedTuple):
-    """What runs tasks, what they share, and what tells of their progress."""
+    """What runs tasks, what they share, and what shows their progress."""
 
     run: Run
     settings: Settings
     progress: Progress
+
+    def records(
+        self, function: Function, tasks: Iterable[Task], lost: Callable[[Lost], Any], total: int, desc: str
+    ) -> Iterator[Any]:
+        """Run tasks and check where their records come from; `lost` makes the record of a lost task."""
+        for record in self.progress(self.run(function, tasks), total=total, desc=desc):
+            if isinstance(record, Lost):
+                yield lost(record)
+            else:
+                check_origin(record)
+                yield record
 
 
 @contextmanager

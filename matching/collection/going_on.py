@@ -18,6 +18,8 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
     """Match some pairs again if the database was made with other libraries; raise InputError if one
     differs.
     """
+    if not store.has_pending():
+        return ""
     known = [_without_sources(made_by) for made_by in list_programs(store.settings())]
     here = _without_sources(programs())
     if here in known:

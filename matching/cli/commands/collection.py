@@ -81,7 +81,7 @@ def make_parser() -> options.LineParser:
     text = "how many pairs the report shows, the best first"
     options.add_setting(where, "html_pairs", options.count_setting(100, text))
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor")
+    add_cluster_options(how, "one per processor")
     options.add_setting(how, "wait", WAIT)
     options.add_flag(how, "retry", "retry what failed in an earlier run")
     options.add_flag(how, "restart", "start a new database; the results in the old one are lost")
@@ -91,12 +91,16 @@ def make_parser() -> options.LineParser:
     return parser
 
 
-def add_run_options(group: options.Group, jobs: str, on_clusters: bool = True) -> None:
-    """Add the options that say where and with which cache work is done."""
+def add_cluster_options(group: options.Group, jobs: str) -> None:
+    """Add the options that `cluster_options` reads."""
+    add_run_options(group, jobs)
+    text = "a Dask cluster instead, as tcp://host:port"
+    group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
+
+
+def add_run_options(group: options.Group, jobs: str) -> None:
+    """Add the options that `run_options` reads."""
     options.add_setting(group, "jobs", options.count_setting(None, "processes at a time"), jobs)
-    if on_clusters:
-        text = "a Dask cluster instead, as tcp://host:port"
-        group.add_argument("--scheduler", type=_parse_address, metavar="ADDRESS", help=text)
     options.add_path(group, "cache", "DIR", "folder for features (default: the user's cache)")
     options.add_setting(group, "cache_size", options.count_setting(4000, "size of the feature cache", "MB"))
 
@@ -134,8 +138,7 @@ def _run(arguments: argparse.Namespace, is_process: bool) -> int:
         raise InputError("--shortlist requires --all, or --query and --gallery")
     if arguments.restart and not named:
         raise InputError("--restart requires --pairs, --all, or --query and --gallery")
-    if arguments.jobs and arguments.scheduler:
-        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    check_cluster_options(arguments)
     with end_on_interrupt(COMMAND, STOPPED) if is_process else nullcontext():
         import matching.collection.run  # noqa: F401 - all that is slow to load
     _check_outputs(arguments)
@@ -176,15 +179,25 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
             raise InputError(f"{arguments.html}: was not written by gdl-match; --html needs another file")
 
 
+def check_cluster_options(arguments: argparse.Namespace) -> None:
+    """Check that the work is either for processes of this machine or for a cluster."""
+    if arguments.jobs and arguments.scheduler:
+        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+
+
+def cluster_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of functions that may run on a cluster."""
+    return {**run_options(arguments), "scheduler": arguments.scheduler}
+
+
 def run_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters of all that works on many pictures."""
+    """The parameters of functions that work on many pictures."""
     from tqdm import tqdm
 
     return {
         "config": options.make_config(arguments),
         "cache": open_cache(arguments),
         "jobs": arguments.jobs,
-        **({"scheduler": arguments.scheduler} if "scheduler" in arguments else {}),
         "progress": partial(tqdm, disable=True if arguments.quiet else None, file=sys.stderr),
     }
 
@@ -199,7 +212,7 @@ def _match(arguments: argparse.Namespace) -> Summary:
         if arguments.hloc is not None:
             _check_names(plan)
         how = {name: getattr(arguments, name) for name in ("shortlist", "retry", "restart")}
-        summary = match_collection(plan, arguments.db, **run_options(arguments), **how)
+        summary = match_collection(plan, arguments.db, **cluster_options(arguments), **how)
     if not arguments.quiet:
         print(*_read_failures(arguments.db), describe_summary(summary), sep="\n", file=sys.stderr)
     if summary.other_programs:

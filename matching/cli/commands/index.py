@@ -11,7 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.commands.collection import WAIT, add_run_options, run_options, waiting
+from matching.cli.commands.collection import (
+    WAIT,
+    add_cluster_options,
+    check_cluster_options,
+    cluster_options,
+    waiting,
+)
 from matching.cli.console import make_printable, make_teller
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, exit_status
 from matching.errors import InputError
@@ -21,7 +27,6 @@ from matching.pictures.names import exists, is_folder, make_absolute
 if TYPE_CHECKING:
     from matching.collection.kept_index._index import Added
     from matching.collection.watching import Seen
-    from matching.objects.description import MatchedObject
 
 COMMAND = "gdl-match index"
 STOPPED = "interrupted; the same command goes on from here"
@@ -72,7 +77,7 @@ def make_parser() -> options.LineParser:
     for each, jobs in ((add, "one per processor"), (query, "1"), (groups, "one per processor"), (watch, "1")):
         options.add_path(each, "index", "FOLDER", "of the index", required=True)
         how = each.add_argument_group("how it runs")
-        add_run_options(how, jobs)
+        add_cluster_options(how, jobs)
         options.add_setting(how, "wait", WAIT)
         options.add_quiet(how)
         options.add_settings(each.add_argument_group("matching, as for gdl-match"))
@@ -80,8 +85,7 @@ def make_parser() -> options.LineParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if arguments.jobs and arguments.scheduler:
-        raise InputError("--jobs is for this machine, --scheduler for a cluster: give one of them")
+    check_cluster_options(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a picture's oddities: what matters is recorded
         with waiting(arguments, COMMAND):
@@ -97,7 +101,7 @@ def _add(arguments: argparse.Namespace) -> int:
     paths = _pictures(arguments, may_be_empty=True)
     inside = [make_absolute(path) for path in arguments.pictures if is_folder(path)]
     added = add_pictures(
-        arguments.index, paths, inside=inside, check=arguments.check, **run_options(arguments)
+        arguments.index, paths, inside=inside, check=arguments.check, **cluster_options(arguments)
     )
     _tell_errors(added.errors)
     print(_describe_added(added))
@@ -122,10 +126,11 @@ def _describe_added(added: Added) -> str:
 
 
 def _watch(arguments: argparse.Namespace) -> int:
+    from matching.collection.reports.query_results import summarise_object
     from matching.collection.watching import watch_folder
 
     tell = make_teller(arguments)
-    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    how = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     where = arguments.index, arguments.folder
     for update in watch_folder(*where, thing=arguments.query, recursive=arguments.recursive, **how):
         _tell_errors(update.added.errors)
@@ -134,7 +139,7 @@ def _watch(arguments: argparse.Namespace) -> int:
             if seen.pair.error is not None:
                 _tell_errors([seen.pair.error])
             elif arguments.json:
-                objects = [_summarise(found) for found in seen.pair.objects]
+                objects = [summarise_object(found) for found in seen.pair.objects]
                 print(json.dumps({"picture": seen.path, "objects": objects}), flush=True)
             elif seen.pair.objects:
                 print(_describe_seen(seen), flush=True)
@@ -150,26 +155,11 @@ def _describe_seen(seen: Seen) -> str:
     )
 
 
-def _summarise(found: MatchedObject) -> dict[str, Any]:
-    return {
-        "id": found.id,
-        "n_matches": found.n_matches,
-        "score": found.score,
-        "log10_nfa": found.log_nfa,
-        "confidence": found.confidence,
-        "transform": found.transform.tolist(),
-        "transform_kind": found.transform_kind,
-        "transform_error": found.transform_error,
-        "outline1": found.outline1.tolist(),
-        "frame1": None if found.frame1 is None else found.frame1.tolist(),
-    }
-
-
 def _query(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._index import find_candidates
     from matching.collection.reports.query_results import collect_results, verify_candidates
 
-    how = {**run_options(arguments), "jobs": arguments.jobs or 1}
+    how = {**cluster_options(arguments), "jobs": arguments.jobs or 1}
     if (arguments.hloc_pairs is None) != (arguments.images is None):
         raise InputError("--hloc-pairs and --images must be given together")
     if arguments.hloc_pairs is not None and (arguments.db is not None or arguments.json):
@@ -205,7 +195,7 @@ def _groups(arguments: argparse.Namespace) -> int:
     from matching.collection.kept_index._store import open_index
     from matching.collection.reports.query_results import verify_candidates
 
-    how = run_options(arguments)
+    how = cluster_options(arguments)
     with open_index(arguments.index, how["config"]) as index:
         pictures = [path for path in index.found() if exists(path)]
     candidates = find_candidates(arguments.index, pictures, arguments.shortlist, **how)

@@ -54,7 +54,7 @@ def make_parser() -> options.LineParser:
     options.add_flag(what, "tracks", text)
     options.add_flag(what, "review", "then show all proposals on a page, to accept or drop them")
     how = parser.add_argument_group("how it runs")
-    add_run_options(how, "one per processor", on_clusters=False)
+    add_run_options(how, "one per processor")
     options.add_quiet(how)
     options.add_settings(parser.add_argument_group("matching, as for gdl-match"))
     return parser

@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -126,19 +125,16 @@ class _Search:
         guard: Guard,
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
-        self.rival = rivals.get(arguments.method)
         self.tell = make_teller(arguments)
         self.picture = _read(thing, arguments.mask0)
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
+        from matching.pipelines.pair import label_by
+        from matching.pipelines.searching import Search
 
         self.config = make_config(arguments)
-        self.views = cache(lambda: prepare_views(self.picture, self.config))
-        n_threads = default_threads()
+        rival = rivals.get(arguments.method)
         with report_compiling(self.tell):
-            self.described = describe_picture(self.picture, self.config, n_threads)
-        self.details = cache(lambda: describe_details(self.picture, self.described, self.config, n_threads))
+            self.search = Search(self.picture, self.config, None if rival is None else label_by(rival))
 
     def match(self, path: Path) -> Outcome:
         """Match one picture and write the results."""
@@ -149,7 +145,8 @@ class _Search:
                 folder = self._folder(path)
                 check_output(folder, self.arguments, (self.thing, path))
                 picture = _read(path)
-                result = self._result(picture)
+                with print_short_warnings(), report_compiling(self.tell):
+                    result = self.search.match(picture)
             options = output_options(self.arguments)
             if options["exports"]:
                 from matching.output.exchange import check_formats
@@ -172,24 +169,6 @@ class _Search:
     def _folder(self, path: Path) -> Path:
         inputs = make_absolute(self.thing), make_absolute(path)
         return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
-
-    def _result(self, picture: Picture) -> MatchResult:
-        from matching._common.threads import default_threads
-        from matching.pipelines.description import describe_details, describe_picture, prepare_views
-        from matching.pipelines.pair import label_by, match_described
-
-        with print_short_warnings(), report_compiling(self.tell):
-            n_threads = default_threads()
-            described = describe_picture(picture, self.config, n_threads)
-            return match_described(
-                self.described,
-                described,
-                self.config,
-                stages=None if self.rival is None else label_by(self.rival),
-                views=(self.views, lambda: prepare_views(picture, self.config)),
-                pictures=(self.picture, picture),
-                details=(self.details, lambda: describe_details(picture, described, self.config, n_threads)),
-            )
 
 
 def _read(path: Path, mask: Path | None = None) -> Picture:

@@ -24,6 +24,7 @@ from matching.collection.database.settings import KEY_OF_PROGRAMS, check_schema,
 from matching.collection.records import ImageRecord, PairRecord
 from matching.config import MatchConfig
 from matching.errors import InputError
+from matching.objects.description import MatchedObject
 from matching.output.provenance import Origin, as_text
 from matching.pictures.names import is_file
 
@@ -301,6 +302,23 @@ def read_transform(store: Store, pair: int) -> Floats:
     """The transform of the object of a pair that has most matches -> (3, 3)."""
     query = "SELECT transform FROM objects WHERE pair = ? ORDER BY n_matches DESC, object LIMIT 1"
     return np.array(json.loads(store.value(query, (pair,))))
+
+
+def read_objects(store: Store, pair: int) -> list[MatchedObject]:
+    """Read the objects of a pair, without their motions and frames."""
+    query = (
+        "SELECT outline0, outline1, transform, object, n_matches, score, transform_kind, transform_error,"
+        " log10_nfa FROM objects WHERE pair = ? ORDER BY object"
+    )
+    objects = []
+    for *shapes, number, n_matches, score, kind, error, log_nfa in store.rows(query, (pair,)):
+        outline0, outline1, transform = (np.array(json.loads(text)) for text in shapes)
+        objects.append(
+            MatchedObject(
+                number, n_matches, score, outline0, outline1, transform, kind, error, log_nfa=log_nfa
+            )
+        )
+    return objects
 
 
 def _object_rows(record: PairRecord) -> Iterator[tuple[Any, ...]]:

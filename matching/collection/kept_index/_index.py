@@ -12,7 +12,7 @@ from matching._common.threads import limit_threads
 from matching.collection.backends import Lost, start_working
 from matching.collection.cache import compute_digest
 from matching.collection.kept_index._store import Counts, open_index
-from matching.collection.records import IndexedRecord, check_origin
+from matching.collection.records import IndexedRecord
 from matching.collection.retrieval._codes import encode
 from matching.collection.retrieval._shards import rank_pictures, split_in_batches
 from matching.collection.work import INTERNAL, Settings, Source, explain_unreadable, get_described
@@ -68,8 +68,8 @@ def add_pictures(
         tasks = ((number, path, working.settings) for number, path in index.pending())
         indexed: list[int] = []
         errors: list[str] = []
-        done = working.progress(working.run(index_file, tasks), total=n, desc="pictures")
-        for records in split_in_batches((_sound(record) for record in done), TOGETHER):
+        done = working.records(index_file, tasks, _lost, n, "pictures")
+        for records in split_in_batches(done, TOGETHER):
             index.add(records)
             index.merge_small_segments()
             indexed += [record.id for record in records if record.error is None]
@@ -125,8 +125,5 @@ def find_candidates(
         return result
 
 
-def _sound(record: IndexedRecord | Lost) -> IndexedRecord:
-    if isinstance(record, Lost):
-        return IndexedRecord(record.id, error=record.error)
-    check_origin(record)
-    return record
+def _lost(task: Lost) -> IndexedRecord:
+    return IndexedRecord(task.id, error=task.error)

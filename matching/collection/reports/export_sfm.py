@@ -21,6 +21,7 @@ from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
 from matching.collection.reports.export import FOREIGN
 from matching.errors import InputError
+from matching.interchange.two_views import LEAST, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
@@ -33,7 +34,6 @@ FORMATS = ("colmap", "hloc")
 OURS = 0x67646C6D  # application id of our SQLite files, "gdlm"
 MARK = "written_by"  # attribute of our HDF5 files
 LISTED = "pairs_sha256"  # of matches.h5: of pairs.txt, as it was written with it
-LEAST = 15  # matches of a two-view geometry, COLMAP's
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,19 +160,10 @@ def static_matches(xy0: Array, xy1: Array, object_: Array) -> tuple[Array | None
     fundamental, _ = opencv.fit_fundamental(xy0, xy1, exchange.MAX_ERROR)
     if fundamental is None:
         return None, np.zeros(len(xy0), bool)
-    explained = _epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
+    explained = epipolar_error(fundamental, xy0, xy1) <= exchange.MAX_ERROR
     _, which = np.unique(object_, return_inverse=True)
     moved = np.bincount(which, explained) < 0.5 * np.bincount(which)
     return fundamental, explained & ~moved[which]
-
-
-def _epipolar_error(fundamental: Array, xy0: Array, xy1: Array) -> Array:
-    """(n,): Sampson's approximation of the distance in pixels from what the matrix allows."""
-    a, b = (np.column_stack([xy, np.ones(len(xy))]) for xy in (xy0, xy1))
-    line1, line0 = a @ fundamental.T, b @ fundamental
-    slope = (line1[:, :2] ** 2).sum(axis=1) + (line0[:, :2] ** 2).sum(axis=1)
-    error: Array = np.abs((b * line1).sum(axis=1)) / np.sqrt(np.maximum(slope, 1e-12))
-    return error
 
 
 def _one_to_one(at0: Array, at1: Array) -> Ints:
