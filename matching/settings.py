@@ -100,7 +100,7 @@ def check_settings(settings: Any) -> None:
 LARGEST = 10**6  # of what is counted
 
 MAX_PIXELS = Setting(
-    170_000_000, 1, 10**9, text="pixels at which a picture is matched, at most: a larger one is made smaller"
+    170_000_000, 1, 10**9, text="most pixels at which a picture is matched: larger ones are reduced"
 )
 MAX_MATCHES = Setting(3000, 1, LARGEST, text="candidate correspondences, best first")
 MAX_NFA = Setting(
@@ -117,13 +117,13 @@ VIEW_SYNTHESIS = Setting(
     " very different directions (about 13 times the time)",
 )
 EVERY = Setting(
-    1.0, 0.001, 86_400.0, symbol="SECONDS", text="of a video: between the frames that are looked at"
+    1.0, 0.001, 86_400.0, symbol="SECONDS", text="time between the frames of a video that are looked at"
 )
 METHODS = ("agdl", "gdl-u", "gdl")
 N_CLUSTERS = Setting(None, 1, LARGEST, kind=int, text="clusters at which merging stops, n_T")
 N_NEIGHBORS = Setting(35, 1, 10_000, symbol="K", text="neighbours of a correspondence, K")
 N_INITIAL_NEIGHBORS = Setting(2, 1, 10_000, symbol="K0", text="for initial clusters, K0")
 N_NEIGHBOR_CLUSTERS = Setting(10, 1, 10_000, symbol="Kc", text="neighbour clusters, Kc")
-BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, of use only with --paper")
+BANDWIDTH = Setting(10.0, 1e-6, 1e6, symbol="a", text="a of Eq. 1, used only with --paper")
 REGIONS = ("mser", "sift")
 LABEL_FORMATS = ("coco", "yolo", "labelme", "voc", "csv")

@@ -1,4 +1,4 @@
-"""The static scene of two images, and COLMAP's configuration of what is known of their geometry.
+"""The static scene of two images, and COLMAP's configuration for their geometry.
 
 Objects that stand still are explained by one fundamental matrix F, x1' F x0 = 0; an object that moved follows
 another one. COLMAP reconstructs the largest set of objects that one matrix explains.
@@ -127,8 +127,8 @@ def find_static(xy0: Floats, xy1: Floats, cluster: Array, verified: Bools | None
     more matches, and may have moved. An object of the scene contributes all its matches or, if the matrix
     leaves out a part, those around which it explains most; unassigned matches count where it explains them.
 
-    At wide baselines near and far do not move smoothly together, and there may be no such set. Then
-    `verified` stands; without it, the matches that one matrix explains are the static scene if they are
+    At wide baselines, near and far objects do not move smoothly together, and there may be no such set. Then
+    `verified` is the scene; without it, the matches that one matrix explains are the static scene if they are
     significant.
 
     xy0, xy1 (n, 2); cluster (n,); verified (n,) bool -> (n,) bool.

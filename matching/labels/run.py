@@ -1,4 +1,4 @@
-"""A run: every picture of a folder is looked at once, and what was found is written as labels."""
+"""A run: every picture of a folder is searched once, and the results are written as labels."""
 
 import hashlib
 import os

@@ -53,8 +53,8 @@ class MatchedObject:
     points0, points1 : (n_matches, 2) float64
         Its matches in image 0 and 1, pixels; empty if unknown.
     log_nfa : float or None
-        Log10 of its number of false alarms: how many objects like it the same matches form by chance
-        (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
+        Log10 of its number of false alarms: how many objects as good as this one the same matches form by
+        chance (`matching.grouping.significance`); None if unknown, as with the grouping of the paper.
     completeness : Completeness or None
         How much of picture 0 it shows; None if that was not measured, which needs the pixels of both.
     inlier_share : float or None
@@ -81,7 +81,7 @@ class MatchedObject:
 
     @property
     def confidence(self) -> str | None:
-        """How sure it is: "sure", "likely" or "look at it"; None where that is not known.
+        """How sure it is: "sure", "likely" or "look at it"; None if not known.
 
         See `matching.objects.confidence`.
         """

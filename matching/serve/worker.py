@@ -99,7 +99,7 @@ def _heic_size(path: str) -> tuple[int, int] | None:
 
 
 def _check_role() -> Callable[..., tuple[int, str] | None]:
-    """`check`, with all that it loads: only the reading of a header is to count as its time."""
+    """`check`, with all that it loads, so that only the reading of a header counts as its time."""
     from PIL import Image
 
     from matching.pictures.formats import reads_heic
