@@ -44,10 +44,10 @@ def gdl_u(
     n_clusters : int
         n_T; merging stops at this number, or earlier where no pair of clusters has a positive affinity.
     min_affinity : float
-        Merging stops before a merge of a smaller affinity too: what ``cut`` with this ``min_affinity`` looks
-        at, in less time.
+        Merging also stops before a merge of a smaller affinity. The merges are those that ``cut`` with this
+        ``min_affinity`` needs, in less time.
     n_jobs : int, optional
-        Threads, of use only where the graph falls into parts that no edge joins: 1 by default, -1 for all.
+        Threads, useful only if the graph has unconnected parts: 1 by default, -1 for all.
         The result is the same for any number.
     verbose : int
         1 shows a progress bar.

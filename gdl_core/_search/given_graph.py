@@ -15,7 +15,7 @@ BLOCK_VALUES = 50_000_000  # and distances
 
 
 def check_n_neighbors(n_neighbors: int, n: int) -> None:
-    """Raise ValueError where n samples don't have so many others."""
+    """Raise ValueError if n samples don't have so many others."""
     if not 1 <= n_neighbors <= n - 1:
         raise ValueError(f"n_neighbors must be in [1, {n - 1}] for {n} samples, got {n_neighbors}")
 
@@ -115,7 +115,7 @@ def _drop_self(indices: Array, distances: Array, rows: Ints, k: int, n: int) -> 
 
 
 def _check_rise(distances: Array, rows: Ints) -> None:
-    """Raise ValueError where the distances of a row fall."""
+    """Raise ValueError if the distances of a row fall."""
     falls = (distances[:, 1:] < distances[:, :-1]).any(axis=1)
     if falls.any():
         raise ValueError(f"distances of each row must rise, those of row {rows[falls.argmax()]} do not")

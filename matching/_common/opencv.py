@@ -73,7 +73,7 @@ class VideoReader:
     """A video file, read upright by FFmpeg; `n_frames` and `rate` (per second) are as its header claims."""
 
     def __init__(self, path: Path) -> None:
-        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: else it tells of damage
+        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")  # quiet: otherwise it reports damage
         with _silence():  # absolute, so that FFmpeg takes no name for a protocol
             self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
         self.is_open = bool(self._capture.isOpened())
@@ -83,7 +83,7 @@ class VideoReader:
         self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
 
     def skip(self) -> float | None:
-        """Go to the next frame; its time in seconds, or None where there is none."""
+        """Go to the next frame; its time in seconds, or None if there is none."""
         if not self._capture.grab():
             return None
         return float(self._capture.get(cv2.CAP_PROP_POS_MSEC)) / 1000

@@ -56,7 +56,7 @@ class LineParser(argparse.ArgumentParser):
 
 
 def name_after_dashes(argv: Sequence[str]) -> list[str]:
-    """Turn what follows `--` into names that don't look like options; argparse forgets it among pictures."""
+    """Make the names after `--` look unlike options, because parse_intermixed_args ignores `--`."""
     if "--" not in argv:
         return list(argv)
     end = argv.index("--")

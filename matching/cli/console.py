@@ -1,4 +1,4 @@
-"""What commands that match say on standard error and in the browser, and what they silence there."""
+"""What matching commands print on standard error, open in the browser, and silence."""
 
 import argparse
 import os

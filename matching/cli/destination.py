@@ -1,4 +1,4 @@
-"""Where commands that match write their results, which files, and what may not be in the way."""
+"""Where matching commands write their results, and checks that nothing else is overwritten."""
 
 import argparse
 from collections.abc import Iterable, Sequence

@@ -31,14 +31,14 @@ def exit_status(
 
     Bad input, a full disk and an interrupt are reported in one line. Any other error, including a library
     that can't be imported, is an error of the program and keeps its traceback. If nobody reads the output any
-    more (`| head`), the rest is dropped.
+    longer (`| head`), the rest is dropped.
     """
     owns_process = owns_process and _is_main_thread()
     try:
         return _exit_status(command, work, stopped, owns_process)
     finally:
         if owns_process:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # what was answered stands
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the result stands
 
 
 def _interrupt_once() -> None:

@@ -1,8 +1,8 @@
 """Backends that run tasks: processes of this machine (joblib), or an existing Dask cluster.
 
 A backend is called with a function of `matching.collection.work` and an iterable of tasks: tuples of
-arguments, the task's number first. It yields the results as they come, and a Lost for each task whose worker
-died every time.
+arguments, the task's number first. It yields the results as they arrive, and a Lost for each task whose
+worker died every time.
 """
 
 import atexit
@@ -37,8 +37,8 @@ Task = tuple[Any, ...]  # arguments, the first one a number
 Run = Callable[[Function, Iterable[Task]], Iterable[Any]]
 Progress = Callable[..., Iterable[Any]]  # like tqdm
 
-TOGETHER = 1000  # tasks that are taken from the list at a time, which may be a database's
-AHEAD = 4  # tasks a thread of the cluster that are out at a time: bounds what results wait for the writer
+TOGETHER = 1000  # tasks taken at a time, perhaps from a database
+AHEAD = 4  # tasks per thread of the cluster out at a time: bounds the results that wait to be written
 CONNECT = 30  # seconds
 
 
@@ -159,7 +159,7 @@ def _parallel(jobs: int, function: Function, tasks: Iterable[Task]) -> Iterator[
 
 
 def _begin_worker(parent: int) -> None:
-    """What a process of this machine does before its first task."""
+    """Prepare a process of this machine before its first task."""
     end_with(parent)
     atexit.register(os._exit, 0)  # Python would take down all modules first, and the parent waits for it
 

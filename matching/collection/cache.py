@@ -32,7 +32,7 @@ from matching.pipelines.description import DescribedPicture
 SUFFIX = ".npz"
 FULL = 0.9  # share of the limit to which the entries are reduced
 UNCOUNTED = 0.02  # share of the limit that a process adds between two counts
-ABANDONED = 3600  # seconds after which an unfinished file is nobody's
+ABANDONED = 3600  # seconds after which an unfinished file counts as abandoned
 _left: "dict[FeatureCache, float]" = {}  # bytes that this process may add before it counts again
 DAMAGED = (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -43,7 +43,7 @@ def compute_digest(path: str | Path) -> str | None:
 
 
 def entry_key(content: str, config: MatchConfig, has_details: bool = False) -> str:
-    """The key of the features of a file, of this process's programs on this kind of processor."""
+    """The key of a file's features, as this process's programs compute them on this kind of processor."""
     described_by: tuple[object, ...] = (
         content,
         config.features,

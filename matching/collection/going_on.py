@@ -1,4 +1,4 @@
-"""Going on with a collection after an update of libraries, as long as their results are equal."""
+"""Continuing a collection after an update of libraries, as long as the results are equal."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +42,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:
-    """Programs without the digest of this program's text: the numbers of its stages tell of its results."""
+    """Programs without the digest of this program's text: the numbers of its stages stand for its results."""
     return {name: version for name, version in made_by.items() if name != OF_SOURCES}
 
 

@@ -32,7 +32,7 @@ class Plan:
     listed : tuple of (int, int)
         Rows of `paths`, each pair once.
     queries, gallery : tuple of int
-        Rows of `paths`; empty where the pairs are listed.
+        Rows of `paths`; empty if the pairs are listed.
     is_mutual : bool
         Whether queries and gallery are the same pictures, and each pair is wanted once, the picture of the
         smaller row first.

@@ -1,4 +1,4 @@
-"""Running a collection: describe every picture once, match every pair, go on where an earlier run stopped."""
+"""Running a collection: describe every picture once, match every pair, continue after an earlier run."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +38,8 @@ class Summary:
     machines : tuple of str
         Processors and builds of OpenCV that results come from; different ones find different features.
     other_programs : str
-        Where the database was begun with other versions of libraries: which, and how results compare.
+        The difference, if the database was begun with other versions of libraries, and how results compare;
+        else empty.
     """
 
     images: int
@@ -67,7 +68,7 @@ def match_collection(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
-    """Match all pairs of a plan into a database; what it already holds is not done again.
+    """Match all pairs of a plan into a database; results that it already holds are not computed again.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def match_collection(
     config : MatchConfig
         Settings of the matching.
     cache : FeatureCache
-        Where features are kept.
+        The cache for features.
     jobs : int, optional
         Processes; as many as there are processors unless given.
     scheduler : str, optional

@@ -1,4 +1,4 @@
-"""Watching a folder: what arrives is added to a kept index, and looked at for a thing."""
+"""Watching a folder: pictures that arrive are added to a kept index, and matched with a thing."""
 
 import os
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from matching.errors import InputError
 from matching.pictures.names import is_file, is_folder, make_absolute
 
 QUIET = 1600  # milliseconds in which several changes are taken together
-ALIVE = 500  # milliseconds after which a watch that has heard of nothing is known to have begun
+ALIVE = 500  # milliseconds after which a watch without any event counts as begun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Update:
-    """What has been added at one time, and how its pictures match the thing; none where there is no thing."""
+    """The pictures added at one time, and how they match the thing, if there is one."""
 
     added: Added
     seen: tuple[Seen, ...] = ()

@@ -45,7 +45,7 @@ REASONS = {
         "low-score", "its score is below the largest gap between the scores of the groups", _MORE
     ),
     "significance": Reason(
-        "by-chance", "a group this good occurs by chance", "to see it all the same, set max_log_nfa in Python"
+        "by-chance", "a group this good occurs by chance", "to keep it anyway, set max_log_nfa in Python"
     ),
     "planes": Reason("no-plane", "too few of the matches lie on one plane", _MORE),
     "textures": Reason(

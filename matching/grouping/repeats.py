@@ -293,7 +293,7 @@ def _halve(correspondences: Correspondences, members: Ints, config: ObjectsConfi
 
 
 def _keep_most(members: Ints, parts: list[Ints]) -> list[Ints]:
-    """The parts; none where they hold less than half of the members."""
+    """The parts; none if they hold less than half of the members."""
     return parts if 2 * sum(map(len, parts)) >= len(members) else []
 
 
@@ -315,7 +315,7 @@ def _cut_row(correspondences: Correspondences, members: Ints, config: ObjectsCon
 
 
 def _cut_steps(correspondences: Correspondences, members: Ints, config: ObjectsConfig) -> list[Ints]:
-    """The members of a row of copies, cut into its steps; none where they hold less than half of it."""
+    """The members of a row of copies, cut into its steps; none if they hold less than half of it."""
     first, second = _get_places(correspondences, members)
     shift = np.median(second - first, axis=0)
     length = np.linalg.norm(shift)

@@ -87,7 +87,7 @@ def grow_objects(
 
 
 def _angles(matches: Correspondences) -> Floats:
-    """(2, n) directions of maps as similarities, and as mirrored ones; NaN where a map is none of these."""
+    """(2, n) directions of maps as similarities, and as mirrored ones; NaN if a map is none of these."""
     (a, b), (c, d) = np.moveaxis(matches.maps, 0, -1)
     plain, turned = np.arctan2(c - b, a + d), np.arctan2(c + b, a - d)
     return np.array([np.where(matches.mirrored, np.nan, plain), np.where(matches.mirrored, turned, np.nan)])

@@ -77,7 +77,7 @@ def find_clusters(correspondences: Correspondences, config: GroupingSettings) ->
 
 
 def choose_rest(state: Round, context: Context) -> Round | None:
-    """The rows that are grouped in this round; none where they are too few for an object."""
+    """The rows that are grouped in this round; none if they are too few for an object."""
     known = [part.members for part in state.known]
     config = context.config.objects
     rows = _find_left_over(context.correspondences, known, context.n_listed, config.reach)

@@ -184,7 +184,7 @@ def _frames(value: Any, name: str, n: int) -> Array:
 
 
 def _score(found: Mapping[str, Any], rows: Any, n: int) -> Array | None:
-    """The scores of `rows` of n, smaller better; None where there are none of this length."""
+    """The scores of `rows` of n, smaller better; None if there are none of this length."""
     names = [*((name, False) for name in DISTANCES), *((name, True) for name in CONFIDENCES)]
     names.append(("matching_scores0", True))
     for name, is_confidence in names:

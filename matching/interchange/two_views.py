@@ -91,7 +91,7 @@ def estimate_two_views(xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] 
 def _fit_essential(
     xy0: Floats, xy1: Floats, cameras: tuple[Camera, Camera] | None
 ) -> tuple[Floats | None, int]:
-    """The essential matrix, and how many matches it explains; none where a focal length is not known."""
+    """The essential matrix, and how many matches it explains; none if a focal length is not known."""
     if cameras is None or not all(camera.has_prior for camera in cameras):
         return None, 0
     x0, x1 = cameras[0].normalise(xy0), cameras[1].normalise(xy1)
@@ -249,7 +249,7 @@ def _gather(xy0: Floats, xy1: Floats, objects: list[Array], own: list[float], fi
 
 
 def _measure_error(xy0: Floats, xy1: Floats, fitted: Array, rows: Array) -> float:
-    """The median error of rows by the matrix of those fitted; inf where it leaves out too many."""
+    """The median error of rows by the matrix of those fitted; inf if it leaves out too many."""
     fundamental = fit_fundamental(xy0[fitted], xy1[fitted])
     if fundamental is None:
         return np.inf

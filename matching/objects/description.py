@@ -156,7 +156,7 @@ def draw_outlines(xy0: Floats, xy1: Floats) -> tuple[Floats, Floats]:
 
 
 def _triangulate(xy: Floats) -> Ints:
-    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty where they are all in one line."""
+    """(t, 3) rows of points (n, 2): their Delaunay triangulation; empty if they are all in one line."""
     places, row = np.unique(as_numbers(xy), return_index=True)
     mesh = shapely.get_parts(shapely.delaunay_triangles(shapely.multipoints(xy)))
     corners = shapely.get_coordinates(mesh).reshape(-1, 4, 2)[:, :3]  # the last is the first again
@@ -175,7 +175,7 @@ def _longest_side(xy: Floats, triangles: Ints) -> Floats:
 
 
 def _merge_triangles(xy: Floats, triangles: Ints) -> shapely.Polygon:
-    """The largest piece of the union of triangles (t, 3), without holes; empty where none has an area."""
+    """The largest piece of the union of triangles (t, 3), without holes; empty if none has an area."""
     parts = shapely.get_parts(_union(xy, triangles))
     return shapely.Polygon(max(parts, key=shapely.area).exterior) if len(parts) else shapely.Polygon()
 

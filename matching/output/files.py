@@ -267,7 +267,7 @@ def _evidence_summary(completeness: Completeness | None) -> dict[str, Any] | Non
 
 
 def _copies_summary(result: Matches) -> dict[str, Any] | None:
-    """The objects of each copy of picture 0, and of each other place; None where that was not measured."""
+    """The objects of each copy of picture 0, and of each other place; None if that was not measured."""
     if not any(found.completeness for found in result.objects):
         return None
     found = count_copies(result.objects)

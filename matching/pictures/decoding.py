@@ -79,14 +79,14 @@ def _decode_file(file: BinaryIO, name: str | Path, encoded: Path | bytes) -> tup
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Array, int]:
-    """Take the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
+    """Read the frame of a Pillow image as `decode` would read its file -> (h, w) or (h, w, 3 or 4)."""
     with _one_line_errors(name):
         return _decode(image, name, _read_encoded(image))
 
 
 @contextmanager
 def _one_line_errors(name: str | Path) -> Iterator[None]:
-    """InputError for what the system says of a file."""
+    """Turn errors of the system about a file into InputError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow warns of odd metadata; what matters raises

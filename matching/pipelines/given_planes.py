@@ -125,7 +125,7 @@ def fit_plane(xy0: Floats, xy1: Floats) -> Floats | None:
 
 
 def _centring(xy: Floats) -> Floats | None:
-    """(3, 3): takes points to a unit square around the origin; None where all are in one place."""
+    """(3, 3): takes points to a unit square around the origin; None if all are in one place."""
     middle, spread = xy.mean(axis=0), float(xy.std())
     if not spread > 0:
         return None

@@ -112,7 +112,7 @@ def _parse_address(text: str) -> str:
 
 
 def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManager[None]:
-    """Wait for databases as the option ``--wait`` says, and tell of it on standard error."""
+    """Wait for databases as the option ``--wait`` says, and report it on standard error."""
     from matching.collection.database.connection import wait_for_databases
 
     return wait_for_databases(
@@ -121,7 +121,7 @@ def waiting(arguments: argparse.Namespace, command: str) -> AbstractContextManag
 
 
 def _run(arguments: argparse.Namespace, is_process: bool) -> int:
-    """Do what the arguments say; `is_process` tells whether an interrupt may end the process."""
+    """Run the command; `is_process` says whether an interrupt may end the process."""
     sources = [arguments.pairs, arguments.all, arguments.query or arguments.gallery]
     named = sum(source is not None for source in sources)
     outputs = [arguments.csv, arguments.parquet, arguments.html, arguments.groups]

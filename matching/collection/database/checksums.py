@@ -15,7 +15,7 @@ from typing import Any
 
 RESULTS = {"matches": "candidate", "objects": "object", "timings": "stage"}  # and the order of a pair's rows
 Keys = Mapping[str, Sequence[str]]  # table: the columns that name a row
-_whole: dict[Path, tuple[int, ...]] = {}  # databases that were found whole, and their files' state then
+_whole: dict[Path, tuple[int, ...]] = {}  # databases found intact, and the state of their files then
 
 
 def compute_checksum(*values: Any) -> bytes:

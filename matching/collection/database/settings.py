@@ -1,4 +1,4 @@
-"""What a database was made with: kept in it, compared with what is wanted, and read back."""
+"""The settings that a database was made with: written, compared with the present ones, and read back."""
 
 import json
 from collections.abc import Mapping

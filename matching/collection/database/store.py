@@ -1,7 +1,7 @@
 """The database of a collection: one SQLite file, which no crash can damage.
 
 Every picture and every pair is one transaction. Their numbers follow from the plan, not from the order of the
-work: the finished database holds the same rows, timings aside, however often a run was stopped.
+work. So the finished database holds the same rows, except for timings, however often a run was stopped.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class Store:
         return bool(self.value(query, (KEY_OF_SHORTLIST + shortlist,)))
 
     def forget_changed(self, contents: Mapping[int, str | None]) -> int:
-        """Make pictures pending again whose file has changed, with all their pairs."""
+        """Make pictures whose file has changed pending again, with all their pairs."""
         known = dict(self._db.execute("SELECT id, sha256 FROM images WHERE status != 'pending'"))
         changed = [(k,) for k, content in contents.items() if k in known and content != known[k]]
         if not changed:
@@ -201,7 +201,7 @@ class Store:
         return len(changed)
 
     def forget_failed(self) -> None:
-        """Make pictures and pairs pending again that failed."""
+        """Make failed pictures and pairs pending again."""
         if not any(
             self.value(f"SELECT EXISTS (SELECT 1 FROM {table} WHERE status = 'failed')")
             for table in ("images", "pairs")
@@ -225,7 +225,7 @@ class Store:
             self._db.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", row)
 
     def record_programs(self, programs: Mapping[str, str]) -> None:
-        """Note other programs than those that the database was begun with."""
+        """Record programs other than those that the database was begun with."""
         text = as_text(programs)
         number = hashlib.sha256(text.encode()).hexdigest()[:12]
         with transaction(self._db):
@@ -242,7 +242,7 @@ class Store:
         )
 
     def record_image(self, record: ImageRecord) -> None:
-        """Write what is known of a picture, unless another process has."""
+        """Write the result for a picture, unless another process has written it."""
         with transaction(self._db):
             self._record_machine(record.origin)
             self._db.execute(
@@ -255,7 +255,7 @@ class Store:
             )
 
     def record_pair(self, record: PairRecord) -> None:
-        """Write what is known of a pair, unless another process has, or has found that a picture changed."""
+        """Write the result for a pair, unless another process has, or has found that a picture changed."""
         with transaction(self._db):
             self._record_machine(record.origin)
             if record.error is not None:
@@ -283,7 +283,7 @@ class Store:
         return ended.rowcount == 1
 
     def fail_pairs_of_failed_images(self) -> None:
-        """Let pairs fail that have a failed picture, with its reason (the first one's)."""
+        """Mark pairs with a failed picture as failed, with the (first) picture's reason."""
         if not self.value(
             "SELECT EXISTS (SELECT 1 FROM pairs JOIN images ON images.id IN (image0, image1)"
             " WHERE pairs.status = 'pending' AND images.status = 'failed')"

@@ -57,7 +57,7 @@ class Counts:
 
 @contextmanager
 def open_index(folder: Path, config: MatchConfig, create: bool = False) -> Iterator[KeptIndex]:
-    """Open the index in a folder; raises InputError where it is missing, damaged, or made another way."""
+    """Open the index in a folder; raises InputError if it is missing, damaged, or made another way."""
     check_indexed(config.features)
     folder = Path(folder)
     path = folder / DATABASE
@@ -240,7 +240,7 @@ class KeptIndex:
         return True
 
     def shards(self) -> list[Shard]:
-        """The segments with their dead pictures, for a search; it raises InputError where one is damaged."""
+        """The segments with their dead pictures, for a search; it raises InputError if one is damaged."""
         dead: dict[str, list[int]] = {}
         for name, picture in self.rows("SELECT segment, picture FROM dead ORDER BY segment, picture"):
             dead.setdefault(name, []).append(picture)

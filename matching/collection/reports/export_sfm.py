@@ -204,7 +204,7 @@ def _write_colmap(folder: Path, collection: _Collection) -> None:
 
 @contextmanager
 def _errors_of_output() -> Iterator[None]:
-    """OSError for what SQLite says of the file that is written: those of the collection are others."""
+    """Turn errors of the file that is written into OSError; the collection's own are handled elsewhere."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""The report of a collection's groups: one page, a group after the other, each picture with what it is."""
+"""The report of a collection's groups: one page with each picture's relation to the one before it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ def write_groups_report(db: Path, path: Path) -> None:
 
 
 def describe_link(member: Member) -> str:
-    """Write what a picture's link is, in words."""
+    """Describe a picture's link in words."""
     link = member.link
     if link is None:
         return ""

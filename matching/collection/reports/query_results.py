@@ -1,4 +1,4 @@
-"""What a query found, as values that JSON can hold: matched pictures with their objects, not votes alone."""
+"""The results of a query, as values that JSON can hold: matched pictures with their objects."""
 
 import tempfile
 from collections.abc import Iterator, Sequence

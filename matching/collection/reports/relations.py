@@ -20,7 +20,7 @@ from matching.objects.transforms import apply_transform
 WHOLE = 0.93  # least share of a picture that counts as all of it: fits are a few percent off at the borders
 STRAIGHT = 3.0  # degrees from a multiple of 90 that count as none
 EQUAL_SIZE = 1.05  # largest ratio of sizes that counts as one
-FILLED = 0.35  # least share of a turned copy that is not filling at its corners
+FILLED = 0.35  # least share of a turned copy that is not taken up by filled corners
 CENTRED = 0.03  # of the diagonal by which the middle of a copy turned within its canvas may be off
 PIXELS = 2.0  # of the coarser picture that a match may always be off
 TOLERANCE = 0.005  # of the diagonal of what picture 1 shows of picture 0: less than a photograph of it is off
@@ -56,7 +56,7 @@ class Relation:
         return Relation(self.kind, derived, self.share1, self.share0, turn, 1 / self.scale, self.mirrored)
 
 
-# Where no frame can be told.
+# If no frame is known.
 UNMEASURED = Relation("same thing", None, math.nan, math.nan, math.nan, math.nan, False)
 
 

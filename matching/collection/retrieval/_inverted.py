@@ -84,7 +84,7 @@ def write_segment(path: Path, cells: Array, chunks: Iterable[Lists]) -> None:
 
 
 def open_segment(path: Path) -> Segment:
-    """Map the file of a segment; it raises OSError or ValueError where it can't be used."""
+    """Map the file of a segment; it raises OSError or ValueError if it can't be used."""
     path.open("rb").close()
     try:
         segment: Segment = faiss.read_index_binary(
