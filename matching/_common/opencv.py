@@ -77,8 +77,8 @@ class VideoReader:
         with _silence():  # absolute, so that FFmpeg takes no name for a protocol
             self._capture = cv2.VideoCapture(str(path.absolute()), cv2.CAP_FFMPEG)
         self.is_open = bool(self._capture.isOpened())
-        told = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
-        self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in told)
+        properties = (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT, cv2.CAP_PROP_FRAME_COUNT)
+        self.width, self.height, self.n_frames = (max(int(self._capture.get(name)), 0) for name in properties)
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self.rate = rate if math.isfinite(rate) and rate > 0 else 0.0
 

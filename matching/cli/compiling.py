@@ -22,11 +22,11 @@ def report_compiling(tell: Callable[[str], object]) -> Iterator[None]:
 
     class Teller(event.Listener):
         other: subprocess.Popen[bytes] | None = None
-        told = False
+        reported = False
 
         def on_start(self, event: object) -> None:
-            if not self.told:
-                self.told = True
+            if not self.reported:
+                self.reported = True
                 tell(TEXT)
                 if default_threads() > 1:
                     self.other = _start(

@@ -24,7 +24,7 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
     here = _without_sources(programs())
     if here in known:
         return ""
-    told = differences(known[0], here)
+    difference = differences(known[0], here)
     compared = 0
     if store.machines() in ((), (machine(),)):  # other processors round in other ways
         for number, first, second in _choose_pairs(store):
@@ -32,13 +32,13 @@ def compare_programs(store: Store, settings: Settings, path: Path) -> str:
             if record.error is None and not store.holds_result(record):
                 names = f"{Path(first.path).name} and {Path(second.path).name}"
                 raise InputError(
-                    f"{path}: the database was made with other programs, whose results differ ({told};"
+                    f"{path}: the database was made with other programs, whose results differ ({difference};"
                     f" {names} matched again); {REMEDY}, or install those programs"
                 )
             compared += record.error is None
     store.record_programs(programs())
     again = f"; {count(compared, 'pair')} matched again: the same results" if compared else ""
-    return f"the database was made with other programs ({told}){again}"
+    return f"the database was made with other programs ({difference}){again}"
 
 
 def _without_sources(made_by: Mapping[str, str]) -> dict[str, str]:

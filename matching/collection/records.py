@@ -84,8 +84,8 @@ def check_origin(record: Any) -> None:
     """Check that a record comes from a process with the same programs: with others, results may differ."""
     made_with = {} if record.origin is None else record.origin.programs
     if made_with != programs():
-        told = differences(made_with, programs())
+        difference = differences(made_with, programs())
         raise InputError(
-            f"a worker runs other versions than this process: {told}; its results were discarded. Install the"
-            " same versions everywhere and run the same command again"
+            f"a worker runs other versions than this process: {difference}; its results were discarded."
+            " Install the same versions everywhere and run the same command again"
         )

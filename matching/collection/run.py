@@ -109,14 +109,14 @@ def match_collection(
         store.forget_changed(_contents(store, working.progress))
         if shortlist is None:
             store.add_pairs((numbers[i], numbers[j]) for i, j in plan.pairs())
-        told = compare_programs(store, working.settings, Path(db))
+        changed = compare_programs(store, working.settings, Path(db))
         n_described = _describe(store, working)
         if shortlist is not None:
             _add_shortlist(store, plan, numbers, shortlist, working)
-            told = told or compare_programs(store, working.settings, Path(db))
+            changed = changed or compare_programs(store, working.settings, Path(db))
         store.fail_pairs_of_failed_images()
         n_matched = _match(store, working)
-        return _summary(store, n_described, n_matched, told)
+        return _summary(store, n_described, n_matched, changed)
 
 
 def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
@@ -124,8 +124,8 @@ def _contents(store: Store, progress: Progress) -> dict[int, str | None]:
     rows = store.rows("SELECT id, path FROM images WHERE status != 'pending'")
     with ThreadPoolExecutor(4) as pool:
         contents = pool.map(compute_digest, (path for _, path in rows))
-        told = progress(contents, total=len(rows), desc="known pictures") if rows else ()
-        return {number: content for (number, _), content in zip(rows, told, strict=True)}
+        shown = progress(contents, total=len(rows), desc="known pictures") if rows else ()
+        return {number: content for (number, _), content in zip(rows, shown, strict=True)}
 
 
 def _describe(store: Store, working: Working) -> int:

@@ -43,7 +43,7 @@ def watch_folder(
     cache: FeatureCache,
     thing: Path | None = None,
     recursive: bool = False,
-    **how: Any,
+    **running: Any,
 ) -> Iterator[Update]:
     """Add the pictures of a folder to an index, then any that arrive or change, without end."""
     watchfiles = _import_watchfiles()
@@ -74,7 +74,7 @@ def watch_folder(
         has_begun = True
         if is_whole:
             paths = _list_pictures(folder, recursive)
-        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **how)
+        added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **running)
         yield Update(added, tuple(_look_at(added.paths, source, settings)))
 
 

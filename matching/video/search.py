@@ -127,8 +127,8 @@ class VideoResult:
 
     def __repr__(self) -> str:
         n, frames = len(self.appearances), len(self.sightings)
-        told = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"
-        return f"<VideoResult: {told} of {self.n_looked_at} frames>"
+        seen = f"seen {n} time{'' if n == 1 else 's'}, in {frames}" if n else "not seen in any"
+        return f"<VideoResult: {seen} of {self.n_looked_at} frames>"
 
 
 def find_in_video(

@@ -77,7 +77,7 @@ def match_many(arguments: argparse.Namespace, rivals: Mapping[str, FindClusters]
             reasons = explain_nothing(outcome.result, (thing, path))
             for reason in (r for r in reasons if r not in explained):
                 tell(reason)
-            explained.update(reasons)  # the first picture's is told once
+            explained.update(reasons)  # reasons of the first picture appear once
     if arguments.json:
         print(_format_json(outcomes))
     else:
@@ -238,11 +238,11 @@ def _format_json(outcomes: list[Outcome]) -> str:
 
     from matching.output.json_text import json_text
 
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for o in outcomes:
-        told.append({"picture": str(o.path)})
+        entries.append({"picture": str(o.path)})
         if o.folder is None:
-            told[-1]["error"] = o.error
+            entries[-1]["error"] = o.error
         else:
-            told[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
-    return json_text({"results": told})
+            entries[-1] |= {"folder": str(o.folder), **json.loads((o.folder / MANIFEST).read_text("utf-8"))}
+    return json_text({"results": entries})

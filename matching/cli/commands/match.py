@@ -142,8 +142,8 @@ def _check_usage(arguments: argparse.Namespace, rivals: Mapping[str, FindCluster
     elif not arguments.images:
         raise InputError("a picture is needed, or two, or --demo; see gdl-match --help")
     elif _is_single(arguments):
-        told = f"takes two pictures, got {arguments.images[0]} alone"
-        refuse(arguments, ("mask1", "export", "view_synthesis"), told, rivals)
+        rule = f"takes two pictures, got {arguments.images[0]} alone"
+        refuse(arguments, ("mask1", "export", "view_synthesis"), rule, rivals)
     check_settings(arguments)
     if arguments.view_synthesis and arguments.method in rivals:
         raise InputError(f"--view-synthesis needs a method of this program, got --method {arguments.method}")

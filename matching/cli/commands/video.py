@@ -80,8 +80,8 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
     best = max(found.best.objects, key=lambda item: item.score)
     times = format_time(found.begin), format_time(found.end)
-    told = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
-    return (*times, str(len(found.sightings)), *told, *format_place(best))
+    best_of = str(best.n_matches), f"{best.score:.2f}", best.confidence or UNKNOWN
+    return (*times, str(len(found.sightings)), *best_of, *format_place(best))
 
 
 @contextmanager

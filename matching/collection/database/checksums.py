@@ -88,9 +88,9 @@ def find_damage(
 
 
 def _list_damage(connection: sqlite3.Connection, keys: Keys, results: Mapping[str, str]) -> Iterator[str]:
-    (told,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if told != "ok":
-        yield " ".join(told.split())
+    (report,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if report != "ok":
+        yield " ".join(report.split())
     yield from _compare(connection, "schema", connection.execute("SELECT name, name, sql FROM sqlite_master"))
     for table, key in keys.items():
         rows = connection.execute(f"SELECT {_join_key(key)}, * FROM {table}")

@@ -40,10 +40,10 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
     if config is None:
         return
     if not has_same_results(made_with):
-        told = describe_difference(json.loads(made_with["results"]), STAGES)
+        difference = describe_difference(json.loads(made_with["results"]), STAGES)
         raise InputError(
             f"{path}: the database was made by version {made_with['version']}, whose results are others than"
-            f" those of {__version__} (stage {told}); {REMEDY}"
+            f" those of {__version__} (stage {difference}); {REMEDY}"
         )
     if (made_config := read_config(made_with)) != config:
         name = describe_difference(*(json.loads(json.dumps(asdict(c))) for c in (made_config, config)))

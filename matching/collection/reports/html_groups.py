@@ -63,8 +63,8 @@ def format_groups(groups: Sequence[Sequence[Member]]) -> str:
     for number, members in enumerate(groups):
         lines.append(f"group {number}: {len(members)} pictures")
         for m in members:
-            told = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
-            lines.append(f"  {names[m.picture]}{told}")
+            relation = f"  {m.role} {names[m.of]} ({describe_link(m)})" if m.of is not None else ""
+            lines.append(f"  {names[m.picture]}{relation}")
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ def verify_candidates(
     config: MatchConfig = MatchConfig(),
     *,
     db: Path | None = None,
-    **how: Any,
+    **running: Any,
 ) -> Iterator[Path]:
     """Match each query with its candidates in a collection's database, by default a temporary one."""
     rows = {path: k for k, path in enumerate(sorted({p for c in candidates for p in (c.query, c.picture)}))}
@@ -30,7 +30,7 @@ def verify_candidates(
     with tempfile.TemporaryDirectory() as folder:
         path = db or Path(folder) / "query.db"
         plan = Plan(tuple(rows), tuple(dict.fromkeys(pairs)))
-        match_collection(plan, path, config, **{"jobs": 1, **how})
+        match_collection(plan, path, config, **{"jobs": 1, **running})
         yield path
 
 
@@ -51,8 +51,8 @@ def collect_results(
             )
             for pair, rank, score, error, width, height in rows:
                 if error is not None:
-                    told = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
-                    failed.setdefault(candidate.query, []).append(told)
+                    entry = {"path": candidate.picture, "error": error.strip().splitlines()[-1]}
+                    failed.setdefault(candidate.query, []).append(entry)
                 elif objects := _objects(store, pair, (width, height)):
                     known = {"path": candidate.picture, "votes": candidate.votes}
                     pictures.append({**known, "rank": rank, "score": score, "objects": objects})
