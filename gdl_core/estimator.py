@@ -60,9 +60,9 @@ class GraphDegreeLinkage(
         Which clusters count. "prominent": the most prominent branches of the hierarchy
         (`select_prominent_clusters`); samples between them go to the cluster to which they are joined most
         strongly (`give_to_neighbours`), and random walks draw the boundaries (`smooth_labels`). A number: the
-        hierarchy is cut where n_clusters clusters have at least so many samples (`select_clusters`); samples
-        of the others go to the cluster to which they are joined most strongly. 1 is the rule of the paper.
-        None: "prominent", or 1 if n_neighbors is given: the paper's rule goes with the paper's K.
+        hierarchy is cut where n_clusters clusters have at least that many samples (`select_clusters`);
+        samples of the others go to the cluster to which they are joined most strongly. 1 is the rule of the
+        paper. None: "prominent", or 1 if n_neighbors is given: the paper's rule goes with the paper's K.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn without parameters, or "precomputed": X is then an (n, n) array of
         distances, or a sparse matrix with at least K of them in each row, or any number if n_neighbors is

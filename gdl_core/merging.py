@@ -73,9 +73,9 @@ def agdl(
     """Accelerated graph degree linkage (AGDL, Algorithm 3): only pairs in the neighbour sets may merge.
 
     Each cluster starts with the K^c clusters of the largest affinity to it (fewer where fewer are positive).
-    When the neighbour sets of a part of the graph that no edge joins to the rest hold no pair any more of a
-    positive affinity of at least ``min_affinity``, those of this part are built anew in the same way, so that
-    merging ends only where no such affinity is left.
+    When the neighbour sets of an unconnected part of the graph no longer hold a pair with a positive affinity
+    of at least ``min_affinity``, those of this part are built anew in the same way, so that merging ends only
+    when no such affinity is left.
 
     Parameters
     ----------

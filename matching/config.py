@@ -168,7 +168,8 @@ class MatchConfig:
 
     @classmethod
     def paper(cls) -> MatchConfig:
-        """Every stage as the paper's text has it; docs/paper.md lists what the text leaves open.
+        """Settings by which every stage follows the paper's text; docs/paper.md lists what the text leaves
+        open.
 
         Returns
         -------

@@ -36,7 +36,7 @@ class MatchResult(Matches):
         Raises
         ------
         InputError
-            The result doesn't know its pictures, or they can't be read any more, or have changed.
+            The result doesn't know its pictures, or they can no longer be read, or have changed.
         """
         from matching.output.figures.repeats import draw_result
 

@@ -148,7 +148,7 @@ def _describe_details_or_load(source: Source, config: MatchConfig, cache: Featur
 
 @lru_cache(maxsize=VIEWS_IN_MEMORY)
 def _read_view(source: Source, config: MatchConfig) -> ViewedPicture:
-    """The ViewedPicture of a Source. Raises InputError if the file is another one than it was."""
+    """The ViewedPicture of a Source. Raises InputError if the file has changed."""
     viewed = prepare_views(read_picture(Path(source.path)), config)
     _check_unchanged(source)
     return viewed

@@ -1,4 +1,4 @@
-"""Grouping as the paper's text has it (Zhang et al., ECCV 2012), without what this program adds.
+"""Grouping exactly as in the paper's text (Zhang et al., ECCV 2012), without this program's additions.
 
     graph             the K nearest correspondences by the ACC distance, weights of Eq. 1    Sec. 3.1
     initial clusters  weakly connected components of the K0-nearest-neighbour graph          Definition 1

@@ -157,7 +157,7 @@ def _stored_pair(path: Path, item: Any, group: str, names: dict[str, list[str]] 
 
 
 def _part(text: str, i: int) -> tuple[str, str]:
-    """What stands before and after a separator."""
+    """The parts before and after a separator."""
     return text[:i], text[i + 1 :]
 
 

@@ -37,7 +37,7 @@ NEAR = 9  # matches of an object that tell whether a part of it belongs to a sce
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera as COLMAP's database has it."""
+    """A camera of COLMAP's database."""
 
     model: int  # COLMAP's number of the camera model
     parameters: tuple[float, ...]

@@ -277,7 +277,7 @@ def choose_stages(config: MatchConfig) -> Stages:
 
 
 def label_by(find_clusters: FindClusters) -> Stages:
-    """The stages of a method of its own, which labels candidates, in place of grouping and what tests it."""
+    """The stages with another method, which labels candidates, in place of the grouping and its tests."""
 
     def label(state: PairState, context: PairContext) -> PairState:
         return replace(state, groups=find_clusters(state.candidates, context.config))

@@ -122,7 +122,7 @@ def _tell(descriptor: int, **message: Any) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    """Set a limit of this process where the system has it."""
+    """Set a limit of this process if the system has it."""
     try:
         import resource
     except ImportError:  # Windows

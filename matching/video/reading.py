@@ -1,4 +1,4 @@
-"""The frames of a video at which is looked: one every so many seconds."""
+"""The frames of a video that are looked at: one every so many seconds."""
 
 import re
 from collections.abc import Iterator

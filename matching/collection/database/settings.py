@@ -42,7 +42,7 @@ def check_settings(made_with: Mapping[str, str], config: MatchConfig | None, pat
     if not has_same_results(made_with):
         difference = describe_difference(json.loads(made_with["results"]), STAGES)
         raise InputError(
-            f"{path}: the database was made by version {made_with['version']}, whose results are others than"
+            f"{path}: the database was made by version {made_with['version']}, whose results differ from"
             f" those of {__version__} (stage {difference}); {REMEDY}"
         )
     if (made_config := read_config(made_with)) != config:
@@ -71,7 +71,7 @@ def _replace_values(record: Any, values: Mapping[str, Any]) -> Any:
 
 
 def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], prefix: str = "") -> str:
-    """Describe the first difference of two sets of settings."""
+    """Describe the first difference between two sets of settings."""
     for name in sorted({*made, *wanted}):
         a, b = made.get(name), wanted.get(name)
         if a != b:

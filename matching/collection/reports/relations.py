@@ -42,7 +42,7 @@ class Relation:
 
     @property
     def role(self) -> str:
-        """What picture 0 is to picture 1: the words that stand before the name of picture 1."""
+        """What picture 0 is to picture 1: the words in front of the name of picture 1."""
         if self.kind == "crop":
             return "crop of" if self.derived == 0 else "shows more than"
         if self.kind == "thumbnail":
