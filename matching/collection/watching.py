@@ -73,7 +73,7 @@ def watch_folder(
         is_whole = not has_begun or any(not is_file(path) for path in paths)  # a folder, or gone
         has_begun = True
         if is_whole:
-            paths = _list_pictures(folder, recursive)
+            paths = list_pictures(folder, recursive, may_be_empty=True)
         added = add_pictures(index, paths, config, inside=[root] if is_whole else (), cache=cache, **running)
         yield Update(added, tuple(_look_at(added.paths, source, settings)))
 
@@ -91,15 +91,6 @@ def _read_thing(thing: Path, settings: Settings) -> Source:
     if not len(get_described(source, settings).features):
         raise InputError(f"{thing}: no features: it is too small, flat or transparent to be found")
     return source
-
-
-def _list_pictures(folder: Path, recursive: bool) -> list[str]:
-    try:
-        return list_pictures(folder, recursive)
-    except InputError:
-        if not is_folder(folder):
-            raise
-        return []  # none yet
 
 
 def _import_watchfiles() -> Any:

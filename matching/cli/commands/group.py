@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matching.cli import arguments as options
-from matching.cli.console import make_printable, make_teller, print_short_warnings, silence_decoders
+from matching.cli.console import make_printable, make_teller, print_short_warnings, read_pictures
 from matching.cli.destination import check_not_over
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt, exit_status
 from matching.errors import InputError
@@ -163,7 +163,7 @@ def _group_one(job: Job) -> int:
     """Group one pair: the only one, or that of the pictures given."""
     paths = (job.arguments.image0, job.arguments.image1)
     with job.guard():
-        pictures = None if paths[0] is None else _read_pictures(paths)
+        pictures = None if paths[0] is None else read_pictures(paths)
         key, pair, is_swapped = job.file.pair_of(paths)
         shown, result = _group(job, pair.swapped() if is_swapped else pair, pictures)
         groups = job.file.groups({key: (pair, result.cluster)}, job.arguments.all_objects)
@@ -238,19 +238,12 @@ def _warn_of_points_outside(source: str, xy: Floats, picture: Picture) -> None:
         )
 
 
-def _read_pictures(paths: Iterable[Path]) -> list[Picture]:
-    from matching.pictures.images import read_picture
-
-    with silence_decoders():
-        return [read_picture(path) for path in paths]
-
-
 def _find_pictures(folder: Path | None, names: tuple[str, str]) -> list[Picture] | None:
     if folder is None:
         return None
     if any(Path(name).is_absolute() or ".." in Path(name).parts for name in names):
         raise InputError(f"{' and '.join(names)}: must be names of pictures in {folder}")
-    return _read_pictures([folder / name for name in names])
+    return read_pictures([folder / name for name in names])
 
 
 def _choose_folder_name(names: Sequence[str], taken: set[str]) -> str:

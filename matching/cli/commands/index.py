@@ -226,9 +226,6 @@ def _pictures(arguments: argparse.Namespace, may_be_empty: bool = False) -> list
     for path in arguments.pictures:
         if not exists(path):
             raise InputError(f"{path}: no such file or folder")
-        try:
-            paths += list_pictures(path, getattr(arguments, "recursive", False))
-        except InputError:
-            if not (may_be_empty and is_folder(path)):
-                raise
+        recursive = getattr(arguments, "recursive", False)
+        paths += list_pictures(path, recursive, may_be_empty=may_be_empty)
     return list(dict.fromkeys(paths))

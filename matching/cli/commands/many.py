@@ -17,7 +17,7 @@ from matching.cli.console import (
     make_teller,
     open_report,
     print_short_warnings,
-    silence_decoders,
+    read_pictures,
 )
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import BAD_INPUT, FOUND, NONE_FOUND, Guard
@@ -126,7 +126,7 @@ class _Search:
     ) -> None:
         self.arguments, self.thing, self.base, self.guard = arguments, thing, base, guard
         self.tell = make_teller(arguments)
-        self.picture = _read(thing, arguments.mask0)
+        (self.picture,) = read_pictures([thing], [arguments.mask0])
         self.tell(f"{thing}: {self.picture.width} x {self.picture.height}")
         from matching.pipelines.pair import label_by
         from matching.pipelines.searching import Search
@@ -144,7 +144,7 @@ class _Search:
             with self.guard():
                 folder = self._folder(path)
                 check_output(folder, self.arguments, (self.thing, path))
-                picture = _read(path)
+                (picture,) = read_pictures([path])
                 with print_short_warnings(), report_compiling(self.tell):
                     result = self.search.match(picture)
             options = output_options(self.arguments)
@@ -169,13 +169,6 @@ class _Search:
     def _folder(self, path: Path) -> Path:
         inputs = make_absolute(self.thing), make_absolute(path)
         return choose_folder(self.base / name_pair_folder(self.thing, path), inputs)
-
-
-def _read(path: Path, mask: Path | None = None) -> Picture:
-    from matching.pictures.images import add_mask, read_picture
-
-    with silence_decoders():
-        return add_mask(read_picture(path), mask)
 
 
 def _find_pictures(given: list[Path], thing: Path) -> list[Path]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from matching.cli.arguments import check_settings, make_config, make_parser, name_after_dashes, refuse
 from matching.cli.compiling import report_compiling
-from matching.cli.console import make_teller, open_report, print_short_warnings, silence_decoders
+from matching.cli.console import make_teller, open_report, print_short_warnings, read_pictures
 from matching.cli.destination import check_output, name_pair_folder, output_options
 from matching.cli.exits import FOUND, NONE_FOUND, Guard, end_on_interrupt
 from matching.errors import InputError
@@ -204,11 +204,7 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
     """The pictures with their masks. They are checked for the formats that they are to be exported in."""
-    from matching.pictures.images import add_mask, make_picture
-
-    masks = arguments.mask0, arguments.mask1
-    with silence_decoders():
-        pictures = [add_mask(make_picture(image), mask) for image, mask in zip(images, masks, strict=False)]
+    pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
     if arguments.export:
         from matching.output.exchange import check_formats
 

@@ -19,14 +19,13 @@ import numpy as np
 from matching._common import opencv
 from matching._common.types import Array, Bools, Floats, Ints
 from matching.collection.database.store import Store, open_store
-from matching.collection.reports.export import FOREIGN
+from matching.collection.reports.export import FOREIGN, exported_files
 from matching.errors import InputError
 from matching.interchange.two_views import LEAST, epipolar_error
 from matching.objects.transforms import apply_transform
 from matching.output import exchange
 from matching.output.commit import finish_earlier_run
 from matching.output.export_formats import FILES
-from matching.output.folders import make_temporary_folder, place_files
 from matching.pictures.decoding import map_displayed_to_stored, read_orientation
 from matching.pictures.names import is_file, make_relative
 
@@ -55,12 +54,8 @@ def export_for_sfm(db: Path, folder: Path, kind: str, static: bool = False) -> l
     check_sfm_replaceable(folder, kind)
     with open_store(db) as store:
         collection = _Collection(store, kind, static)
-        try:
-            with make_temporary_folder(folder) as part:
-                write(part, collection)
-                place_files(part, folder, FILES[kind])
-        except OSError as error:
-            raise InputError(f"{folder}: the export can't be written ({error.strerror or error})") from None
+        with exported_files(folder, FILES[kind]) as part:
+            write(part, collection)
     return [folder / name for name in FILES[kind]]
 
 
