@@ -42,7 +42,7 @@ def gaussian_blur(image: Array, sigma: float) -> Array:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Keep OpenCV from telling of damage on standard error, in several lines."""
+    """Keep OpenCV from reporting damage on standard error, in several lines."""
     log = cv2.utils.logging if hasattr(cv2.utils, "logging") else cv2  # from 4.13 on, and before
     level = log.getLogLevel()
     log.setLogLevel(0)

@@ -1,4 +1,4 @@
-"""The options of the command line, and the settings that they stand for."""
+"""The options of the command line, and the settings made from them."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def add_clustering(
 
 
 def add_choice(group: Group, name: str, words: Sequence[str]) -> None:
-    """Add an option that is one of some words, the first by default."""
+    """Add an option that takes one of several words, the first by default."""
     text = f"{', '.join(words)} (default: {words[0]})"
     group.add_argument(f"--{name}", choices=words, metavar="NAME", default=words[0], help=text)
 
@@ -201,7 +201,7 @@ def check_settings(arguments: argparse.Namespace) -> None:
 def refuse(
     arguments: argparse.Namespace, names: Sequence[str], text: str, methods: Collection[str] = ()
 ) -> None:
-    """Raise InputError if one of some options is given, or a method of some."""
+    """Raise InputError if any of these options is given, or one of these methods."""
     for name in (name for name in names if getattr(arguments, name)):
         raise InputError(f"--{name.replace('_', '-')} {text}")
     if methods and arguments.method in methods:
@@ -209,7 +209,7 @@ def refuse(
 
 
 def make_config(arguments: argparse.Namespace) -> MatchConfig:
-    """The settings that parsed arguments stand for."""
+    """Make the settings from parsed arguments."""
     from matching.config import MatchConfig
 
     check_settings(arguments)
@@ -227,7 +227,7 @@ def make_config(arguments: argparse.Namespace) -> MatchConfig:
 
 
 def make_clustering(arguments: argparse.Namespace, clustering: ClusteringConfig) -> ClusteringConfig:
-    """The settings of the clustering that parsed arguments stand for."""
+    """Make the settings of the clustering from parsed arguments."""
     return replace(
         clustering,
         method=arguments.method,

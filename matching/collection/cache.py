@@ -90,7 +90,7 @@ class FeatureCache:
         return entry
 
     def put(self, key: str, entry: DescribedPicture) -> None:
-        """Keep an entry; without an error where the disk is full or can't be written."""
+        """Keep an entry; it is no error if the disk is full or can't be written."""
         path = self._path(key)
         part = self._unfinished / f"{uuid4().hex}.part"
         with suppress(OSError):  # it is described again when needed

@@ -261,7 +261,7 @@ def open_cache(arguments: argparse.Namespace) -> FeatureCache:
 
 
 def _find_cache_folder() -> Path:
-    """The user's folder for features; one that the process removes at its end where there is none."""
+    """The user's folder for features or, if there is none, one that is removed when the process ends."""
     from platformdirs import user_cache_path
 
     from matching.output.files import make_folder

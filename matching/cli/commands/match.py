@@ -203,7 +203,7 @@ def _folder(arguments: argparse.Namespace, inputs: Inputs) -> Path:
 
 
 def _read_pictures(arguments: argparse.Namespace, images: Sequence[Path | Picture]) -> list[Picture]:
-    """The pictures with their masks. They are checked for the formats that they are to be exported in."""
+    """Read the pictures with their masks, and check that they can be exported in the chosen formats."""
     pictures = read_pictures(images, (arguments.mask0, arguments.mask1))
     if arguments.export:
         from matching.output.exchange import check_formats

@@ -86,7 +86,7 @@ def _format_appearance(found: Appearance) -> tuple[str, ...]:
 
 @contextmanager
 def _show_progress(arguments: argparse.Namespace) -> Iterator[Progress]:
-    """A bar on standard error, as long as the video says that it is."""
+    """A progress bar on standard error, of the length that the video declares."""
     from tqdm import tqdm
 
     form = "{desc}: {n:.0f} of {total:.0f} s |{bar}| {elapsed}{postfix}"

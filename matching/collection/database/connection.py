@@ -28,7 +28,7 @@ _patience: ContextVar[Patience] = ContextVar("patience", default=PATIENCE)
 
 @contextmanager
 def wait_for_databases(seconds: float, tell: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Let connections made inside wait so long for other processes, and report it."""
+    """Let connections made inside wait so many seconds for other processes, and report it."""
     token = _patience.set(Patience(seconds, tell))
     try:
         yield

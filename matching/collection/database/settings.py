@@ -82,7 +82,7 @@ def describe_difference(made: Mapping[str, Any], wanted: Mapping[str, Any], pref
 
 
 def has_same_results(made_with: Mapping[str, str]) -> bool:
-    """Whether the stages that made a database give the results that those of this program give."""
+    """Whether the stages that made a database give the same results as this program's."""
     return made_with.get("results") == as_text(STAGES)
 
 

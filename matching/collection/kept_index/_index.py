@@ -57,8 +57,8 @@ def add_pictures(
     """Add pictures to the index in a folder, which is made if it is missing.
 
     Pictures that it has already are skipped; those whose file has changed are described again, and those in
-    the folders `inside` whose file is gone are dropped. `how` is cache, jobs, scheduler and progress, as of
-    `match_collection`.
+    the folders `inside` whose file is gone are dropped. `how` holds cache, jobs, scheduler and progress, as
+    for `match_collection`.
     """
     with open_index(folder, config, create=True) as index, start_working(config, **how) as working:
         mended = index.mend(check)
@@ -103,7 +103,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Find the pictures of an index that share most descriptors with each query.
 
-    Pictures whose file is gone are left out. `how` is as of `add_pictures`.
+    Pictures whose file is gone are left out. `how` is as for `add_pictures`.
     """
     with open_index(folder, config) as index, start_working(config, **how) as working:
         queries = list(dict.fromkeys(queries))
