@@ -1,7 +1,7 @@
 """How settings are declared: each once, with its type, bounds, default and help.
 
-A frozen dataclass makes its fields by `setting` and calls `check_settings`. The settings that are options
-stand here, so that a command reads them before anything slow is loaded.
+A frozen dataclass makes its fields by `setting` and calls `check_settings`. Settings that are also options
+are declared here, so that a command reads them before anything slow is loaded.
 """
 
 import math
