@@ -15,12 +15,12 @@ def count_separate_clusters(
 ) -> int:
     """The number of clusters, as one more than the number of merges that join separate ones.
 
-    Two clusters are separate if little weight crosses from one to the other, compared with the weight within
-    them (`crossing_weights`). Where the boundary runs through a valley few edges cross, and light ones; where
-    it runs through a cluster it cuts the neighbourhoods of its samples, wherever it runs and however short it
-    is. How deep the shallowest valley is depends on the data. So the merges are sorted by these weights, and
-    those below the largest gap between two of them join separate clusters; the gap is sought from 0.015, up
-    to which all are separate, to 0.15, from which on none is.
+    Two clusters are separate where little weight crosses from one to the other, compared with what the
+    samples within them have (`crossing_weights`). Where the boundary runs through a valley few edges cross,
+    and light ones; where it runs through a cluster it cuts the neighbourhoods of its samples, wherever it
+    runs and however short it is. How deep the shallowest valley is depends on the data. So the merges are
+    sorted by these weights, and those below the largest gap between two of them join separate clusters; the
+    gap is sought from 0.015, up to which all are separate, to 0.15, from which on none is.
 
     Parameters
     ----------

@@ -138,7 +138,7 @@ def describe_things(objects: Sequence[MatchedObject], name: str, things: Sequenc
 
 
 def _describe_copies(objects: Sequence[MatchedObject], name: str) -> list[str]:
-    """A line that counts the copies and the other places; none if the table's only row shows it."""
+    """A line of the copies and the other places; none where the table's one row says it all."""
     from matching.objects.copies import count_copies
 
     found = count_copies(objects)

@@ -260,7 +260,7 @@ class Jobs:
                 job.error = "the program failed on these pictures; the server's log says where"
 
     async def _ask(self, worker: Worker, request: dict[str, Any], note: Callable[[int], None]) -> Any:
-        """The answer of a worker; starting its process is tried a few times, as a shortage may pass."""
+        """The answer of a worker, whose process is tried a few times to start: what lacks may come back."""
         tries = 1
         while True:
             try:

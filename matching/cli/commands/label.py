@@ -44,7 +44,7 @@ def make_parser() -> options.LineParser:
     )
     parser.add_argument("references", type=options.parse_path, nargs="+", metavar="REFERENCE", help=text)
     what = parser.add_argument_group("input and output")
-    options.add_path(what, "in", "FOLDER", "folder of the pictures to label", dest="folder", required=True)
+    options.add_path(what, "in", "FOLDER", "pictures to label", dest="folder", required=True)
     options.add_flag(what, "recursive", "include subfolders")
     text = "mask of the first picture, white where the thing is; repeat it for the second picture, and so on"
     options.add_path(what, "mask", "FILE", text, action="append", default=[])

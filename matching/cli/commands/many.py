@@ -190,7 +190,7 @@ def _find_pictures(given: list[Path], thing: Path) -> list[Path]:
 
 
 def _describe_outcome(outcome: Outcome, width: int) -> str:
-    """The line of one picture: how often it shows the thing, then its best object."""
+    """The line of one picture: how often it shows the thing, then what is told of its best object."""
     from matching.objects.copies import count_copies
 
     name = _format_name(outcome.path)
