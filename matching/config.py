@@ -168,8 +168,7 @@ class MatchConfig:
 
     @classmethod
     def paper(cls) -> MatchConfig:
-        """Settings by which every stage follows the paper's text; docs/paper.md lists what the text leaves
-        open.
+        """Make the settings of the paper's text; docs/paper.md lists what the text leaves open.
 
         Returns
         -------
